@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from app.experiments.comparison import ComparisonPanel
     from app.experiments.kl_over_beta import KlOverBetaPanel
     from app.experiments.queue import QueuePanel
-    from app.experiments.run_comparison.panel import RunComparisonPanel
-    from app.lessons.panel import LessonPanel
     from app.panels.breakpoints import BreakpointsPanel
-    from app.panels.completions.panel import CompletionsPanel
-    from app.panels.diagnosis.panel import DiagnosisPanel
     from app.panels.evolution.panel import EvolutionPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
     from app.panels.home.panel import HomePanel
-    from app.panels.homework import HomeworkPanel
-    from app.panels.reward_weights.panel import RewardWeightsPanel
     from app.panels.score import ScorePanel
-    from app.panels.step_summary.panel import StepSummaryPanel
-    from app.panels.token_overview.panel import TokenOverviewPanel
     from app.panels.tokens.panel import TokenInspectorPanel
     from app.panels.what_if.panel import WhatIfPanel
+    from app.teaching.homework_panel import HomeworkPanel
+    from app.teaching.lessons.panel import LessonPanel
+    from app.trainers.panels.completions.panel import CompletionsPanel
+    from app.trainers.panels.diagnosis.panel import DiagnosisPanel
+    from app.trainers.panels.reward_weights.panel import RewardWeightsPanel
+    from app.trainers.panels.run_comparison.panel import RunComparisonPanel
+    from app.trainers.panels.step_summary.panel import StepSummaryPanel
+    from app.trainers.panels.token_overview.panel import TokenOverviewPanel
 
 TIMELINE = PanelSpec(
     id="timeline",
@@ -204,7 +204,7 @@ COMPARISON = PanelSpec(
 
 
 def _completions(workspace: Workspace) -> CompletionsPanel:
-    from app.panels.completions.panel import CompletionsPanel
+    from app.trainers.panels.completions.panel import CompletionsPanel
 
     return CompletionsPanel(workspace)
 
@@ -221,7 +221,7 @@ COMPLETIONS = PanelSpec(
 
 
 def _run_comparison(workspace: Workspace) -> RunComparisonPanel:
-    from app.experiments.run_comparison.panel import RunComparisonPanel
+    from app.trainers.panels.run_comparison.panel import RunComparisonPanel
 
     return RunComparisonPanel(workspace)
 
@@ -260,7 +260,7 @@ TOKEN_INSPECTOR = PanelSpec(
 
 
 def _token_overview(workspace: Workspace) -> TokenOverviewPanel:
-    from app.panels.token_overview.panel import TokenOverviewPanel
+    from app.trainers.panels.token_overview.panel import TokenOverviewPanel
 
     return TokenOverviewPanel(workspace)
 
@@ -297,7 +297,7 @@ WHAT_IF = PanelSpec(
 
 
 def _reward_weights(workspace: Workspace) -> RewardWeightsPanel:
-    from app.panels.reward_weights.panel import RewardWeightsPanel
+    from app.trainers.panels.reward_weights.panel import RewardWeightsPanel
 
     return RewardWeightsPanel(workspace)
 
@@ -345,7 +345,7 @@ STEP_DETAIL = PanelSpec(
 
 
 def _diagnosis(workspace: Workspace) -> DiagnosisPanel:
-    from app.panels.diagnosis.panel import DiagnosisPanel
+    from app.trainers.panels.diagnosis.panel import DiagnosisPanel
 
     return DiagnosisPanel(workspace)
 
@@ -361,7 +361,7 @@ DIAGNOSIS = PanelSpec(
 
 
 def _step_summary(workspace: Workspace) -> StepSummaryPanel:
-    from app.panels.step_summary.panel import StepSummaryPanel
+    from app.trainers.panels.step_summary.panel import StepSummaryPanel
 
     return StepSummaryPanel(workspace)
 
@@ -458,7 +458,7 @@ HOME = PanelSpec(
 
 
 def _homework(workspace: Workspace) -> HomeworkPanel:
-    from app.panels.homework import HomeworkPanel
+    from app.teaching.homework_panel import HomeworkPanel
 
     return HomeworkPanel(workspace)
 
@@ -473,7 +473,7 @@ HOMEWORK = PanelSpec(
 
 
 def _lesson(workspace: Workspace) -> LessonPanel:
-    from app.lessons.panel import LessonPanel
+    from app.teaching.lessons.panel import LessonPanel
 
     return LessonPanel(workspace, lesson_panels())
 

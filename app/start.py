@@ -79,13 +79,13 @@ def _command(name: str) -> Callable[[list[str]], int] | None:
         case "film":
             from app.export.film_command import main
         case "handout":
-            from app.export.handout_command import main
+            from app.teaching.export.handout_command import main
         case "homework":
-            from app.export.homework import main
+            from app.teaching.export.homework import main
         case "lesson":
-            from app.export.lesson_command import main
+            from app.teaching.export.lesson_command import main
         case "page":
-            from app.export.page_command import main
+            from app.teaching.export.page_command import main
         case _:
             return None
     return main

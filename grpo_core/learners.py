@@ -16,8 +16,8 @@ from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from grpo_core.hf.learner import FolderLearner
     from grpo_core.lm.learner import LanguageLearner
+    from grpo_core.trainers.hf.learner import FolderLearner
 
 NO_TORCH = (
     tr(
@@ -86,7 +86,7 @@ def origin(settings: Settings) -> Origin:
         GrpoError: the prompts of a language model's task cannot be used.
     """
     if settings.is_language and settings.model.folder:
-        from grpo_core.hf.origin import origin as folder_origin
+        from grpo_core.trainers.hf.origin import origin as folder_origin
 
         return folder_origin(settings)
     if settings.is_language:
@@ -139,7 +139,7 @@ def language_learner(
     """
     if settings.model.folder:
         try:
-            from grpo_core.hf.learner import FolderLearner
+            from grpo_core.trainers.hf.learner import FolderLearner
         except ImportError:
             raise GrpoError(NO_TORCH) from None
 

@@ -95,8 +95,8 @@ APP_FLOORS = (
 REAL_TIME = {
     "app/clock.py",
     "app/crash/watchdog.py",
-    "app/export/lesson_stage.py",
-    "app/export/lesson_walk.py",
+    "app/teaching/export/lesson_stage.py",
+    "app/teaching/export/lesson_walk.py",
     "app/export/pictures.py",
     "app/headless.py",
     "app/self_test/driving.py",
@@ -121,7 +121,7 @@ LIGHT = tuple(
     )
 )  # fmt: skip # table, one row per line
 LIGHT += tuple(
-    f"grpo_core.hf.{name}"
+    f"grpo_core.trainers.hf.{name}"
     for name in (
         "attention",
         "folder",
@@ -136,7 +136,7 @@ LIGHT += tuple(
 )
 """Modules of the language models that do not need torch: text, prompts, rewards, the NumPy engine, and checks of a
 model's folder."""
-WITH_TORCH = ("grpo_core.lm", "grpo_core.hf")
+WITH_TORCH = ("grpo_core.lm", "grpo_core.trainers.hf")
 """Parts of which only the files in ``LIGHT`` do not import torch."""
 HEAVY = {
     "jax",
@@ -154,7 +154,7 @@ HEAVY = {
 }
 APART = {
     "grpo_core.bandit.traced",
-    "grpo_core.traces.importers.parquet",
+    "grpo_core.trainers.importers.parquet",
     "grpo_core.traces.recorders.trl",
     "grpo_core.traces.recorders.verl",
 }

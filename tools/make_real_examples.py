@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.config import Settings
-from grpo_core.hf.folder import look
-from grpo_core.hf.origin import origin
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunWriter, copy_run
+from grpo_core.trainers.hf.folder import look
+from grpo_core.trainers.hf.origin import origin
 
 OUT = Path(__file__).resolve().parents[1] / "resources" / "examples"
 MODEL = "SmolLM2-135M-Instruct"

@@ -23,11 +23,11 @@ import numpy as np
 import torch
 
 from grpo_core.config import folder_settings
-from grpo_core.hf.folder import look
-from grpo_core.hf.learner import FolderLearner
-from grpo_core.hf.memory import need
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
+from grpo_core.trainers.hf.folder import look
+from grpo_core.trainers.hf.learner import FolderLearner
+from grpo_core.trainers.hf.memory import need
 
 FIRST = 0.25
 """Maximum share of right answers in the first batch. Of 32 completions, an untrained model gets 2 to 7 right."""

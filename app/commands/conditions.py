@@ -5,9 +5,9 @@ from __future__ import annotations
 from app.commands.targets import CommandTargets
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import SettingsError
-from grpo_core.hf.trl_script import refuse_what_trl_cannot
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
+from grpo_core.trainers.hf.trl_script import refuse_what_trl_cannot
 
 
 class Conditions:

@@ -7,11 +7,11 @@ from app.commands.edit_menu import edit_commands
 from app.commands.file_menu import file_commands
 from app.commands.go_menu import go_commands
 from app.commands.help_menu import help_commands
-from app.commands.lesson_menu import lesson_commands
-from app.commands.presenting_menu import presenting_commands
 from app.commands.run_menu import run_commands
 from app.commands.targets import CommandTargets
 from app.commands.view_menu import view_commands
+from app.teaching.commands.lesson_menu import lesson_commands
+from app.teaching.commands.presenting_menu import presenting_commands
 
 MENUS = (
     file_commands,

@@ -9,19 +9,19 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
 
-from app.controllers.lessons import LessonController
 from app.controllers.panels import PanelsController
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
 from app.panel_registry import POLICY_BARS
+from app.teaching.controllers.lessons import LessonController
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
-from grpo_core.export.checkpoint import CHECKPOINT
-from grpo_core.lessons import Lesson
+from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
+from grpo_core.trainers.checkpoint import CHECKPOINT
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
 ENDING = ".webp"

@@ -10,10 +10,10 @@ from typing import Any
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
-from app.controllers.lessons import LessonController
 from app.controllers.runs import RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
+from app.teaching.controllers.lessons import LessonController
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow

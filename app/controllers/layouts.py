@@ -7,9 +7,9 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QInputDialog
 
-from app.controllers.presenter import Presenter
 from app.settings.layouts import Layouts
 from app.settings.store import PreferenceStore
+from app.teaching.controllers.presenter import Presenter
 from app.window.layouts import BANDIT, LANGUAGE, LAYOUTS, RECORDED, layout_for
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QApplication
 
-from app.controllers.presenter import Presenter
 from app.messages.overlay import Place
-from app.presenting.screens import screens
+from app.teaching.controllers.presenter import Presenter
+from app.teaching.presenting.screens import screens
 from app.window.main_window import MainWindow
 
 

@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, Slot
 from app import panel_registry as registry
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.first_steps import TOKENS, FirstSteps
-from app.controllers.homework import HomeworkController
 from app.controllers.runs import RunsController
+from app.teaching.controllers.homework import HomeworkController
 from app.training.controller import Controller
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec

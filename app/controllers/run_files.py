@@ -17,13 +17,13 @@ from app.sessions.file_task import FileTasks, TaskPoll
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.export.checkpoint import TakenUp, take_up
 from grpo_core.foreign.readers import Readers
-from grpo_core.hf.folder import known
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
 from grpo_core.text import tr
-from grpo_core.traces.importers import converted
+from grpo_core.trainers.checkpoint import TakenUp, take_up
+from grpo_core.trainers.hf.folder import known
+from grpo_core.trainers.importers import converted
 
 WORKING = "run file"
 Then: TypeAlias = Callable[[RunHandle], object]

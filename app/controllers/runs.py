@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from app.controllers.layouts import LayoutsController
-from app.controllers.model_folders import ModelFolders, is_model
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
-from app.controllers.recorded_runs import RecordedRuns
 from app.controllers.run_files import RunFiles
 from app.controllers.session_files import SessionFiles
 from app.controllers.structural_changes import StructuralChanges
@@ -20,18 +18,20 @@ from app.messages.message import Severity
 from app.panels.controls.own_prompts import with_prompt_file
 from app.settings.files import exists
 from app.theme.file_dialogs import file_to_open, file_to_save, folder_to_use
+from app.trainers.controllers.model_folders import ModelFolders, is_model
+from app.trainers.controllers.recorded_runs import RecordedRuns
 from app.window.main_window import MainWindow
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
-from grpo_core.export.checkpoint import is_checkpoint
 from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
-from grpo_core.traces.importers import place_of
+from grpo_core.trainers.checkpoint import is_checkpoint
+from grpo_core.trainers.importers import place_of
 
 RUNS = tr("GRPO Lab runs (*.grpo)")
 RECORDED = tr("Runs of other trainers (trace.json *.parquet *.db *.jsonl)")

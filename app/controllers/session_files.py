@@ -10,13 +10,13 @@ from typing import TypeAlias
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
-from app.controllers.lessons import LessonController
-from app.controllers.presenter import Presenter
 from app.controllers.recent_files import RecentFiles
 from app.messages.message import Severity
 from app.plotting.numbers import in_bytes
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.settings.store import PreferenceStore
+from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.presenter import Presenter
 from app.theme.file_dialogs import file_to_open, file_to_save
 from app.training.controller import Controller
 from app.window.layouts import LAYOUTS

@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
 
-from app.lessons.player import LessonPlayer
 from app.messages.message import BarAction, Message, Severity
 from app.settings.layouts import Layouts
 from app.settings.store import PreferenceStore
+from app.teaching.lessons.player import LessonPlayer
 from app.training.controller import Controller
 from app.window.main_window import MainWindow
 from app.workspace.player import Player

@@ -11,23 +11,23 @@ from PySide6.QtCore import QObject, Slot
 
 from app.controllers.first_steps import FirstSteps
 from app.controllers.layouts import LayoutsController
-from app.controllers.lessons import LessonController
-from app.controllers.presenter import Presenter
 from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
-from app.lessons.own import is_lesson_file
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTask, Work
 from app.settings.files import exists
 from app.settings.store import PreferenceStore
+from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.presenter import Presenter
+from app.teaching.lessons.own import is_lesson_file
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
-from grpo_core.lessons import nearest
 from grpo_core.runs import library
+from grpo_core.teaching.lessons import nearest
 from grpo_core.text import plural, tr
-from grpo_core.traces.importers import place_of
+from grpo_core.trainers.importers import place_of
 
 WELCOME = "welcome"
 SUFFIXES = (".grpo", ".grposession")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QByteArray, QEvent, QObject, Slot
 
 from app.clock import Timer
-from app.controllers.lessons import LessonController
-from app.controllers.presenter import Presenter
 from app.settings.store import PreferenceStore
+from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.presenter import Presenter
 from app.theme.look import Look
 from app.window.layouts import LAYOUTS, layout_for, settle, size_class
 from app.window.main_window import MainWindow

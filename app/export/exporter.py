@@ -18,11 +18,11 @@ from app.training.controller import Controller
 from app.widgets.panel import Panel
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.export.checkpoint import CHECKPOINT
 from grpo_core.export.script import step_script
-from grpo_core.hf.trl_script import script
 from grpo_core.text import plural, tr
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
+from grpo_core.trainers.checkpoint import CHECKPOINT
+from grpo_core.trainers.hf.trl_script import script
 
 SHARP = 2
 """Number of PNG pixels per screen pixel for a panel that is exported as shown."""

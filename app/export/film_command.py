@@ -69,8 +69,8 @@ def _film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
     size, scale, rate = size_from(options.size), scale_from(options.scale), _rate(options.rate)
     draw_offscreen()
     from app.export.film_look import FilmLook
-    from app.export.lesson_file import lesson_called
-    from app.export.lesson_film import export_lesson
+    from app.teaching.export.lesson_file import lesson_called
+    from app.teaching.export.lesson_film import export_lesson
 
     film_look = FilmLook(rate=rate, size=size, theme=options.theme, scale=scale, caption=not options.no_caption)
     yield from export_lesson(lesson_called(options.lesson), options.out, film_look, force=options.force)

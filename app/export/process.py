@@ -112,7 +112,8 @@ class _Lines(io.TextIOBase):
 
 def serve(connection: Connection) -> None:
     """Run the process: receive the command, execute it, and report the result."""
-    from app.export import command, film_command, handout_command, homework, page_command, rehearsal
+    from app.export import command, film_command
+    from app.teaching.export import handout_command, homework, page_command, rehearsal
 
     printed = {
         "export": _printed(command.export),

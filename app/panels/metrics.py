@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.panels.metric_card import MetricCard
 from app.plotting.numbers import metric_text
+from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
-from app.workspace.recorded_run import RecordedRun
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings

@@ -17,8 +17,8 @@ from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
+from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel
-from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -16,14 +16,14 @@ from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
 from app.self_test.report import CheckFailed, CheckReport, tell
 from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.traces.importers.parquet import Columns
+from grpo_core.trainers.importers.parquet import Columns
 
 HARMLESS = ("This plugin does not support", "Detected locale")
 """Beginnings of messages to ignore.
 
 They come from the offscreen platform without a window manager, and from Qt in a terminal without UTF-8.
 """
-LEFT_OUT = ("grpo_core.lm.", "grpo_core.hf.", "grpo_core.bandit.traced")
+LEFT_OUT = ("grpo_core.lm.", "grpo_core.trainers.hf.", "grpo_core.bandit.traced")
 """Prefixes of modules that are not imported.
 
 These modules import torch if it is installed, which only a language model's process is allowed to do, or need JAX. The

@@ -13,9 +13,9 @@ import numpy as np
 
 from app.examples import RECORDED, TITLES, is_example
 from app.plotting.pyramid import Pyramid
+from app.trainers.prepared import Prepared
 from app.workspace.cursor import Cursor
 from app.workspace.onsets import Onsets, changes, leaves_zero
-from app.workspace.prepared import Prepared
 from app.workspace.series_reading import Poll, all_series
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError

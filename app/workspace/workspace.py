@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.theme.tokens import Theme
+from app.trainers.examination import Examination
 from app.workspace.approach import Approach
 from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
 from app.workspace.editing import Editing
-from app.workspace.examination import Examination
 from app.workspace.explained import at_selection, in_pass
 from app.workspace.frame import FrameTimer
 from app.workspace.run_handle import RunHandle

@@ -24,11 +24,11 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from grpo_core.audit import audit  # noqa: E402 - the program lies two folders up, and is not installed here
 from grpo_core.errors import GrpoError  # noqa: E402
-from grpo_core.health import diagnose  # noqa: E402
-from grpo_core.health.grade import Grade  # noqa: E402
-from grpo_core.traces.importers.trace import Trace  # noqa: E402
+from grpo_core.trainers.audit import audit  # noqa: E402 - the program lies two folders up, and is not installed here
+from grpo_core.trainers.health import diagnose  # noqa: E402
+from grpo_core.trainers.health.grade import Grade  # noqa: E402
+from grpo_core.trainers.importers.trace import Trace  # noqa: E402
 
 faults = importlib.import_module("faults")  # next to this script
 

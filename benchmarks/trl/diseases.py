@@ -23,7 +23,7 @@ class Disease:
     """A run that is unwise in one respect.
 
     Attributes:
-        finding: the check of ``grpo_core.health`` that must name it.
+        finding: the check of ``grpo_core.trainers.health`` that must name it.
         settings: fields of TRL's GRPOConfig.
         rewards: reward functions; empty for the healthy ones of ``tiny_run.py``.
         dropout: attention dropout of the model.

@@ -28,8 +28,8 @@ class Fault:
 
     Attributes:
         edits: changes of TRL's source.
-        causes: names of the correct causes of ``grpo_core.audit``, each of which must be named, alone or as one of a
-            class that this run cannot distinguish; empty if it has no name, and none must be named.
+        causes: names of the correct causes of ``grpo_core.trainers.audit``, each of which must be named, alone or as
+            one of a class that this run cannot distinguish; empty if it has no name, and none must be named.
         settings: fields of TRL's GRPOConfig under which the fault has an effect.
         steps: number of optimizer steps.
         since: the trainer's step from which it must be named; None if it is present from the start.

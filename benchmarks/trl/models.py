@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from grpo_core.audit import audit
 from grpo_core.config import Settings
-from grpo_core.hf import folder_policy
-from grpo_core.hf.learner import FolderLearner
-from grpo_core.hf.sampling import standing_right
-from grpo_core.hf.trl_script import script
 from grpo_core.record import Step
-from grpo_core.traces.importers.trace import Trace
-from tests.core.hf.tiny import KINDS, saved, small
+from grpo_core.trainers.audit import audit
+from grpo_core.trainers.hf import folder_policy
+from grpo_core.trainers.hf.learner import FolderLearner
+from grpo_core.trainers.hf.sampling import standing_right
+from grpo_core.trainers.hf.trl_script import script
+from grpo_core.trainers.importers.trace import Trace
+from tests.core.trainers.hf.tiny import KINDS, saved, small
 
 TOLERANCE = 1e-6
 """Relative tolerance between two losses in float32."""

@@ -37,7 +37,7 @@ from grpo_core import kl as estimators
 from grpo_core.advantages import advantages
 from grpo_core.config import Objective
 from grpo_core.objective import evaluate, gradient
-from grpo_core.traces.importers import trl_settings
+from grpo_core.trainers.importers import trl_settings
 
 here: Any = importlib.import_module("drawn_batches")
 others: Any = importlib.import_module("others")

@@ -28,13 +28,13 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from grpo_core.config import Settings, folder_settings
-from grpo_core.hf.attention import targets_in
-from grpo_core.hf.folder import look
-from grpo_core.hf.learner import FolderLearner
-from grpo_core.hf.trl_script import config
 from grpo_core.lm.batches import stream
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource, parts
+from grpo_core.trainers.hf.attention import targets_in
+from grpo_core.trainers.hf.folder import look
+from grpo_core.trainers.hf.learner import FolderLearner
+from grpo_core.trainers.hf.trl_script import config
 
 
 @dataclass(kw_only=True)

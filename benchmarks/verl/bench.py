@@ -26,10 +26,10 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 from grpo_core import recompute  # noqa: E402
-from grpo_core.audit import audit  # noqa: E402
 from grpo_core.errors import GrpoError  # noqa: E402
 from grpo_core.record import Step  # noqa: E402
-from grpo_core.traces.importers.trace import Trace  # noqa: E402
+from grpo_core.trainers.audit import audit  # noqa: E402
+from grpo_core.trainers.importers.trace import Trace  # noqa: E402
 
 ACTOR, CORRECTION = "actor_rollout_ref.actor.", "algorithm.rollout_correction."
 MODE, AGGREGATION = f"{ACTOR}policy_loss.loss_mode", f"{ACTOR}loss_agg_mode"

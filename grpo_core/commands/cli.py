@@ -10,19 +10,19 @@ from functools import partial
 from typing import Any
 
 from grpo_core import __version__
-from grpo_core.commands.audit_command import add_command as add_audit
 from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, plain_output
-from grpo_core.commands.diagnose_command import add_command as add_diagnose
 from grpo_core.commands.experiment_commands import add_commands as add_experiments
 from grpo_core.commands.export_command import add_command as add_export
-from grpo_core.commands.import_command import add_command as add_import
 from grpo_core.commands.inspect_command import add_commands as add_inspecting
 from grpo_core.commands.interruptible import interruptible
 from grpo_core.commands.pretrain_command import add_command as add_pretrain
 from grpo_core.commands.train_command import add_commands as add_training
 from grpo_core.commands.verify_command import add_commands as add_verify
-from grpo_core.commands.watch_command import add_command as add_watch
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.trainers.commands.audit_command import add_command as add_audit
+from grpo_core.trainers.commands.diagnose_command import add_command as add_diagnose
+from grpo_core.trainers.commands.import_command import add_command as add_import
+from grpo_core.trainers.commands.watch_command import add_command as add_watch
 
 _ENDS = (".", "!", "?", "…", "”")
 

@@ -17,7 +17,6 @@ from grpo_core.claims.claim import sentence
 from grpo_core.claims.comparison import Trained
 from grpo_core.claims.numbers import written
 from grpo_core.commands.queue_command import SEEDS, UPDATES, reached, run_queue
-from grpo_core.commands.trl_sweep_command import write_for_trl
 from grpo_core.config import Settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import RunFileError, SettingsError
@@ -40,6 +39,7 @@ from grpo_core.learners import learner
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.files import replacing
 from grpo_core.runs.run_file import RunWriter
+from grpo_core.trainers.commands.trl_sweep_command import write_for_trl
 
 COLUMNS = ("run", "update", "measure", "median", "low", "high")
 MOST_UPDATES = 20_000_000

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.export.checkpoint import CHECKPOINT, save_checkpoint
-from grpo_core.export.model_export import KINDS, export_model
 from grpo_core.export.tables import checked, export_folder, export_step
 from grpo_core.runs.run_file import RunReader
+from grpo_core.trainers.checkpoint import CHECKPOINT, save_checkpoint
+from grpo_core.trainers.model_export import KINDS, export_model
 
 PICTURES = (".png", ".svg", ".pdf")
 TOLD = 5

@@ -16,9 +16,7 @@ from grpo_core.commands.command_line import FAILED, INTERRUPTED
 from grpo_core.commands.interruptible import interruptible
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
-from grpo_core.export.checkpoint import take_up
 from grpo_core.foreign.readers import Readers
-from grpo_core.hf.memory import need
 from grpo_core.learners import Learner, learner
 from grpo_core.lm.word_tasks import ABOUT
 from grpo_core.metrics import metrics
@@ -26,6 +24,8 @@ from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, take_place
 from grpo_core.runs.library import free_name, remove
 from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
+from grpo_core.trainers.checkpoint import take_up
+from grpo_core.trainers.hf.memory import need
 
 
 def add_commands(commands: Any) -> None:
@@ -129,7 +129,7 @@ def trl_script(options: argparse.Namespace) -> int:
     """Write a script that trains with TRL what “train --model” trains here. Settings that TRL does not support are
     rejected.
     """
-    from grpo_core.hf.trl_script import script
+    from grpo_core.trainers.hf.trl_script import script
 
     out: Path = options.out
     if out.exists() and not options.force:

@@ -275,7 +275,7 @@ def folder_settings(folder: str, digest: str = "") -> Settings:
 
     Args:
         folder: the model's folder, or its GGUF file.
-        digest: digest of its files, from :func:`grpo_core.hf.folder.look`.
+        digest: digest of its files, from :func:`grpo_core.trainers.hf.folder.look`.
     """
     return Settings(
         task=LanguageTask(problem="sums", prompts=4, max_tokens=12, held_out=9, accuracy_every=5),

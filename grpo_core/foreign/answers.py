@@ -18,14 +18,14 @@ import numpy as np
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.foreign import walls
-from grpo_core.foreign.following import refreshed
-from grpo_core.jobs import recorded_jobs
+from grpo_core.foreign.recording import Source, has_losses, stamps
 from grpo_core.jobs.packing import Tree, packed, unpacked
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
-from grpo_core.traces.importers import importer_for, open_source, parquet
-from grpo_core.traces.importers.source import Source, has_losses, stamps
-from grpo_core.traces.importers.unknown import OF_TRAINERS
+from grpo_core.trainers import recorded_jobs
+from grpo_core.trainers.following import refreshed
+from grpo_core.trainers.importers import importer_for, open_source, parquet
+from grpo_core.trainers.importers.unknown import OF_TRAINERS
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -63,7 +63,7 @@ class Sources:
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
-        """Run :func:`grpo_core.foreign.following.refreshed`.
+        """Run :func:`grpo_core.trainers.following.refreshed`.
 
         The source with the new data is stored under the next number.
         """
@@ -131,8 +131,8 @@ READ: dict[str, Callable[..., object]] = {
 
 def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
     """Yield facts about a model: its files, the text of each token, and the generation settings that are ignored."""
-    from grpo_core.hf.folder import look, vocabulary
-    from grpo_core.hf.generation import ignored_sentence
+    from grpo_core.trainers.hf.folder import look, vocabulary
+    from grpo_core.trainers.hf.generation import ignored_sentence
 
     files = look(Path(path))
     yield {"files": files, "texts": vocabulary(files), "ignored": ignored_sentence(files.whole)}

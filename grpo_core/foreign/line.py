@@ -14,7 +14,7 @@ from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.limits import Limits
 from grpo_core.errors import RunFileError
 from grpo_core.text import tr
-from grpo_core.traces.importers import place_of
+from grpo_core.trainers.importers import place_of
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
+from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.runs.database import explained
 from grpo_core.text import tr
-from grpo_core.traces.importers import importer_for, open_source
-from grpo_core.traces.importers.source import Source
-from grpo_core.traces.importers.unknown import OF_TRAINERS
+from grpo_core.trainers.importers import importer_for, open_source
+from grpo_core.trainers.importers.unknown import OF_TRAINERS
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
-    from grpo_core.hf.folder import ModelFiles
     from grpo_core.lm.problems import Prompt
     from grpo_core.runs.manifest import Manifest
+    from grpo_core.trainers.hf.folder import ModelFiles
 
 SILENCE = 60.0
 """Seconds without a message after which a reading process is considered hung."""
@@ -78,7 +78,7 @@ class Readers:
     def open(
         self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
     ) -> Source:
-        """Open the recorded run at ``path`` (:func:`grpo_core.traces.importers.open_source`). ``poll`` can cancel this.
+        """Open the recorded run at ``path`` (:func:`grpo_core.trainers.importers.open_source`). ``poll`` can cancel this.
 
         The process that reads it writes to its own folder in ``index``, or to ``scratch``.
 
@@ -139,14 +139,14 @@ class Readers:
             process.close()
 
     def model(self, path: Path, *, poll: Poll = _never) -> tuple[ModelFiles, str]:
-        """Return the model at ``path`` (:func:`grpo_core.hf.folder.look`), and a note on ignored generation settings.
+        """Return the model at ``path`` (:func:`grpo_core.trainers.hf.folder.look`), and a note on ignored generation settings.
 
         The text of its tokens is cached, so that they can be displayed.
 
         Raises:
             GrpoError: it cannot be used; the message says why.
         """
-        from grpo_core.hf.folder import known
+        from grpo_core.trainers.hf.folder import known
 
         (found,) = self.results("model", path, poll=poll)
         files: ModelFiles = found["files"]

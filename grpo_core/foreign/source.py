@@ -13,9 +13,9 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
+from grpo_core.foreign.recording import Completions, Report, Texts
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.traces.importers.source import Completions, Report, Texts
 
 MOST_NOTES, LONGEST_NOTE = 50, 1_000
 """Maximum number of notes on a source that are shown, and maximum number of characters in each."""
@@ -38,7 +38,7 @@ def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
 
 
 class RemoteSource:
-    """A recorded run. The methods are documented in :class:`~grpo_core.traces.importers.source.Source`.
+    """A recorded run. The methods are documented in :class:`~grpo_core.foreign.recording.Source`.
 
     Attributes:
         has_losses: whether the trainer's losses are available for comparison.
@@ -132,7 +132,7 @@ class RemoteSource:
         return len(self.labels)
 
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
-        """Run :func:`grpo_core.foreign.following.refreshed` in the process."""
+        """Run :func:`grpo_core.trainers.following.refreshed` in the process."""
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on

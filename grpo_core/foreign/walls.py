@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from grpo_core.text import tr
-from grpo_core.traces.importers import place_of
+from grpo_core.trainers.importers import place_of
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _READ = 0b1101

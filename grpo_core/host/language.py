@@ -16,9 +16,9 @@ from grpo_core.text import plural, tr
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 if TYPE_CHECKING:
-    from grpo_core.hf.learner import FolderLearner
     from grpo_core.lm.answers import Answering
     from grpo_core.lm.learner import LanguageLearner, PolicyLearner
+    from grpo_core.trainers.hf.learner import FolderLearner
 
 
 class AnsweringLearner:
@@ -62,7 +62,7 @@ class AnsweringLearner:
         """
         if not self.settings.model.folder:
             raise GrpoError(tr("Update times are measured only for models from folders."))
-        from grpo_core.hf.learner import FolderLearner
+        from grpo_core.trainers.hf.learner import FolderLearner
 
         assert isinstance(self._learner, FolderLearner)
         return self._learner.update_time()
@@ -80,8 +80,8 @@ class AnsweringLearner:
             raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
-            from grpo_core.hf.answers import answered
-            from grpo_core.hf.learner import FolderLearner
+            from grpo_core.trainers.hf.answers import answered
+            from grpo_core.trainers.hf.learner import FolderLearner
 
             assert isinstance(self._learner, FolderLearner)
             return answered(self._learner, origin(step.settings), question, step, before)

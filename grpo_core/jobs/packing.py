@@ -10,11 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.audit.put_right import Moved, PutRight
-from grpo_core.claims.faults import Fault
-from grpo_core.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
-from grpo_core.claims.measured import Measured
-from grpo_core.claims.measures import (
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.experiments.digest import Course, Digest
+from grpo_core.experiments.ensemble import Beside, Ensemble
+from grpo_core.experiments.repeats import Repeats
+from grpo_core.foreign.recording import Completions, Report, Texts
+from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
+from grpo_core.memory import Block
+from grpo_core.record import Step
+from grpo_core.runs.layout import decoded, encoded
+from grpo_core.teaching.lessons.experiments import chain
+from grpo_core.teaching.lessons.experiments.family import Compared
+from grpo_core.teaching.lessons.experiments.lengths import Lengths
+from grpo_core.trainers.audit.put_right import Moved, PutRight
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
+from grpo_core.trainers.claims.measured import Measured
+from grpo_core.trainers.claims.measures import (
     AllCounted,
     CutOff,
     CutOffMore,
@@ -24,23 +36,11 @@ from grpo_core.claims.measures import (
     SamplerApart,
     Unwritten,
 )
-from grpo_core.claims.put_right import Righted
-from grpo_core.config import Settings, settings_from_json
-from grpo_core.experiments.digest import Course, Digest
-from grpo_core.experiments.ensemble import Beside, Ensemble
-from grpo_core.experiments.repeats import Repeats
-from grpo_core.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
-from grpo_core.hf.adapter_files import AdapterFiles
-from grpo_core.hf.folder import ModelFiles
-from grpo_core.jobs.recorded_jobs import Verdict
-from grpo_core.lessons.experiments import chain
-from grpo_core.lessons.experiments.family import Compared
-from grpo_core.lessons.experiments.lengths import Lengths
-from grpo_core.memory import Block
-from grpo_core.record import Step
-from grpo_core.runs.layout import decoded, encoded
-from grpo_core.traces.importers.source import Completions, Report, Texts
-from grpo_core.traces.trajectory import ToolCall, Trajectory, Turn
+from grpo_core.trainers.claims.put_right import Righted
+from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
+from grpo_core.trainers.hf.adapter_files import AdapterFiles
+from grpo_core.trainers.hf.folder import ModelFiles
+from grpo_core.trainers.recorded_jobs import Verdict
 from grpo_core.what_if import Compared as ComparedNumber
 
 KINDS: dict[str, Any] = {

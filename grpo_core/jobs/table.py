@@ -21,11 +21,11 @@ from grpo_core.host.language import LanguageModels
 from grpo_core.jobs.cluster_job import on_cluster
 from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.learners import nothing_earlier
-from grpo_core.lessons.experiments import chain, group_sizes, lengths, stale_samples
-from grpo_core.lessons.experiments.checkup import checkup
-from grpo_core.lessons.experiments.family import compared
 from grpo_core.queue import queue_job
 from grpo_core.record import Step
+from grpo_core.teaching.lessons.experiments import chain, group_sizes, lengths, stale_samples
+from grpo_core.teaching.lessons.experiments.checkup import checkup
+from grpo_core.teaching.lessons.experiments.family import compared
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -1,8 +1,8 @@
 """The interface of a language model's policy, independent of its engine: sample, score, train, reference, snapshot.
 
 There are three implementations: the shipped character transformer, in torch (``character_policy.py``) or in NumPy
-(``numpy_engine/numpy_policy.py``), and a model from a user's folder (``grpo_core.hf.folder_policy``). Prompts, rewards,
-loss and record are the same for all.
+(``numpy_engine/numpy_policy.py``), and a model from a user's folder (``grpo_core.trainers.hf.folder_policy``).
+Prompts, rewards, loss and record are the same for all.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def on_device() -> object:
 
 def loaded() -> object:
     pytest.importorskip("torch")
-    from grpo_core.hf.loading import KINDS
+    from grpo_core.trainers.hf.loading import KINDS
 
     return KINDS[UNKNOWN]
 

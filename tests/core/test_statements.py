@@ -18,13 +18,13 @@ from grpo_core.config.presets import presets_of
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.explain import Numbers, Quantity, explain
 from grpo_core.learners import learner
-from grpo_core.lessons.experiments import by_hand
-from grpo_core.lessons.experiments.divergence import Divergence
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate, gradient
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.shipped import resource
+from grpo_core.teaching.lessons.experiments import by_hand
+from grpo_core.teaching.lessons.experiments.divergence import Divergence
 from tests.core.explain_cases import trained_with
 from tests.core.steps import random_step
 

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.core.sources import DATA, source_path
-from tests.core.trace_files import copied
+from tests.core.trainers.sources import DATA, source_path
+from tests.core.trainers.trace_files import copied
 
 Make = Callable[[Path], Path]
 """Function that creates a source in an empty folder."""
@@ -260,8 +260,8 @@ def one_instead(folder: Path, name: str, what: str) -> Path:
 
 
 def converted(folder: Path, key: str, value: Any) -> Path:
-    from grpo_core.traces.conversion import convert
-    from grpo_core.traces.importers import open_source
+    from grpo_core.trainers.conversion import convert
+    from grpo_core.trainers.importers import open_source
 
     path = folder / "run.grpo"
     convert(open_source(DATA / "verl"), path)

@@ -20,7 +20,7 @@ from pytestqt.qtbot import QtBot
 from app.application import Application
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
-from app.workspace.recorded_run import RecordedRun
+from app.trainers.recorded_run import RecordedRun
 from grpo_core.commands import cli
 from grpo_core.foreign.readers import Readers
 from tests.app.conftest import Driver, take_down
@@ -132,7 +132,9 @@ def test_the_window_outlives_every_source(driver: Driver, tmp_path: Path, long: 
 def test_the_window_outlives_every_model(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     models = made("hostile_models", tmp_path / "models")
     assert len(models) >= 100
-    monkeypatch.setattr("app.controllers.model_folders.find_spec", lambda name: name)  # a look needs no library
+    monkeypatch.setattr(
+        "app.trainers.controllers.model_folders.find_spec", lambda name: name
+    )  # a look needs no library
     monkeypatch.setattr(driver.program.runs, "new_run_of", lambda settings: None)  # to train it is another matter
     pulse, report = Pulse(), []
     for name, path in models:

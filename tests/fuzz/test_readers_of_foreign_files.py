@@ -17,13 +17,13 @@ from hypothesis.strategies import DataObject
 
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.answers import READ
-from grpo_core.hf.folder import look, vocabulary
-from grpo_core.hf.generation import ignored_sentence
-from grpo_core.traces.conversion import convert
-from grpo_core.traces.importers import IMPORTERS, open_source
-from tests.core.sources import AGENT, source_path
-from tests.core.sources import SOURCES as SOUND
-from tests.core.trace_files import DATA, copied
+from grpo_core.trainers.conversion import convert
+from grpo_core.trainers.hf.folder import look, vocabulary
+from grpo_core.trainers.hf.generation import ignored_sentence
+from grpo_core.trainers.importers import IMPORTERS, open_source
+from tests.core.trainers.sources import AGENT, source_path
+from tests.core.trainers.sources import SOURCES as SOUND
+from tests.core.trainers.trace_files import DATA, copied
 from tests.fuzz.damage import damaged, odd_json
 from tests.fuzz.hostile_models import FOLDERS, adapter, sound
 from tests.fuzz.hostile_sources import SOURCES, made

@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.lessons.progress import LessonProgress
 from app.settings.preferences import Preferences, save_preferences
+from app.teaching.lessons.progress import LessonProgress
 from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.metrics import metrics

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grpo_core.homework import Homework
-from tests.core.hf.tiny import saved
+from grpo_core.teaching.homework import Homework
+from tests.core.trainers.hf.tiny import saved
 
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]

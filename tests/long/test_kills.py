@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from app.lessons.progress import LessonProgress
 from app.settings.preferences import load_preferences
+from app.teaching.lessons.progress import LessonProgress
 from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.session import open_session, read_manifest

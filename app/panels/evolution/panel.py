@@ -24,10 +24,10 @@ from app.panels.evolution.rows import EvolutionRows
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
+from app.trainers.model_summary import in_fewer_words, model_summary
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
-from app.workspace.model_summary import in_fewer_words, model_summary
 from app.workspace.right_share import GREEDY, SAMPLED, RightShare
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -14,8 +14,8 @@ from app.commands.actions import Actions
 from app.commands.fuzzy import score
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
-from app.lessons.catalogue import lesson_titles, lessons
 from app.panel_registry import lesson_panels
+from app.teaching.lessons.catalogue import lesson_titles, lessons
 from tests.app.conftest import Driver
 
 

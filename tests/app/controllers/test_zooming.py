@@ -12,7 +12,7 @@ from app.widgets.panel import in_window
 from app.window.docks import DockTitle
 from app.window.layouts import size_class
 from tests.app.conftest import Driver
-from tests.app.lessons.held import lesson_of
+from tests.app.teaching.lessons.held import lesson_of
 
 pytestmark = pytest.mark.one_window
 

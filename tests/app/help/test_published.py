@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QTextBrowser
 
 from app.help.published import MARK, PARTS, Published, PublishedError, load_published, part_html, published
 from tests.app.conftest import Driver
-from tests.app.lessons.test_files import MYTHS
+from tests.app.teaching.lessons.test_files import MYTHS
 from tools.catalogue import shipped
 
 ERRORS = {

@@ -24,9 +24,9 @@ from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
 from app.application import Application
 from app.experiments.race.preset_menu import PresetMenu
-from app.panels.diagnosis.report import EVIDENCE
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
+from app.trainers.panels.diagnosis.report import EVIDENCE
 from grpo_core.child.process import ChildProcess
 from grpo_core.config import PRESETS
 from tests.core.child import mains

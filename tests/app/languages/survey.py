@@ -47,12 +47,12 @@ from app.application import Application
 from app.examples import example
 from app.formula.formula_label import FormulaLabel
 from app.formula.term_strip import TermStrip
-from app.panels.controls.recorded import RecordedSettings
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.token_grid.grid import TokenGrid
+from app.trainers.panels.recorded_settings import RecordedSettings
 from app.training.controller import State
 from app.workspace.player import Mode
 from grpo_core.config import PRESETS

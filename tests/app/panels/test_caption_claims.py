@@ -25,7 +25,7 @@ from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.explain_cases import random_settings
 
 Said = tuple[Any, Claim[Any]]
-KINDS = kinds_in("captions")
+KINDS = kinds_in("grpo_core.claims.captions")
 
 
 def said(numbers: np.random.Generator) -> Iterator[Said]:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from app.controllers.model_folders import is_model
 from app.panel_registry import PANELS
+from app.trainers.controllers.model_folders import is_model
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.texts import prompt_text
 from tests.app.conftest import Driver
 from tests.app.stories.test_language_model import run
-from tests.core.hf.tiny import saved
+from tests.core.trainers.hf.tiny import saved
 
 MISSING = [name for name in ("transformers", "peft") if find_spec(name) is None]  # not imported: they take seconds
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtGui import QImage
 
 from tests.app.conftest import Driver
-from tests.app.lessons.hands import Pupil
+from tests.app.teaching.lessons.hands import Pupil
 
 APART = 40
 """Difference in a colour channel, of 255, at which a pixel counts as changed. Glyph smoothing varies a little."""

@@ -11,8 +11,8 @@ from app.experiments.sweep.headline import headline
 from grpo_core.claims.sweep import falls
 from grpo_core.config.settings import flat
 from tests.app.conftest import Driver
-from tests.app.lessons.spoilers import texts_of
 from tests.app.stories.hands import activate, panel, press
+from tests.app.teaching.lessons.spoilers import texts_of
 
 pytestmark = pytest.mark.one_window
 

@@ -13,16 +13,16 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.examples import example
-from app.presenting.screens import SPACE, fitting_scale
+from app.teaching.presenting.screens import SPACE, fitting_scale
 from app.widgets.panel import in_window
 from app.window.layouts import size_class
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
-from tests.app.lessons.held import lesson_of
 from tests.app.painted import painted_words
-from tests.app.presenting.hands import settle as settle_class
-from tests.app.presenting.hands import start
 from tests.app.stories.hands import panel
+from tests.app.teaching.lessons.held import lesson_of
+from tests.app.teaching.presenting.hands import settle as settle_class
+from tests.app.teaching.presenting.hands import start
 
 SIZES = [
     (1280, 680, 1.0, "light"),

@@ -172,9 +172,9 @@ def kind_of(claim: Claim[Any]) -> str:
     return claim.kind if isinstance(claim, Tabled) else type(claim).__name__
 
 
-def kinds_in(*rooms: str) -> tuple[str, ...]:
-    """Return the kinds of claims defined as classes in these files of ``grpo_core/claims``."""
-    modules = [vars(importlib.import_module(f"grpo_core.claims.{room}")) for room in rooms]
+def kinds_in(*names: str) -> tuple[str, ...]:
+    """Return the kinds of claims defined as classes in the modules with these names."""
+    modules = [vars(importlib.import_module(name)) for name in names]
     values = [value for module in modules for value in module.values() if isinstance(value, type)]
     return tuple(sorted({v.__name__ for v in values if issubclass(v, Claim) and v not in (Claim, Tabled)}))
 

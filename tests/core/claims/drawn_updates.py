@@ -13,11 +13,11 @@ from grpo_core import recompute
 from grpo_core.config import Settings
 from grpo_core.errors import NonFiniteError, SettingsError
 from grpo_core.record import Step
-from grpo_core.traces.importers.trace import Trace
+from grpo_core.trainers.importers.trace import Trace
 from tests.core.explain_cases import made_up, random_objective, random_settings, trained
 from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step
-from tests.core.trace_files import DATA
+from tests.core.trainers.trace_files import DATA
 
 
 def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:

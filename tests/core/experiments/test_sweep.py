@@ -22,8 +22,8 @@ from grpo_core.experiments.sweep import (
     tilt_measures,
 )
 from grpo_core.learners import learner
-from grpo_core.lessons.experiments.expected import expected_step
 from grpo_core.metrics import metrics
+from grpo_core.teaching.lessons.experiments.expected import expected_step
 
 BASE = Settings().replace({"learner.mu": 1})
 

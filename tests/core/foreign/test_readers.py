@@ -21,16 +21,16 @@ from grpo_core.child.limits import Limits
 from grpo_core.errors import Cancelled, GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign.line import LateError, ReaderProcess
 from grpo_core.foreign.readers import Readers, recorded
+from grpo_core.foreign.recording import Completions, Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.foreign.walls import said, version
-from grpo_core.jobs.recorded_jobs import examination
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.session import open_session
-from grpo_core.traces.importers import open_source
-from grpo_core.traces.importers.source import Completions, Source
+from grpo_core.trainers.importers import open_source
+from grpo_core.trainers.recorded_jobs import examination
 from tests.core.foreign.mains import serve
-from tests.core.sources import AGENT, SOURCES, source_path
-from tests.core.trace_files import DATA, copied
+from tests.core.trainers.sources import AGENT, SOURCES, source_path
+from tests.core.trainers.trace_files import DATA, copied
 from tests.fuzz.hostile_models import changed
 from tests.fuzz.hostile_sources import converted
 from tests.fuzz.readers import good_run, good_session

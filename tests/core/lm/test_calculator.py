@@ -19,7 +19,7 @@ from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.lm.vocabulary import STOP, decode
 from grpo_core.questions import Replay
 from grpo_core.record import Step
-from grpo_core.traces.agent_turns import trajectories
+from grpo_core.trainers.agent_turns import trajectories
 from grpo_core.what_if.replay import replayed as what_if
 
 AGENT = {

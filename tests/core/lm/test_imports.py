@@ -46,7 +46,7 @@ OF_FOLDERS = {
     "snapshots",
     "weights",
 }
-"""Modules of grpo_core.hf that name torch, transformers or peft."""
+"""Modules of grpo_core.trainers.hf that name torch, transformers or peft."""
 
 
 def loaded_by(modules: list[str], home: Path) -> set[str]:
@@ -70,7 +70,7 @@ def test_torch_is_named_by_the_modules_of_the_model_and_no_others() -> None:
         for path in files(package)
         if any(inside(module, heavy) for module in imports(path) for heavy in HEAVY)
     }
-    of_folders = {f"grpo_core.hf.{name}" for name in OF_FOLDERS}
+    of_folders = {f"grpo_core.trainers.hf.{name}" for name in OF_FOLDERS}
     assert named - APART == {f"grpo_core.lm.{name}" for name in WITH_TORCH} | of_folders
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grpo_core.traces.branches import Branch, tree_of
-from grpo_core.traces.trajectory import Trajectory, Turn
+from grpo_core.foreign.trajectory import Trajectory, Turn
+from grpo_core.trainers.branches import Branch, tree_of
 
 
 def rollout(words: str) -> Trajectory:

@@ -26,12 +26,12 @@ from grpo_core.config import language_settings
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.foreign.readers import Readers
 from grpo_core.queue.queue_plan import Queue, begin, planned
-from grpo_core.queue.trl_sweep import TRACES, trace_of
-from grpo_core.recorded_series import numbers
-from grpo_core.traces.importers import open_source
+from grpo_core.trainers.importers import open_source
+from grpo_core.trainers.recorded_series import numbers
+from grpo_core.trainers.trl_sweep import TRACES, trace_of
 from tests.app.conftest import Driver, make, take_down
 from tests.app.panels.conftest import Front
-from tests.core.trace_files import DATA
+from tests.core.trainers.trace_files import DATA
 
 pytestmark = pytest.mark.one_window
 

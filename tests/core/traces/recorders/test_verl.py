@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.traces.importers.trace import Trace
 from grpo_core.traces.recorders import trl, verl
-from tests.core.traces.importers.test_verl_trace import FACTS
+from grpo_core.trainers.importers.trace import Trace
+from tests.core.trainers.importers.test_verl_trace import FACTS
 
 torch = pytest.importorskip("torch")
 SHARED = (

@@ -1,0 +1,1 @@
+"""Controllers of lessons, presenting and homework."""

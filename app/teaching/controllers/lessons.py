@@ -1,0 +1,190 @@
+"""The controller of lessons: the panel, the player, the speaker's notes, and the file of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
+
+from app.messages.message import Severity
+from app.panel_registry import LESSON, POLICY_BARS
+from app.panels.policy_chart import Guess
+from app.teaching.controllers.own_lessons import OwnLessons
+from app.teaching.lesson_layout import LessonLayout
+from app.teaching.lessons.catalogue import find_lesson
+from app.teaching.lessons.course import COURSE, plan
+from app.teaching.lessons.player import LessonPlayer
+from app.teaching.lessons.progress import LessonProgress
+from app.teaching.lessons.speaker_notes import speaker_notes
+from app.teaching.presenting.speaker import SpeakerWindow
+from app.theme.file_dialogs import file_to_save
+from app.training.controller import Controller
+from app.widgets.panel import in_window
+from app.window.main_window import MainWindow
+from app.workspace.player import Player
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.teaching.lessons import Lesson
+from grpo_core.text import tr
+
+CSV = tr("Tables (*.csv)")
+
+
+class LessonController(QObject):
+    """Opens, presents and leaves lessons, and exports the predictions made in them.
+
+    Attributes:
+        progress: the stored progress and predictions.
+        player: the player of the open lesson.
+        panel: the panel with the list and the open lesson.
+        own: the user's own lessons.
+    """
+
+    def __init__(
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        run_manager: RunManager,
+        controller: Controller,
+        player: Player,
+        speaker: SpeakerWindow,
+        file: Path,
+        folder: Path,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._window, self._workspace, self._speaker = window, workspace, speaker
+        self.progress = LessonProgress(file)
+        self._layout = LessonLayout(window, window.docks, window.saved_docks)
+        self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
+        self.panel = window.panels.of(LESSON)
+        self.panel.use(self.player)
+        self.own = OwnLessons(self.player, self.panel, window.messages, folder, self)
+        self.panel.left.connect(self._on_left)
+        assert self.panel.page is not None
+        speaker.key_target = self._key_target
+        bars = window.panels.of(POLICY_BARS)
+        self.panel.page.guess_shown.connect(self._on_guess_shown)
+        bars.guessed.connect(self.panel.page.prediction.put)
+        self.player.changed.connect(self._on_changed)
+        window.arranged.connect(self._on_arranged)
+        workspace.frame.connect(self._on_frame)
+
+    def show(self) -> None:
+        """Bring the list of lessons, or the open lesson, to the front."""
+        if self.progress.problem:
+            self._window.messages.say(self.progress.problem)
+            self.progress.problem = ""
+        self._window.show_panel(LESSON).focus_list()
+        self._workspace.request_frame()
+
+    def set_stage(self, on: bool) -> None:
+        """Switch presenting mode on or off for the lesson."""
+        self._layout.alone = on
+        if self.panel.page is not None:
+            self.panel.page.set_stage(on)
+        self._on_arranged()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a lesson is open."""
+        return self.player.lesson is not None
+
+    @property
+    def called(self) -> str:
+        """The command-line argument that opens the current lesson: the file of a user's lesson, otherwise the id."""
+        lesson, file = self.player.lesson, self.own.file
+        return str(file) if file is not None else "" if lesson is None else lesson.id
+
+    @property
+    def all(self) -> list[Lesson]:
+        """All lessons in order, the user's own last."""
+        return self.panel.all
+
+    def open(self, id: str) -> None:
+        """Open the lesson with this id. If it is broken, show the list, which states the reason."""
+        self.panel.open(id)
+        if not self.is_open:
+            self.show()
+
+    def hand_out(self, lesson: Lesson, place: int = 0, course: Sequence[str] = ()) -> None:
+        """Open a lesson as part of a session, so that its answers can be saved as homework.
+
+        Args:
+            lesson: the lesson.
+            place: index of its step, counted from 0.
+            course: ids of the lessons to be given in order; unknown ids are ignored.
+        """
+        assert self.panel.page is not None
+        self.panel.page.handed_out = frozenset({lesson.id, *course})
+        self.panel.course = tuple(one for id in course if (one := self.find(id)) is not None)
+        self.player.open(lesson, place)
+
+    def open_course(self) -> None:
+        """Start the shipped course with its first lesson."""
+        course = [lesson for id in COURSE if (lesson := self.find(id)) is not None]
+        if course:
+            self.hand_out(course[0], course=COURSE)
+            self._speaker.set_text(plan(course))
+
+    def find(self, name: str) -> Lesson | None:
+        """Return the lesson with this id or number, or None if there is none."""
+        return find_lesson(self.all, name)
+
+    def ask_export(self) -> None:
+        """Ask for a file, and write all predictions made on this machine to it."""
+        suggestion = str(Path.home() / "predictions.csv")
+        name, _ = file_to_save(self._window, tr("Export predictions"), suggestion, CSV)
+        if name:
+            target = Path(name) if Path(name).suffix else Path(name).with_suffix(".csv")
+            refusal = self.progress.export(target)
+            if refusal:
+                self._window.messages.say(refusal, Severity.ERROR)
+            else:
+                sentence = tr("The predictions are written to {target}.").format(target=target)
+                self._window.messages.say(sentence, Severity.INFO)
+
+    def _key_target(self) -> QWidget | None:
+        """Return the widget of the open lesson that has the main window's keyboard focus, or None."""
+        focus = self._window.focusWidget()
+        return focus if self.is_open and self.panel.isAncestorOf(focus) else None
+
+    @Slot()
+    def _on_changed(self) -> None:
+        if self.is_open:
+            notes = speaker_notes(self.player)
+            self._speaker.show_lesson(notes.now, notes.next, notes.notes)
+        else:
+            self._speaker.end_lesson()
+        self._workspace.request_frame()
+
+    @Slot(str)
+    def _on_left(self, sentence: str) -> None:
+        self._window.messages.say(sentence, Severity.INFO)
+        if in_window(self._window.docks[LESSON.id]):
+            self.panel.focus_list()
+        else:
+            self._window.focus_picture()
+
+    @Slot(object, bool)
+    def _on_guess_shown(self, height: float | None, asks: bool) -> None:
+        wanted = asks or height is not None
+        self._window.panels.of(POLICY_BARS).show_guess(Guess(height=height, asks=asks) if wanted else None)
+
+    @Slot()
+    def _on_frame(self) -> None:
+        """Rearrange the lesson if the font size has changed."""
+        if self.is_open and not self._layout.fits(self._workspace.scale):
+            self._on_arranged()
+
+    @Slot()
+    def _on_arranged(self) -> None:
+        """Show the lesson among docks that were rearranged, for example when presenting."""
+        lesson = self.player.lesson
+        if lesson is not None:
+            self._layout.show(
+                self.player.seen.panels, self._workspace.scale, picture=bool(lesson.interactive), again=True
+            )
+            self.panel.focus_list()

@@ -1,0 +1,1 @@
+"""Handouts, pages, films and checks of lessons, and homework on the command line."""

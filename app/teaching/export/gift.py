@@ -1,0 +1,64 @@
+"""A lesson's questions in Moodle's GIFT format, with the answers of its runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from app.teaching.lessons.prediction import DIRECTIONS, Placed, lesson_of
+from grpo_core.teaching.lessons import Lesson, Prediction, direction, holds, spoken
+from grpo_core.text import tr
+
+SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n": "\\n"})
+"""Characters with a special meaning in GIFT, and their escaped forms."""
+
+
+def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
+    """Return the questions of ``lesson`` in a category, without those that the run did not answer.
+
+    Args:
+        lesson: the lesson.
+        values: the answers computed in a walk through the lesson, by step, counted from 0.
+    """
+    name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
+    return "\n\n".join([f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"
+
+
+def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
+    for place, step in enumerate(lesson.steps):
+        value = values.get(place, math.nan)
+        if step.predict is None or math.isnan(value):
+            continue
+        title = tr("Lesson {number}, step {step}").format(number=lesson.number, step=place + 1)
+        told = lesson_of(step.predict, Placed(None, value))
+        feedback = f"\n####{escaped(told)}" if told else ""
+        answers = "\n".join(_answers(step.predict, value))
+        asked = escaped(spoken(step.predict.ask))
+        if step.predict.shown == "percent" and step.predict.kind in ("number", "ghost"):
+            asked += escaped(" " + tr("(in percent)"))
+        yield "".join(["::", escaped(title), "::[plain]", asked, " {", answers, feedback, "\n}"])
+
+
+def _answers(predict: Prediction, value: float) -> Iterator[str]:
+    """Yield the options with the right one marked, or a number with its tolerance."""
+    texts: tuple[str, ...]
+    match predict.kind:
+        case "number" | "ghost":
+            scale = 100 if predict.shown == "percent" else 1
+            yield f"#{scale * value!r}:{scale * predict.within!r}"
+            return
+        case "direction":
+            right, texts = 1 - direction(predict, value), DIRECTIONS
+        case "choice":
+            texts = tuple(choice.text for choice in predict.choices)
+            right = next((n for n, choice in enumerate(predict.choices) if holds(choice, value)), -1)
+        case kind:
+            raise ValueError(f"{kind!r} is not a kind of prediction")
+    yield ""
+    for place, text in enumerate(texts):
+        yield ("=" if place == right else "~") + escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` escaped for GIFT."""
+    return text.translate(SPECIAL)

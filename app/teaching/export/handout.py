@@ -1,0 +1,177 @@
+"""A lesson on paper: the students' pages with questions and blank scales, and the answers in a separate file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.build import this_build
+from app.help.glossary import lookup
+from app.teaching.export.handout_paper import Block, Formula, Group, Options, Ruled, Scale, Text, pdf
+from app.teaching.export.train_words import train_command
+from app.teaching.lessons.prediction import DIRECTIONS, Placed, lesson_of, result_text
+from app.teaching.lessons.speaker_notes import plan_of, teaching_of
+from grpo_core.config import described_at
+from grpo_core.teaching.lessons import Lesson, Prediction, Word, spoken, terms_in
+from grpo_core.text import tr
+
+TERMS = 5
+
+
+def handout(lesson: Lesson, paper: str) -> bytes:
+    """Return the students' pages as a PDF on ``paper``, without any answers."""
+    return pdf(list(_pages(lesson)), title=lesson.title, foot=_foot(lesson), paper=paper)
+
+
+def course_handout(lessons: Sequence[Lesson], paper: str) -> bytes:
+    """Return the students' pages of several lessons in one PDF."""
+    groups = [group for lesson in lessons for group in _pages(lesson)]
+    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
+
+
+def course_answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], paper: str) -> bytes:
+    """Return the answers to several lessons in one PDF.
+
+    ``values`` contains, for each lesson, the answers computed in a walk through it, by step, counted from 0.
+    """
+    groups = [group for lesson, mine in zip(lessons, values, strict=True) for group in _answers(lesson, mine)]
+    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
+
+
+def _course(lessons: Sequence[Lesson]) -> str:
+    numbers = ", ".join(str(lesson.number) for lesson in lessons)
+    return tr("Lessons {numbers} · {version}").format(numbers=numbers, version=this_build())
+
+
+def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
+    """Return the answers as a PDF on ``paper``.
+
+    ``values`` contains the answers computed in a walk through the lesson, by step, counted from 0.
+    """
+    return pdf(
+        list(_answers(lesson, values)),
+        title=tr("Answers: {title}").format(title=lesson.title),
+        foot=_foot(lesson),
+        paper=paper,
+    )
+
+
+def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
+    yield _head(lesson, tr("Answers"))
+    yield from ([Text(text=text)] for text in teaching_of(lesson))
+    for number, (place, predict) in enumerate(_questions(lesson), start=1):
+        value = values.get(place, math.nan)
+        step = lesson.steps[place]
+        blocks: list[Block] = [_asked(number, predict)]
+        if math.isnan(value):
+            blocks.append(Text(text=tr("This run has no such number.")))
+        else:
+            blocks.append(Text(text=tr("This run: {result}.").format(result=answer_text(predict, value)), size=1.15))
+            if sentence := lesson_of(predict, Placed(None, value)):
+                blocks.append(Text(text=sentence))
+        blocks.append(Text(text=spoken(step.text)))
+        if plan := plan_of(lesson, place):
+            blocks.append(Text(text=plan, role="small"))
+        if step.speaker:
+            blocks.append(Text(text=tr("For the teacher: {notes}").format(notes=step.speaker), role="small"))
+        yield blocks
+
+
+def answer_text(predict: Prediction, value: float) -> str:
+    """Return the answer as displayed in the lesson. A direction is displayed as a word."""
+    if predict.kind != "direction":
+        return result_text(predict, value)
+    way = DIRECTIONS[0 if value > predict.within else 2 if value < -predict.within else 1]
+    return tr("{way} ({number})").format(way=way, number=result_text(predict, value))
+
+
+def _pages(lesson: Lesson) -> Iterator[Group]:
+    yield [*_head(lesson, tr("Name:                                                            Date:"))]
+    for number, (_, predict) in enumerate(_questions(lesson), start=1):
+        yield [
+            _asked(number, predict),
+            _blank(predict),
+            Text(text=tr("Why?"), role="small"),
+            Ruled(count=1),
+            Text(text=tr("What the run says:"), role="small"),
+            Ruled(count=1),
+        ]
+    yield [Text(text=tr("What I conclude"), role="strong"), Ruled(count=3)]
+    for heading, groups in ((tr("Five terms"), list(_terms(lesson))), (tr("To try at home"), list(_at_home(lesson)))):
+        for place, group in enumerate(groups):
+            yield [Text(text=heading, role="number"), *group] if not place else group
+
+
+def _head(lesson: Lesson, below: str) -> list[Block]:
+    title = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
+    return [Text(text=title, role="number", size=1.1), Text(text=lesson.gist), Text(text=below, role="strong")]
+
+
+def _foot(lesson: Lesson) -> str:
+    return tr("{title} · seed {seed} · {version}").format(
+        title=lesson.title, seed=lesson.start.seed, version=this_build()
+    )
+
+
+def _questions(lesson: Lesson) -> list[tuple[int, Prediction]]:
+    return [(place, step.predict) for place, step in enumerate(lesson.steps) if step.predict is not None]
+
+
+def _asked(number: int, predict: Prediction) -> Text:
+    return Text(text=tr("{number}.  {question}").format(number=number, question=spoken(predict.ask)), role="strong")
+
+
+def _blank(predict: Prediction) -> Block:
+    """Return the block in which a prediction is written in pencil."""
+    match predict.kind:
+        case "number" | "ghost":
+            return Scale(low=predict.low, high=predict.high, form=predict.shown)
+        case "direction":
+            return Options(texts=DIRECTIONS)
+        case "choice":
+            return Options(texts=tuple(choice.text for choice in predict.choices))
+        case kind:
+            raise ValueError(f"{kind!r} is not a kind of prediction")
+
+
+def terms(lesson: Lesson, most: int = TERMS) -> dict[str, Word]:
+    """Return the first ``most`` terms in the text of the lesson, with definitions from the lesson or the glossary."""
+    found: dict[str, Word] = {}
+    for step in lesson.steps:
+        for term in terms_in(step.text):
+            word = lesson.words.get(term.casefold())
+            entry = None if word is not None else lookup(term)
+            if entry is not None:
+                word = Word(hover=entry.sentence, latex=entry.latex)
+            name = term if entry is None else entry.title
+            if word is not None and name not in found and len(found) < most:
+                found[name] = word
+    return found
+
+
+def _terms(lesson: Lesson) -> Iterator[Group]:
+    for term, word in terms(lesson).items():
+        formula = [Formula(latex=word.latex)] if word.latex else []
+        yield [Text(text=term, role="strong"), Text(text=word.hover), *formula]
+
+
+def _at_home(lesson: Lesson) -> Iterator[Group]:
+    """Yield the section on repeating the lesson at home with its knobs, each of which is to be predicted first."""
+    yield [
+        Text(text=tr("Repeat the lesson and change one thing; first predict what it does:")),
+        Text(text=" ".join(["grpo-lab", "--present", lesson.id]), role="mono"),
+    ]
+    knobs = list(dict.fromkeys(knob for step in lesson.steps for knob in step.knobs))
+    for knob in knobs[:TERMS]:
+        about = described_at(knob)
+        yield [Options(texts=(tr("{title}: {help}").format(title=about.title, help=about.help),))]
+    yield [
+        Text(text=tr("Or open the run of the first step in the full program:")),
+        Text(text=command(lesson), role="mono"),
+    ]
+
+
+def command(lesson: Lesson) -> str:
+    """Return the command that computes the run at the start of a lesson."""
+    updates = max(max(step.update for step in lesson.steps), 1)
+    return train_command(lesson.settings_of(lesson.steps[0]), updates, "home.grpo")

@@ -1,0 +1,137 @@
+"""``python -m app homework``: a class's homework as one table, with its numbers recomputed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from app.display import draw_offscreen
+from app.export.command import exit_code
+from grpo_core.commands.command_line import Parser
+from grpo_core.errors import GrpoError
+from grpo_core.teaching.homework import Checker, Collected, Homework, Row, collect
+from grpo_core.text import plural, tr
+
+BYTE_ORDER_MARK = "utf-8-sig"
+"""Encoding that makes Excel recognize a table as UTF-8."""
+
+
+class Pictures:
+    """Answers that only the pictures of lessons can compute.
+
+    Each lesson is walked through once, provided that its edition is the one used for the homework.
+    """
+
+    def __init__(self) -> None:
+        self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
+
+    def __call__(self, homework: Homework) -> Mapping[int, float] | None:
+        """Return the answers of the homework's lesson by step, counted from 1.
+
+        None if that edition of the lesson is not available.
+        """
+        key = homework.lesson, homework.digest
+        if key not in self._walks:
+            self._walks[key] = self._walked(*key)
+        return self._walks[key]
+
+    def _walked(self, id: str, digest: str) -> Mapping[int, float] | None:
+        from app.teaching.export.lesson_file import lesson_called
+        from app.teaching.export.lesson_walk import walked
+        from app.teaching.lessons.own import is_lesson_file
+
+        try:
+            lesson = None if is_lesson_file(id) else lesson_called(id)
+        except GrpoError:
+            return None
+        if lesson is None or lesson.digest != digest:
+            return None
+        return {step.place + 1: step.value for step in walked(lesson) if step.value is not None}
+
+
+def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Iterator[object]:
+    """Yield the table of a folder, cell by cell as JSON, and a class's predictions. This runs in a child process.
+
+    Args:
+        folder: the folder of the homework files.
+        out: path of the table's file; empty for no file.
+        poll: called regularly.
+    """
+    draw_offscreen()
+    collected = Collected()
+    for row in collect(Path(folder), Checker(Pictures(), poll)):
+        collected.rows.append(row)
+        poll()
+    if out:
+        write_table(Path(out), collected)
+    yield {"table": collected.table(), "tallies": [asdict(tally) for tally in collected.tallies()]}
+
+
+def write_table(path: Path, collected: Collected) -> None:
+    """Write the table as CSV.
+
+    Raises:
+        GrpoError: the file cannot be written; the message says why.
+    """
+    from app.export.files import write
+
+    write(path, collected.csv().encode(BYTE_ORDER_MARK))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Collect homework as the arguments describe.
+
+    Return 0 on success, or 2 after reporting an error in one sentence.
+    """
+    return exit_code(lambda: _collect(arguments))
+
+
+def _collect(arguments: Sequence[str]) -> None:
+    options = _parser().parse_args(arguments)
+    draw_offscreen()
+    from app.export.files import refuse_existing
+
+    refuse_existing([options.out], options.force)
+    collected = Collected()
+    for row in collect(options.folder, Checker(Pictures())):
+        collected.rows.append(row)
+        if row.flags:
+            print(_flagged(row), flush=True)
+    write_table(options.out, collected)
+    for sentence in collected.distributions():
+        print(sentence)
+    states = [verdict.state for row in collected.rows for verdict in row.verdicts]
+    print(
+        plural(
+            "{files} file, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.",
+            "{files} files, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.",
+            len(collected.rows),
+        ).format(
+            files=len(collected.rows),
+            flagged=sum(bool(row.flags) for row in collected.rows),
+            agree=states.count("agrees"),
+            differ=states.count("differs"),
+            rest=len(states) - states.count("agrees") - states.count("differs"),
+        )
+    )
+    print(options.out)
+
+
+def _flagged(row: Row) -> str:
+    return tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="grpo-lab homework",
+        description=(
+            "Collect a folder of homework as one table. Every number claimed for a bandit is recomputed from "
+            "settings and seed. Anything odd about a file is reported, and the other files are still read."
+        ),
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of files that end in .json")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.csv", help="the table")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
+    return parser

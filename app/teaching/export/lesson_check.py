@@ -1,0 +1,180 @@
+"""A check of a lesson against its runs: its answers, the truth of each reveal, other seeds, and the time per step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from app.teaching.export.lesson_walk import WalkedStep, walked
+from app.teaching.lessons.prediction import DIRECTIONS
+from app.teaching.lessons.readable import number_text, reads_as
+from grpo_core.teaching.lessons import Lesson, Prediction, as_told, direction, spoken
+from grpo_core.teaching.lessons import holds as in_range
+from grpo_core.text import plural, tr
+
+SEEDS = 5
+"""Number of other seeds with which a lesson is checked."""
+SLOW = 20.0
+"""Duration of a step in seconds above which a class has to wait too long."""
+
+
+@dataclass(kw_only=True)
+class StepReport:
+    """Findings about one step from all runs.
+
+    Attributes:
+        place: index of the step.
+        seconds: duration with the lesson's own seed.
+        said: messages of interest to a teacher.
+        faults: error messages.
+    """
+
+    place: int
+    seconds: float
+    said: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def check_lesson(lesson: Lesson, seeds: int = SEEDS, poll: Callable[[], None] = lambda: None) -> Iterator[StepReport]:
+    """Run every step of ``lesson`` with its own seed and with others, and yield a report per step.
+
+    Args:
+        lesson: the lesson.
+        seeds: number of other seeds, 0 or more.
+        poll: called after each step with each seed; an exception from it ends the check.
+
+    Raises:
+        GrpoError: a step is still being computed after ten minutes.
+    """
+    own = lesson.start.seed
+    others = [tuple(_polled(walked(lesson.with_seed(own + 1 + number)), poll)) for number in range(seeds)]
+    for step in _polled(walked(lesson), poll):
+        yield _report(lesson, step, [other[step.place] for other in others])
+
+
+def _polled(steps: Iterator[WalkedStep], poll: Callable[[], None]) -> Iterator[WalkedStep]:
+    for step in steps:
+        poll()
+        yield step
+
+
+def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> StepReport:
+    report = StepReport(place=step.place, seconds=step.seconds)
+    predict = lesson.steps[step.place].predict
+    if step.problem:
+        report.faults.append(step.problem)
+    elif predict is not None:
+        value = math.nan if step.value is None else step.value
+        _place_answer(report, predict, value)
+        if not math.isnan(value):
+            _check_reveal(report, predict, value)
+            _compare_seeds(report, predict, value, others)
+    minutes = lesson.steps[step.place].minutes
+    if minutes and step.seconds > 60 * minutes:
+        report.faults.append(tr("It takes longer than the {minutes:g} min given in its notes.").format(minutes=minutes))
+    elif step.seconds > SLOW:
+        report.said.append(tr("This step takes long; have something to say while it is computed."))
+    return report
+
+
+def _place_answer(report: StepReport, predict: Prediction, value: float) -> None:
+    """Report where the answer is in the range of possible predictions."""
+    if math.isnan(value):
+        report.faults.append(tr("The run has no such number."))
+        return
+    number = number_text(predict, value)
+    if predict.number:
+        number = tr("{name}: {value}").format(name=predict.number, value=number)
+    match predict.kind:
+        case "choice":
+            right = [choice.text for choice in predict.choices if in_range(choice, value)]
+            if right:
+                report.said.append(
+                    tr("Answer: “{choice}” ({number}).").format(choice=tr("” and “").join(right), number=number)
+                )
+            else:
+                report.faults.append(tr("No choice contains the answer ({number}).").format(number=number))
+            if other := reads_as(predict, value):
+                report.faults.append(
+                    tr("Its number, {number}, reads like one of “{choice}”: leave out “number”.").format(
+                        number=number, choice=other
+                    )
+                )
+        case "direction":
+            way = DIRECTIONS[1 - direction(predict, value)]
+            report.said.append(tr("Answer: {way} ({number}).").format(way=way, number=number))
+        case "number" | "ghost":
+            ends = tr("{low:g} to {high:g}").format(low=predict.low, high=predict.high)
+            if predict.low <= value <= predict.high:
+                share = (value - predict.low) / (predict.high - predict.low)
+                report.said.append(
+                    tr("Answer: {number}, at {share:.0%} of the scale from {ends}.").format(
+                        number=number, share=share, ends=ends
+                    )
+                )
+            else:
+                report.faults.append(
+                    tr("The answer ({number}) is outside its range from {ends}.").format(number=number, ends=ends)
+                )
+        case kind:
+            raise ValueError(f"{kind!r} is not a kind of prediction")
+
+
+def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None:
+    if not predict.reveal:
+        return
+    low, high = predict.holds
+    if (low, high) == (-math.inf, math.inf):
+        report.said.append(tr("The reveal has no “holds”: it is shown whatever the run says."))
+    elif not as_told(predict, value):
+        report.faults.append(
+            tr("The reveal does not hold: {value:.6g} is outside “holds” from {low:g} to {high:g}.").format(
+                value=value, low=low, high=high
+            )
+        )
+
+
+def _compare_seeds(report: StepReport, predict: Prediction, value: float, others: Sequence[WalkedStep]) -> None:
+    """Report how many of the other seeds agree with the answer, judged as predictions are scored."""
+    if not others:
+        return
+    values = [math.nan if other.value is None else other.value for other in others]
+    agreed = sum(agrees(predict, value, other) for other in values)
+    found = [other for other in values if not math.isnan(other)]
+    span = (
+        tr(", {low:.4g} to {high:.4g}").format(low=min(found), high=max(found))
+        if found
+        else tr(", none has this number")
+    )
+    report.said.append(
+        plural(
+            "{agreed} of {count} other seed agrees{span}.", "{agreed} of {count} other seeds agree{span}.", len(values)
+        ).format(agreed=agreed, count=len(values), span=span)
+    )
+
+
+def agrees(predict: Prediction, value: float, other: float) -> bool:
+    """Return whether the answer ``other`` of another seed agrees with ``value``, in which case the reveal is true."""
+    if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
+        return False
+    match predict.kind:
+        case "choice":
+            return any(in_range(choice, value) and in_range(choice, other) for choice in predict.choices)
+        case "direction":
+            return direction(predict, value) == direction(predict, other)
+        case "number" | "ghost":
+            return abs(value - other) <= predict.within
+        case kind:
+            raise ValueError(f"{kind!r} is not a kind of prediction")
+
+
+def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:
+    """Yield the text lines of a report."""
+    step = lesson.steps[report.place]
+    head = spoken(step.predict.ask if step.predict is not None else step.text)
+    yield tr("Step {place} of {count}, {seconds:.1f} s: {head}").format(
+        place=report.place + 1, count=len(lesson.steps), seconds=report.seconds, head=head
+    )
+    yield from (f"  {sentence}" for sentence in report.said)
+    yield from (tr("  Fault: {sentence}").format(sentence=sentence) for sentence in report.faults)

@@ -1,0 +1,161 @@
+"""A lesson offscreen: the player, the page and the panels of a lesson without a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
+
+from app.export.stage import settle
+from app.panel_registry import LESSON, PANELS
+from app.teaching.lessons.page import LessonPage
+from app.teaching.lessons.panel import LessonPanel
+from app.teaching.lessons.player import LessonPlayer
+from app.teaching.lessons.progress import LessonProgress
+from app.theme.labels import Label
+from app.theme.tokens import Theme
+from app.training.controller import Controller
+from app.widgets.panel import Panel
+from app.workspace.player import Player
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+
+SHARE, WORDS_ALONE = 64, 42
+"""Percentage of the width that a lesson with panels next to it takes, with a picture of its own and without."""
+WAKE_MS = 20
+"""Maximum interval in milliseconds at which to check whether a step is ready."""
+PATIENCE_S = 5.0
+"""Seconds that the worker is given to end."""
+
+
+class LessonScreen:
+    """The lesson on the left, and the panels of the step stacked on the right.
+
+    Attributes:
+        widget: widget that contains the screen.
+    """
+
+    def __init__(self, workspace: Workspace, lesson: LessonPanel) -> None:
+        self.widget = QWidget()
+        self.widget.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+        self._workspace, self._lesson = workspace, lesson
+        self._made: dict[str, tuple[QWidget, Panel]] = {}
+        self._seen: tuple[str, ...] = ()
+        self._beside = QWidget()
+        self._column = QVBoxLayout(self._beside)
+        self._column.setContentsMargins(0, 12, 16, 12)
+        self._row = QHBoxLayout(self.widget)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)  # a picture may be smaller than a window
+        self._row.addWidget(lesson)
+        self._row.addWidget(self._beside)
+        self._beside.hide()
+
+    @property
+    def beside(self) -> list[Panel]:
+        """The panels next to the lesson."""
+        return [self._made[id][1] for id in self._seen]
+
+    @property
+    def panels(self) -> list[Panel]:
+        """The lesson's panel, and those next to it."""
+        return [self._lesson, *self.beside]
+
+    def show(
+        self, panels: Sequence[str] = (), scale: float = 1.0, *, picture: bool = True, again: bool = False
+    ) -> None:
+        """Arrange the lesson, with or without a ``picture`` of its own, and ``panels`` (ids in the registry)."""
+        for id in panels:
+            if id not in self._made:
+                self._made[id] = self._framed(id)
+        self._seen = tuple(panels)
+        for id, (frame, _) in self._made.items():
+            self._column.removeWidget(frame)
+            frame.setVisible(id in panels)
+        for id in panels:
+            self._column.addWidget(self._made[id][0], 1)
+        share = SHARE if picture else WORDS_ALONE
+        self._row.setStretch(0, share)
+        self._row.setStretch(1, 100 - share if panels else 0)
+        self._beside.setVisible(bool(panels))
+
+    def _framed(self, id: str) -> tuple[QWidget, Panel]:
+        """Return a panel with its title above it."""
+        spec = next(spec for spec in PANELS if spec.id == id)
+        frame, title, panel = QWidget(), Label(spec.title), spec.make(self._workspace)
+        title.setObjectName("section")
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(title)
+        column.addWidget(panel, 1)
+        return frame, panel
+
+    def give_back(self) -> None:
+        """Remove the panels when the lesson ends."""
+        self.show()
+
+    def dispose(self) -> None:
+        """Dispose of the lesson's panels. Nothing is drawn afterwards."""
+        for panel in [self._lesson, *(panel for _, panel in self._made.values())]:
+            panel.dispose()
+
+
+class LessonStage:
+    """A workspace with its own learner, on which lessons can be played one after another.
+
+    Attributes:
+        workspace: state of the stage.
+        player: plays the lesson.
+        page: draws the step as presented to a class.
+        screen: the page, with the panels next to it.
+    """
+
+    def __init__(self, theme: Theme, scale: float, folder: Path) -> None:
+        """Create a stage that stores its runs and the lesson progress in ``folder``."""
+        self.workspace = Workspace(Settings(), theme, scale)
+        self._controller = Controller()
+        transport = Player(self.workspace, self._controller)
+        runs = RunManager(self.workspace, self._controller, transport, folder)
+        runs.new_run(Settings())
+        panel = LESSON.make(self.workspace)
+        self.screen = LessonScreen(self.workspace, panel)
+        self.player = LessonPlayer(
+            self.workspace, runs, self._controller, transport, self.screen, LessonProgress(folder / "lessons.json")
+        )
+        panel.use(self.player)
+        assert panel.page is not None
+        self.page: LessonPage = panel.page
+        self.page.set_stage(True)
+        self.page.filmed = True
+        self._transport, self._runs = transport, runs
+        self._wake = QTimer()
+        self._wake.setInterval(WAKE_MS)
+        self._wake.start()
+        self.screen.widget.show()
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the run, the picture and every panel have reached the step, and its prediction has been scored."""
+        return self.page.at_rest and not any(getattr(panel, "busy", False) for panel in self.screen.panels)
+
+    def draw(self) -> None:
+        """Lay out and draw everything immediately."""
+        layout = self.screen.widget.layout()
+        if layout is not None:
+            layout.activate()
+        for panel in self.screen.panels:
+            settle(panel)
+
+    def close(self) -> None:
+        """End the lesson, its runs and the learner."""
+        self._wake.stop()
+        self.player.leave()
+        self._controller.shutdown(PATIENCE_S)
+        self.screen.dispose()
+        self.screen.widget.hide()
+        self.workspace.close()
+        for owned in (self.player, self._runs, self._transport, self._controller, self.screen.widget, self.workspace):
+            owned.deleteLater()

@@ -1,0 +1,178 @@
+"""A lesson as one HTML page: questions to answer, then the results of its runs, with every number explained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.build import this_build
+from app.teaching.export.handout import command, terms
+from app.teaching.export.lesson_walk import walking
+from app.teaching.export.page.document import command_section, document, settings_section
+from app.teaching.export.page.explained import Explained
+from app.teaching.export.page.knob_sweep import knob_sweeps
+from app.teaching.export.page.markup import Markup, element, formula, joined
+from app.teaching.export.page.questions import question, verdicts
+from app.teaching.export.page.shown import shown_update
+from app.teaching.export.page.sweep import SweepTable, merged, sweep_section, sweeps_of
+from app.teaching.export.page.update import update_section
+from app.workspace.view import View
+from grpo_core.errors import GrpoError
+from grpo_core.record import Origin, Step
+from grpo_core.teaching.lessons import Lesson, LessonStep, Prediction, Word, spoken, terms_in
+from grpo_core.text import tr
+
+MOST_UPDATES = 12
+"""Maximum number of updates on a lesson's page whose numbers are explained. Lessons rarely show more."""
+
+
+@dataclass
+class Walked:
+    """The results of walking through a lesson.
+
+    Attributes:
+        values: the answers by step, counted from 0.
+        updates: (step of the lesson, counted from 0; run before its first update; update; pass) for the first showing
+            of each update.
+        sweeps: the results of each chart of many runs, by the chart's title and the setting on its axis.
+    """
+
+    values: dict[int, float] = field(default_factory=dict)
+    updates: list[tuple[int, Origin, Step, int]] = field(default_factory=list)
+    sweeps: dict[tuple[str, str], SweepTable] = field(default_factory=dict)
+
+    def note(self, place: int, view: View) -> None:
+        """Record the update shown in a step unless an earlier step showed it."""
+        step, passed = view.step.step, view.step.passed
+        known = any(one is step and at == passed for _, _, one, at in self.updates)
+        if step is not None and not known and step.mask.any() and len(self.updates) < MOST_UPDATES:
+            self.updates.append((place, view.run.origin, step, passed))
+
+
+def lesson_page(lesson: Lesson) -> bytes:
+    """Walk through a lesson, and return its page.
+
+    Raises:
+        GrpoError: a step cannot be computed; the message says why.
+    """
+    walk = walk_through(lesson)
+    explained, asked = Explained(), _questions(lesson)
+    updates = []
+    for number, (place, origin, step, passed) in enumerate(walk.updates):
+        label = tr("update {number:,} of step {place}").format(number=step.step, place=place + 1)
+        update = shown_update(origin, step, explained, label=label, id=f"update-{number + 1}", passed=passed)
+        updates.append(update_section(update, label[:1].upper() + label[1:], open_=not number))
+    steps = [_step(lesson, place, asked) for place in range(len(lesson.steps))]
+    results = element(
+        "section",
+        element("h2", tr("What the runs say"), id="results"),
+        *(sweep_section(table, n) for n, table in enumerate(walk.sweeps.values())),
+        *updates,
+        aria_labelledby="results",
+        class_="result",
+    )
+    head = element(
+        "p",
+        tr("Lesson {number}").format(number=lesson.number),
+        " · ",
+        lesson.gist,
+        " · ",
+        str(this_build()),
+        class_="muted",
+    )
+    everything = element("button", tr("Show everything"), type="button", id="everything", hidden=True)
+    body = [
+        head,
+        everything,
+        *steps,
+        results if updates or walk.sweeps else None,
+        _terms(lesson),
+        settings_section(lesson.settings_of(lesson.steps[0])),
+        command_section(command(lesson), tr("The run of the first step.")),
+        _sources(lesson),
+    ]
+    answers = [verdicts(predict, walk.values.get(place, math.nan)) for place, predict in asked.items()]
+    return document(lesson.title, body, explained, answers)
+
+
+def walk_through(lesson: Lesson) -> Walked:
+    """Compute every step of ``lesson``, and collect what it shows.
+
+    Raises:
+        GrpoError: a step cannot be computed; the message says why.
+    """
+    found = Walked()
+    with walking() as walk:
+        for step in walk.steps(lesson):
+            if step.problem:
+                raise GrpoError(step.problem)
+            if step.value is not None:
+                found.values[step.place] = step.value
+            found.note(step.place, walk.stage.workspace.view)
+            picture = walk.stage.page.picture.interactive
+            for table in () if picture is None else sweeps_of(picture):
+                key = table.title, table.columns[0].title
+                found.sweeps[key] = merged(found.sweeps.get(key), table)
+    if not found.sweeps:  # otherwise the lesson's own picture shows them
+        found.sweeps = {(table.title, ""): table for table in knob_sweeps(lesson)}
+    return found
+
+
+def _questions(lesson: Lesson) -> Mapping[int, Prediction]:
+    return {place: step.predict for place, step in enumerate(lesson.steps) if step.predict is not None}
+
+
+def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup:
+    step = lesson.steps[place]
+    title = tr("Step {place} of {count}").format(place=place + 1, count=len(lesson.steps))
+    form = question(step.predict, [*asked].index(place)) if step.predict is not None else None
+    return element(
+        "section",
+        element("h2", title, id=f"step-{place + 1}"),
+        form,
+        element("p", _text(lesson, step), class_="words"),
+        class_="step",
+        aria_labelledby=f"step-{place + 1}",
+    )
+
+
+def _text(lesson: Lesson, step: LessonStep) -> Markup:
+    """Return the step's text, with terms linked to their definitions."""
+    known, text = [*_words(lesson)], spoken(step.text)
+    parts: list[str] = [text]
+    for term in terms_in(step.text):
+        name = next((one for one in known if one.casefold() == term.casefold()), "")
+        if name and term in parts[-1]:
+            before, _, after = parts.pop().partition(term)
+            parts += [before, element("a", term, href="#" + f"term-{known.index(name) + 1}"), after]
+    return joined(parts)
+
+
+def _words(lesson: Lesson) -> Mapping[str, Word]:
+    """Return every term in the text of the lesson."""
+    return terms(lesson, most=sum(len(step.text) for step in lesson.steps))
+
+
+def _terms(lesson: Lesson) -> Markup | None:
+    rows = []
+    for place, (term, word) in enumerate(_words(lesson).items(), start=1):
+        drawn = element("p", formula(word.latex), class_="formula") if word.latex else None
+        more = element("p", word.click) if word.click else None
+        rows.append(
+            element(
+                "div", element("dt", term, id=f"term-{place}"), element("dd", element("p", word.hover), drawn, more)
+            )
+        )
+    if not rows:
+        return None
+    return element("section", element("h2", tr("Terms"), id="terms"), element("dl", *rows), aria_labelledby="terms")
+
+
+def _sources(lesson: Lesson) -> Markup | None:
+    items = [element("li", source) for source in lesson.sources]
+    return (
+        element("section", element("h2", tr("Sources"), id="sources"), element("ul", *items), aria_labelledby="sources")
+        if items
+        else None
+    )

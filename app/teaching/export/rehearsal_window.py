@@ -1,0 +1,108 @@
+"""The window of a rehearsal: its progress, its findings, and a button to end it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.export.process import ExportProcess
+from app.teaching.export.rehearsal import passes
+from app.theme.labels import Label
+from grpo_core.teaching.lessons import Lesson
+from grpo_core.text import plural, tr
+
+SIZE = 760, 520
+
+
+class RehearsalWindow(QDialog):
+    """Runs a lesson in the background with its own seed and others, and shows the report of ``lesson check``.
+
+    Attributes:
+        status: the progress, or the result.
+        bar: the progress as a share of all steps with all seeds.
+        report: the findings, step by step.
+        end: the button that cancels the rehearsal or, afterwards, closes the window.
+
+    Signals:
+        over: emitted when the rehearsal is finished or cancelled.
+    """
+
+    over = Signal()
+
+    def __init__(self, lesson: Lesson, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._lesson, self._faults, self._steps = lesson, 0, 0
+        self.setWindowTitle(tr("Rehearsal: {title}").format(title=lesson.title))
+        self.resize(*SIZE)
+        self.status, self.bar, self.report = Label(), QProgressBar(), QPlainTextEdit()
+        self.status.setWordWrap(True)
+        self.status.setText(tr("The lesson is running under six seeds; you can continue working."))
+        self.bar.setRange(0, passes(len(lesson.steps)))
+        self.bar.setAccessibleName(tr("Steps rehearsed"))
+        self.report.setReadOnly(True)
+        self.report.setAccessibleName(tr("Findings"))
+        self.end = QPushButton(tr("Cancel"))
+        self.end.clicked.connect(self._on_end)
+        row = QHBoxLayout()
+        row.addWidget(self.bar, 1)
+        row.addWidget(self.end)
+        column = QVBoxLayout(self)
+        column.addWidget(self.status)
+        column.addWidget(self.report, 1)
+        column.addLayout(row)
+        self._process: ExportProcess | None = None
+
+    def start(self, called: str) -> None:
+        """Start the rehearsal. ``called`` is the lesson's id, or its file."""
+        process = self._process = ExportProcess("rehearsal", [called], self)
+        process.gave.connect(self._on_given)
+        process.wrote.connect(self.bar.setValue)
+        process.done.connect(self._on_done)
+        process.failed.connect(self._on_failed)
+        process.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the rehearsal is running."""
+        return self._process is not None
+
+    def done(self, result: int) -> None:
+        self._finish()
+        super().done(result)
+
+    def _finish(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+            self.end.setText(tr("Close"))
+            self.bar.hide()
+            self.over.emit()
+
+    @Slot(object)
+    def _on_given(self, report: dict[str, Any]) -> None:
+        self._steps += 1
+        self._faults += report["faults"]
+        self.report.appendPlainText("\n".join(report["lines"]))
+
+    @Slot()
+    def _on_done(self) -> None:
+        self._finish()
+        self.status.setText(
+            plural(
+                "{steps} step rehearsed. Faults: {faults}.", "{steps} steps rehearsed. Faults: {faults}.", self._steps
+            ).format(steps=self._steps, faults=self._faults or tr("none", "faults"))
+        )
+
+    @Slot(str)
+    def _on_failed(self, sentence: str) -> None:
+        self._finish()
+        self.status.setText(sentence or tr("The rehearsal was stopped."))
+
+    @Slot()
+    def _on_end(self) -> None:
+        if self.busy:
+            self._on_failed("")
+        else:
+            self.close()

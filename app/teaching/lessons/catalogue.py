@@ -1,0 +1,160 @@
+"""The available lessons: the shipped files, validated against the names that lessons can use."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from app.examples import EXAMPLES
+from app.help.glossary import glossary
+from app.resources import resource
+from grpo_core.errors import GrpoError
+from grpo_core.teaching.lessons import Lesson, LessonError, Vocabulary, load_lesson, nearest
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A lesson file that contains an error.
+
+    Attributes:
+        file: name of the file.
+        sentence: message that says what is wrong, where, and how to correct it.
+    """
+
+    file: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonTitle:
+    """Identity and title of a lesson, read without parsing the rest of its file.
+
+    Attributes:
+        id: stable identifier.
+        number: number in the list of lessons.
+        title: the question that the lesson asks.
+        gist: one-sentence summary of its subject.
+    """
+
+    id: str
+    number: int
+    title: str
+    gist: str
+
+
+@cache
+def lesson_titles() -> tuple[LessonTitle, ...]:
+    """Return the titles of the shipped lessons in order, omitting files whose title cannot be read.
+
+    Reading complete lessons takes 0.4 s, because that imports every picture that they can name.
+    """
+    titles = []
+    for path in resource("lessons").glob("*.toml"):
+        try:
+            head = tomllib.loads(path.read_text("utf-8").partition("\n[")[0])
+            titles.append(
+                LessonTitle(
+                    id=str(head["id"]),
+                    number=int(head["number"]),
+                    title=tr(str(head["title"])),
+                    gist=tr(str(head["gist"])),
+                )
+            )
+        except (OSError, ValueError, TypeError, KeyError):  # the list of lessons shows the error
+            continue
+    return tuple(sorted(titles, key=lambda one: (one.number, one.id)))
+
+
+@cache
+def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
+    """Return the names that lesson files can use.
+
+    ``panels`` are the ids of the panels that can be shown next to a lesson.
+    """
+    from app.teaching.lessons.interactives.table import INTERACTIVES
+
+    terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
+    offers = {name: interactive.offer for name, interactive in INTERACTIVES.items()}
+    return Vocabulary(panels=panels, interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson | LessonError:
+    """Read the lesson from a file. ``stamp`` is the file's modification time and size."""
+    try:
+        return load_lesson(path, vocabulary(panels))
+    except LessonError as error:
+        return error
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:  # reading the file reports why
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
+    """Return the lesson in a file, rereading it only if the file has changed.
+
+    Raises:
+        LessonError: the file is not valid; the message says what is wrong, and where.
+    """
+    lesson = _read(path, _stamp(path), panels)
+    if isinstance(lesson, LessonError):
+        raise lesson
+    return lesson
+
+
+def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
+    """Return the lessons of a folder (the shipped ones by default) in order, and the broken files.
+
+    ``panels`` are the ids of the panels that can be shown next to a lesson.
+    """
+    folder = resource("lessons") if folder is None else folder
+    try:
+        vocabulary(panels)
+    except GrpoError as error:  # without a glossary, terms cannot be checked
+        return [], [Broken("glossary.toml", str(error))]
+    good: dict[str, tuple[Lesson, str]] = {}
+    broken = []
+    for path in sorted(folder.glob("*.toml")):
+        try:
+            lesson = lesson_in(path, panels)
+        except LessonError as error:
+            broken.append(Broken(path.name, str(error)))
+            continue
+        if lesson.id in good:
+            sentence = tr("{name}: the id “{id}” already belongs to {good}; choose another.").format(
+                name=path.name, id=lesson.id, good=good[lesson.id][1]
+            )
+            broken.append(Broken(path.name, sentence))
+        else:
+            good[lesson.id] = lesson, path.name
+    return sorted((lesson for lesson, _ in good.values()), key=lambda lesson: (lesson.number, lesson.id)), broken
+
+
+def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
+    """Return the lesson among ``known`` with this id or number.
+
+    Raises:
+        GrpoError: there is no such lesson; the message suggests the closest match.
+    """
+    lesson = find_lesson(known, name)
+    if lesson is None:
+        sentence = tr("Unknown lesson “{name}”. Choose one of {ids}{nearest}.")
+        ids = [lesson.id for lesson in known]
+        raise GrpoError(sentence.format(name=name, ids=", ".join(ids), nearest=nearest(name.strip(), ids)))
+    return lesson
+
+
+def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
+    """Return the lesson among ``known`` with this id or number, or None if there is none."""
+    wanted = name.strip().casefold()
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
+    return next((lesson for lesson in known if lesson.id.casefold() == wanted or lesson.number == number), None)

@@ -1,0 +1,181 @@
+"""A policy during training: its bars, and below them the probability of one answer over the updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QWidget
+
+from app.panels.policy_chart import NOW, REWARD
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarPicture, BarSeries, Lane
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.readable import readable
+from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.teaching.lessons import Offer
+from grpo_core.text import tr
+
+AT_FIRST = BarSeries(name=tr("before training"), key="first", meaning="reference", style="level", width=0.78)
+GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.78)
+ANSWER, PROXY = "answer", "proxy"
+"""Lines that a step can request: the probability of one answer, and the mean reward paid by the checker."""
+PROBABILITY = Scale(low=0, high=1.1)
+
+
+def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
+    """Return the rewards drawn at heights 0 and 1. They are exactly 0 and 1 if all rewards (A,) are in that range."""
+    if rewards is None:
+        return 0.0, 1.0
+    return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
+
+
+class Climb(Interactive):
+    """The policy at the current update as bars, and the curve of one of them up to now, on a fixed axis."""
+
+    offer = Offer(state=("action", "until", "lines", "name"), parts=("bars", "lines", "words"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._action, self._until, self._lines, self._name = 6, 50, (ANSWER,), ""
+        self._guess: float | None = None
+        self._asks = False
+        self._known: dict[str, list[np.ndarray]] = {}
+        self.bars = BarChart(tr("Policy over answers"))
+        self.bars.dragged.connect(self._on_dragged)
+        self.line = LineChart(tr("Over training"))
+        self.twins = [TwinStack(self.bars, [NOW.entry, AT_FIRST.entry, REWARD.entry]), TwinStack(self.line)]
+        self.foot = note_label()
+        self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.foot, spacing=6)
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        return {"bars": (self.twins[0],), "lines": (self.twins[1],), "words": (self.foot,)}
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step.
+
+        ``action`` is the answer whose curve is drawn, counted from 1; ``until`` is the end of the axis of updates;
+        ``lines`` are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
+        """
+        self._action = int(state.get("action", 7)) - 1
+        self._until = int(state.get("until", 50))
+        self._lines = tuple(state.get("lines", (ANSWER,)))
+        self._name = str(state.get("name", ""))
+
+    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
+        self._guess, self._asks = guess, asks
+
+    def ghosts(self) -> Sequence[QWidget]:
+        return (self.bars,)
+
+    @Slot(int, float)
+    def _on_dragged(self, place: int, height: float) -> None:
+        self.guessed.emit(round(height, 3))
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        run, update = view.run, view.cursor.step
+        policies = self._policies(run, update)
+        for twin in self.twins:
+            twin.set_look(view.theme, view.scale)
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        if not policies:
+            return
+        self.bars.set_drag("bar" if self._asks else "")
+        self.bars.show_picture(self._bars(run, policies))
+        self.line.show_picture(self._over_updates(run, update, policies))
+        summary = self.summary(view)
+        for twin in self.twins:
+            twin.set_summary(summary)
+            twin.refresh()
+        self.foot.setText(summary)
+
+    def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
+        """Return the policy (A,) before training and after every update up to ``update``."""
+        if run.origin.dist_logp is None:
+            return []
+        known = self._known.setdefault(run.id, [np.exp(run.origin.dist_logp[0])])
+        while len(known) <= update:
+            step = run.step(len(known))
+            if step is None or step.dist_logp is None:
+                break
+            known.append(np.exp(step.dist_logp[-1][0]))
+        return known[: update + 1]
+
+    def _bars(self, run: RunHandle, policies: Sequence[np.ndarray]) -> BarPicture:
+        now, count = policies[-1], len(policies[-1])
+        rewards = run.origin.action_rewards
+        paid = None if rewards is None else rewards[0]
+        low, high = reward_span(paid)
+        ghost = np.full(count, np.nan)
+        if self._guess is not None:
+            ghost[self._action] = self._guess
+        diamonds = REWARD if paid is None else REWARD.with_heights((paid - low) / (high - low), values=paid)
+        lane = Lane(
+            y=PROBABILITY,
+            kept=(self._action,),
+            series=(
+                NOW.with_heights(now),
+                AT_FIRST.with_heights(policies[0]),
+                diamonds,
+                GHOST.with_heights(ghost),
+            ),
+            notes=tuple(f"{p:.2f}" if a == self._action else "" for a, p in enumerate(now)),
+        )
+        return BarPicture(names=tuple(run.origin.vocabulary[:count]), label=tr("answer"), lanes=(lane,))
+
+    def _over_updates(self, run: RunHandle, update: int, policies: Sequence[np.ndarray]) -> LinePicture:
+        x = np.arange(len(policies), dtype=float)
+        lines = []
+        if ANSWER in self._lines:
+            heights = np.array([policy[self._action] for policy in policies])
+            lines.append(Line(name=ANSWER, label=self._name_of_answer(run), meaning="policy", x=x, y=heights))
+        if PROXY in self._lines and PROXY not in self.hidden:
+            paid = run.series["reward_mean"].values[:update]
+            lines.append(
+                Line(name=PROXY, label=tr("reward paid"), meaning="reward", x=np.arange(1.0, len(paid) + 1), y=paid)
+            )
+        if self._guess is not None:
+            ends = np.array([0.0, float(self._until)])
+            lines.append(
+                Line(
+                    name="guess",
+                    label=tr("your prediction"),
+                    meaning="text",
+                    style=Qt.PenStyle.DotLine,
+                    x=ends,
+                    y=np.full(2, self._guess),
+                    listed=False,
+                )
+            )
+        return LinePicture(
+            x=Scale(label=tr("update"), low=0, high=float(self._until), whole=True),
+            y=Scale(low=0, high=1.05),
+            lines=tuple(lines),
+            places=(0.0, float(self._until)),
+        )
+
+    def _name_of_answer(self, run: RunHandle) -> str:
+        return self._name or tr("answer {answer}").format(answer=run.origin.vocabulary[self._action])
+
+    def summary(self, view: View) -> str:
+        policies = self._policies(view.run, view.cursor.step)
+        if not policies:
+            return ""
+        return tr("Update {update}: {name} has probability {now}; before training it had {first}.").format(
+            update=len(policies) - 1,
+            name=self._name_of_answer(view.run),
+            now=readable(float(policies[-1][self._action]), "digits"),
+            first=readable(float(policies[0][self._action]), "digits"),
+        )

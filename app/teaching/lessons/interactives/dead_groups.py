@@ -1,0 +1,174 @@
+"""Groups whose rewards are all equal, sampled from a policy with a draggable chance of being right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture, PointSet
+from app.plotting.numbers import share
+from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.tiles import Tiles
+from app.theme.labels import Label
+from app.widgets.calm import CalmSlider, in_percent
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import learners, recompute
+from grpo_core.advantages import equal_rewards
+from grpo_core.bandit.simulate import updates
+from grpo_core.config import Settings
+from grpo_core.record import Step
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.theory import bias_of, dead_share
+from grpo_core.text import plural, tr
+
+SEEDS = range(64)
+"""Seeds of the runs in which dead groups are counted."""
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+PLACES = 101
+"""Number of points on the curve from p = 0 to 1."""
+
+
+@lru_cache(maxsize=64)
+def first_update(settings: Settings) -> Step:
+    """Return the first update of a run under ``settings``."""
+    return next(iter(learners.learner(settings)))
+
+
+@lru_cache(maxsize=64)
+def counted(settings: Settings) -> tuple[int, int]:
+    """Return the number of dead groups and of all groups in the first update, summed over all seeds."""
+    done = next(updates(settings, SEEDS))
+    dead = equal_rewards(done.batch.rewards.reshape(len(SEEDS), -1, settings.learner.group_size))
+    return int(dead.sum()), dead.size
+
+
+def chance_of(settings: Settings) -> float:
+    """Return the initial probability of the right one of two actions."""
+    origin = learners.origin(settings)
+    assert origin.dist_logp is not None
+    return float(np.exp(origin.dist_logp[0, 1]))
+
+
+def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
+    """Return a chart of the expected share of dead groups of ``size``, with a point for the counted share.
+
+    The x axis is the chance of a right answer.
+    """
+    places = np.linspace(0, 1, PLACES)
+    expected = np.array([dead_share(p, size) for p in places])
+    return LinePicture(
+        x=Scale(label=tr("chance of a right answer p"), low=0, high=1),
+        y=Scale(low=0, high=1),
+        lines=(Line(name="expected", title=tr("expected"), meaning="dead", x=places, y=expected),),
+        points=(PointSet(name="counted", meaning="text", size=10, x=np.array([chance]), y=np.array([dead / groups])),),
+    )
+
+
+class DeadGroups(Interactive):
+    """Tiles of groups, and below them the share of dead groups over the chance of a right answer."""
+
+    offer = Offer(
+        checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._base = Settings()
+        self._wanted: float | None = None
+        self._before: Settings | None = None
+        self.tiles = Tiles()
+        self.curve = LineChart(tr("Dead groups"))
+        self.slider = CalmSlider()
+        self.slider.setRange(0, 100)
+        self.slider.setObjectName("chance")
+        self.slider.setAccessibleName(tr("Chance of a right answer"))
+        self.slider.spoken = in_percent
+        self.slider.valueChanged.connect(self._on_slid)
+        self.name, self.foot = Label(tr("Chance of a right answer p")), Label()
+        self.name.setObjectName("muted")
+        self.foot.setWordWrap(True)
+        drag = QHBoxLayout()
+        drag.addWidget(self.name)
+        drag.addWidget(self.slider, 1)
+        self.lay_out((self.tiles, 3), drag, self.foot, (self.curve, 2), spacing=6)
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        return {"curve": (self.curve,), "tiles": (self.tiles,), "words": (self.foot,)}
+
+    # -- what it shows -------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        self._wanted, self._before = None, self._base
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the lesson's run, with the dragged chance of success."""
+        return self._base if self._wanted is None else self._base.replace({"task.bias": bias_of(self._wanted)})
+
+    def draw(self, view: View) -> None:
+        self._base = view.run.origin.settings
+        step = first_update(self.settings)
+        rewards = recompute.grouped(step, step.rewards)
+        self.tiles.show_groups(rewards > 0.5, recompute.dead_groups(step), view.theme)
+        chance, size = chance_of(self.settings), self.settings.learner.group_size
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(round(100 * chance))
+        self.curve.setVisible(self.height() > 330 * view.scale)
+        self.curve.set_look(view.theme, view.scale)
+        self.curve.show_picture(over_chance(size, chance, *counted(self.settings)))
+        self.curve.set_summary(self.summary(view))
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self.summary(view))
+
+    def summary(self, view: View) -> str:
+        dead, groups = counted(self.settings)
+        chance, size = chance_of(self.settings), self.settings.learner.group_size
+        drawn = recompute.dead_groups(first_update(self.settings))
+        power = str(size).translate(RAISED)
+        theory = tr("expected p{power} + (1 − p){power} = {chance}").format(
+            power=power, chance=share(dead_share(chance, size), 1)
+        )
+        if self.settings.learner.resample_dead:
+            theory = tr("dead ones were drawn again")
+        return plural(
+            "p = {chance:.2f}, G = {size}: {sum} of this {count} group is dead; {dead} of {groups:,} ({theory}).",
+            "p = {chance:.2f}, G = {size}: {sum} of these {count} groups are dead; {dead} of {groups:,} ({theory}).",
+            len(drawn),
+        ).format(
+            chance=chance,
+            size=size,
+            sum=int(drawn.sum()),
+            count=len(drawn),
+            dead=share(dead / groups, 1),
+            groups=groups,
+            theory=theory,
+        )
+
+    # -- answers and input ---------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def dead(settings: Settings) -> float:
+            found, groups = counted(settings)
+            return found / groups
+
+        return {
+            "dead": lambda: dead(self.settings),
+            "dead_change": lambda: dead(self.settings) - dead(self._before or self._base),
+            "dead_change_from_eight": lambda: (
+                dead(self.settings) - dead(self.settings.replace({"learner.group_size": 8}))
+            ),
+            "expected": lambda: dead_share(chance_of(self.settings), self.settings.learner.group_size),
+        }
+
+    @Slot(int)
+    def _on_slid(self, percent: int) -> None:
+        self._wanted = percent / 100
+        self.touched.emit()

@@ -1,0 +1,252 @@
+"""The family tree of algorithms: the switches that each member sets, and the effect of each switch on the same runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.jobs.runner import Poll
+from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
+from app.plotting.numbers import shown, signed
+from app.plotting.table_model import Column, Marked
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.family_list import FamilyList
+from app.teaching.lessons.interactives.line_pictures import over_updates
+from app.theme.labels import Label
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings, described_at
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.family import MEASURE, SEEDS, Compared, forebear, member, switches
+from grpo_core.teaching.lessons.experiments.family_members import FAMILY
+from grpo_core.text import plural, tr
+
+FIRST = "GRPO"
+FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
+"""Members needed for a first tour. Each derives from another one in this list."""
+LARGER = 1.2
+"""Enlargement factor of the members' names."""
+ROWS = 6
+"""Number of switches that fit without scrolling. No member has more."""
+TABLE = 0.42
+"""Maximum share of the height that the table takes."""
+CROWDED = 1.6
+"""Minimum scale at which the sentence about a member's idea is omitted."""
+
+
+class FamilyTree(Interactive):
+    """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
+
+    offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.tree = FamilyList()
+        self.tree.chosen.connect(self._on_chosen)
+        self.plot = LineChart(tr("π(best action)"))
+        self.twin = TwinStack(self.plot)
+        self.table = TableTwin(_columns(), tr("Switches"))
+        self.idea, self.note = Label(), Label()
+        for label in (self.idea, self.note):
+            label.setWordWrap(True)
+        right = QVBoxLayout()
+        right.setSpacing(4)
+        right.addWidget(self.idea)
+        right.addWidget(self.twin, 1)
+        right.addWidget(self.note)
+        right.addWidget(self.table)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(self.tree)
+        row.addLayout(right, 1)
+        self.member = member(FIRST)
+        self._settings: Settings | None = None
+        self.comparisons = self.experiments(self._compared)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step.
+
+        The keys are ``member``, the selected one, and ``all``, whether to show more than :data:`FEW`.
+        """
+        name = state.get("member", FIRST)
+        self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
+        self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})
+
+    @Slot(str)
+    def _on_chosen(self, name: str) -> None:
+        self.member = member(name)
+        self.touched.emit()
+
+    @property
+    def result(self) -> Compared | None:
+        """Results so far of the comparison shown."""
+        return None if self._settings is None else self.comparisons.latest((self.member.name, self._settings))
+
+    @property
+    def _left(self) -> int:
+        """Number of switches whose runs are missing: all of them before the first result."""
+        turned = len(self.result.turned) if self.result is not None else -1
+        return len(switches(self.member, self._settings or Settings())) - turned
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.comparisons.problem) or (self._settings is not None and not self._left)
+
+    @property
+    def progress_text(self) -> str:
+        if self.comparisons.problem or self.ready:
+            return self.comparisons.problem
+        before = forebear(self.member)
+        against = f"{self.member.name}, {before.name}" if before is not None else self.member.name
+        return plural(
+            "{members}: {seeds} seeds each, {left} switch to go…",
+            "{members}: {seeds} seeds each, {left} switches to go…",
+            self._left,
+        ).format(members=against, seeds=SEEDS, left=self._left)
+
+    def _train(self, settings: Settings) -> None:
+        """Compute the comparison shown unless it is already available."""
+        if settings != self._settings:
+            self._settings = settings
+            self.comparisons.retry()
+        self.comparisons.want((self.member.name, settings))
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._train(view.wanted)
+        theme, scale = view.theme, view.scale
+        self.tree.set_look(theme, scale * LARGER)
+        self.tree.show_member(self.member.name)
+        self.twin.set_look(theme, scale)
+        self.table.set_look(theme, scale)
+        self.idea.setFont(theme.font("body", scale))
+        self.note.setFont(theme.font("strong", scale))
+        self.idea.setVisible(scale < CROWDED)  # in large type, only the outline's tooltip shows it
+        self.idea.setText(f"{self.member.idea} ({self.member.citation})")
+        self._draw_runs()
+        self._draw_switches(scale)
+        summary = self.summary(view)
+        self.note.setText(summary)
+        self.twin.set_summary(summary)
+        self.table.set_summary(summary)
+
+    def _draw_runs(self) -> None:
+        found, before = self.result, forebear(self.member)
+        self.plot.empty = tr("The runs are being computed.")
+        lines, runs = [], {}
+        if found is not None and found.before is not None and before is not None:
+            lines.append(Line(name="before", label=before.name, meaning="reference"))
+            runs["before"] = found.before.measures[MEASURE]
+        if found is not None:
+            lines.append(Line(name="own", label=self.member.name, meaning="policy"))
+            runs["own"] = found.own.measures[MEASURE]
+        self.plot.show_picture(over_updates(lines, runs, Scale(low=0, high=1)))
+        self.twin.refresh()
+
+    def _draw_switches(self, scale: float) -> None:
+        rows = []
+        for switch in switches(self.member, self._settings or Settings()):
+            titles = [described_at(path).title for path in switch.changes]
+            before, own = zip(*switch.changes.values(), strict=True)
+            rows.append([self._adds(switch.path), ", ".join(titles), _values_text(before), _values_text(own)])
+        self.table.set_rows(rows)
+        line, header = self.table.verticalHeader().defaultSectionSize(), self.table.horizontalHeader().sizeHint()
+        wanted = header.height() + ROWS * line + round(4 * scale)
+        self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
+
+    def _adds(self, path: str) -> object:
+        """Return the table cell with the contribution of a switch."""
+        found = self.result
+        if found is None or path not in found.turned:
+            return Marked("…", "muted")
+        if found.same(path):
+            return Marked(tr("nothing", "effect"), "muted")
+        value = float(found.share(path).mean())
+        return Marked(signed(value), "push_up" if value > 0 else "push_down")
+
+    def summary(self, view: View) -> str:
+        """Return a sentence that compares the member with its parent, with the lesson's own seed and on average."""
+        found, before = self.result, forebear(self.member)
+        if found is None:
+            return ""
+        own = float(found.own.measures[MEASURE][-1, 0])
+        if found.before is None or before is None:
+            return tr("{name}, seed {seed}: {own} at the end.").format(
+                name=self.member.name, seed=found.own.seeds[0], own=shown(own, 2)
+            )
+        if found.same():
+            return tr("{name} and {before}: the same runs, on every seed.").format(
+                name=self.member.name, before=before.name
+            )
+        return plural(
+            "Seed {seed}: {own}, {before} {other}. On average over {count} seed: {change}.",
+            "Seed {seed}: {own}, {before} {other}. On average over {count} seeds: {change}.",
+            len(found.own.seeds),
+        ).format(
+            seed=found.own.seeds[0],
+            own=shown(own, 2),
+            before=before.name,
+            other=shown(float(found.before.measures[MEASURE][-1, 0]), 2),
+            count=len(found.own.seeds),
+            change=signed(float(found.change.mean())),
+        )
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        found = self.result
+        if found is None:
+            return {}
+        shares = [float(np.abs(found.share(path).mean())) for path in found.turned]
+        return {
+            "change": lambda: float(found.change.mean()),
+            "largest": lambda: float(np.argmax(shares) + 1) if shares else math.nan,
+            "silent": lambda: float(sum(found.same(path) for path in found.turned)),
+            "switches": lambda: float(len(found.turned)),
+        }
+
+    def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
+        """Yield the comparison of the member named in ``key``, updated after each switch."""
+        return self.workspace.jobs.results("family", *key, poll=poll)
+
+
+def _columns() -> list[Column]:
+    return [
+        Column(
+            "adds",
+            tr("Adds"),
+            chars=8,
+            kind="text",
+            help=tr("Change of π(best action) when the switches are turned one after the other."),
+        ),
+        Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
+        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that this one came from.")),
+        Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
+    ]
+
+
+def _values_text(values: tuple[object, ...]) -> str:
+    """Return the values of settings as text."""
+    plain = {True: tr("on"), False: tr("off"), None: tr("nothing", "value")}
+    words = [
+        plain[value]
+        if value is None or isinstance(value, bool)
+        else value.replace("_", " ")
+        if isinstance(value, str)
+        else f"{value:g}"
+        for value in values
+    ]
+    return ", ".join(words)

@@ -1,0 +1,185 @@
+"""The flight deck: a run's dials, and the effect of fixing one thing at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtWidgets import QWidget
+
+from app.jobs.runner import Poll
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.bar_pictures import compared
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.dials import Dials
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
+from grpo_core.text import plural, tr
+
+SHOWS = ("dials", "remedies")
+TREATED = BarSeries(name=tr("this alone put right"), meaning="policy")
+ILL = BarSeries(name=tr("as it is"), meaning="push_down", style="level")
+
+NOTHING = np.empty(0)
+Key = tuple[Settings, int, bool]
+"""Key of results: the settings, the right action (counted from 0), and whether remedies are tried."""
+
+
+class FlightDeck(Interactive):
+    """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds."""
+
+    offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state=("right",))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.dials = Dials(workspace)
+        self.plot = BarChart(tr("Right answers at the end"))
+        self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
+        self.note = note_label()
+        pictures, self._stack = pages(self.dials, self.twin)
+        self.lay_out((pictures, 1), self.note, spacing=6)
+        self._right = 1
+        self._settings: Settings | None = None
+        self.examined = self.experiments(self._examined)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step: ``right``, the intended action, counted from 1."""
+        right = state.get("right", 1)
+        self._right = right if isinstance(right, int) and right > 0 else 1
+
+    @property
+    def _key(self) -> Key | None:
+        """Key of the results for the page shown."""
+        return None if self._settings is None else (self._settings, self._right - 1, self.shows == "remedies")
+
+    @property
+    def audit(self) -> np.ndarray:
+        """Probability of the right action before training and after every update (U + 1,).
+
+        The array is empty if they have not been computed yet.
+        """
+        return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
+
+    @property
+    def runs(self) -> dict[str, Ensemble]:
+        """Runs so far by remedy. The key of the runs without a remedy is the empty string."""
+        return {name: found for name, found in self.examined.results(self._key) if isinstance(found, Ensemble)}
+
+    @property
+    def problem(self) -> str:
+        """Message explaining why there is nothing to show, or an empty string."""
+        if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
+            return tr("The dials need a bandit whose actions include the right one.")
+        return self.examined.problem
+
+    @property
+    def ready(self) -> bool:
+        if self.problem:
+            return True
+        return self.examined.complete(self._key) if self.shows == "remedies" else len(self.audit) > 0
+
+    @property
+    def progress_text(self) -> str:
+        if self.problem or self.ready or self.shows != "remedies":
+            return self.problem
+        return plural(
+            "{seeds} seed each: {done} of {all} remedies tried…",
+            "{seeds} seeds each: {done} of {all} remedies tried…",
+            len(SEEDS),
+        ).format(seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
+
+    def _train(self, settings: Settings) -> None:
+        """Compute the results that the page is missing."""
+        if settings != self._settings:
+            self._settings = settings
+            self.examined.retry()
+        if self._key is not None:
+            self.examined.want(self._key)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._train(view.wanted)
+        theme, scale = view.theme, view.scale
+        self.dials.set_look(theme, scale)
+        self.twin.set_look(theme, scale)
+        self.note.setFont(theme.font("strong", scale))
+        on_dials = self.shows == "dials"
+        self._stack.setCurrentIndex(0 if on_dials else 1)
+        self.note.setVisible(not on_dials)
+        if on_dials and not self.problem:
+            self.dials.show_run(view, self.audit)
+        elif not on_dials:
+            self._draw_remedies()
+        summary = self.summary(view)
+        self.note.setText(summary)
+        self.twin.set_summary(summary)
+
+    def _draw_remedies(self) -> None:
+        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
+        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
+        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
+        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
+        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
+        self.twin.refresh()
+
+    def _ends(self, name: str) -> np.ndarray:
+        return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right - 1)))
+
+    def _mean(self, name: str) -> float:
+        return float(self._ends(name).mean())
+
+    def summary(self, view: View) -> str:
+        """Return a sentence with the values of the dials, or with the remedies that help."""
+        if self.problem:
+            return self.problem
+        if self.shows == "dials":
+            return "; ".join(self.dials.summary_of(name) for name in self.dials.plots) + "."
+        if len(self.runs) <= len(REMEDIES):
+            return ""
+        name = list(REMEDIES)[max(cause(self.runs, self._right - 1), 1) - 1]
+        return plural(
+            "Right answers over {seeds} seed: {ill} as it is, {treated} with “{remedy}” put right.",
+            "Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.",
+            len(SEEDS),
+        ).format(
+            seeds=len(SEEDS),
+            ill=shown(self._mean(""), 2),
+            treated=shown(self._mean(name), 2),
+            remedy=REMEDIES[name].cause,
+        )
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        whole = len(self.runs) == 1 + len(REMEDIES)
+        return {
+            "cause": lambda: float(cause(self.runs, self._right - 1)) if whole else math.nan,
+            "audit": lambda: float(self.audit[-1]) if len(self.audit) else math.nan,
+            "ill": lambda: self._mean("") if whole else math.nan,
+            "treated": lambda: max(self._mean(name) for name in REMEDIES) if whole else math.nan,
+        }
+
+    def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
+        """Yield the audit and, if remedies are tried, the runs under each.
+
+        If the run has no such action, yield nothing.
+        """
+        settings, right, treat = key
+        if settings.is_language or right >= settings.bandit.actions:
+            return
+        yield "", audits(settings, right)
+        if treat:
+            yield from self.workspace.jobs.results("checkup", settings, right, poll=poll)

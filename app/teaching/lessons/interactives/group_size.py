@@ -1,0 +1,247 @@
+"""Comparison of group sizes at equal numbers of updates or samples, and of the group mean with leave-one-out.
+
+The group mean includes the completion itself, which makes a step shorter than with the mean of the other completions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+
+from app.jobs.runner import Poll
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
+from app.plotting.numbers import share as percent
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.bar_pictures import Spans, compared
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.theme.labels import plain_tip
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments import group_sizes
+from grpo_core.teaching.lessons.experiments.group_sizes import KINDS, SAMPLES, SEEDS, SIZES, UPDATES
+from grpo_core.text import plural, tr
+
+SHOWS = ("silent", "reward", "left")
+SMALL = (2, 3, 4, 5, 6)
+"""Sizes for which all possible groups can be enumerated."""
+PARTS = {
+    "updates": BarSeries(
+        name=plural("{updates} update", "{updates} updates", UPDATES).format(updates=UPDATES),
+        meaning="reward",
+        style="outline",
+    ),
+    "samples": BarSeries(
+        name=plural("{samples} sample", "{samples} samples", SAMPLES).format(samples=SAMPLES), meaning="reward"
+    ),
+    "scaled": BarSeries(name=tr("{samples}, rate ∝ G").format(samples=SAMPLES), meaning="reward", style="hatch"),
+}
+SILENT = BarSeries(name=tr("first group silent"), meaning="dead")
+LEFT = BarSeries(name=tr("own mean"), meaning="policy")
+WHOLE = BarSeries(name=tr("leave-one-out"), meaning="text", style="level")
+PICTURES = {
+    "silent": (tr("Runs whose first update moved nothing"), Scale(low=0, high=1), (SILENT,)),
+    "reward": (
+        tr("Reward at the end"),
+        Scale(label=tr("Expected reward"), low=0, high=1),
+        tuple(PARTS.values()),
+    ),
+    "left": (tr("Length of the average step"), Scale(label=tr("share"), low=0, high=1.05), (LEFT, WHOLE)),
+}
+"""Title, vertical axis and series of each picture."""
+
+
+Key = tuple[Settings, str]
+"""Key of runs: their settings and the budget."""
+
+
+@lru_cache(maxsize=1)
+def left_by_own_mean() -> np.ndarray:
+    """Return the average step length with the group's own mean divided by that with leave-one-out, by group size."""
+    return group_sizes.left_by_own_mean(SMALL)
+
+
+class GroupSize(Interactive):
+    """Bars over G: medians over the seeds, with whiskers for the middle half."""
+
+    offer = Offer(
+        shows=SHOWS,
+        checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),
+        state=("kinds", "switch"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.plots = {name: BarChart(title) for name, (title, _, _) in PICTURES.items()}
+        self.twins = {
+            name: TwinStack(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
+        }
+        self.switch = self._switch()
+        self.note = note_label()
+        pictures, self._stack = pages(*self.twins.values())
+        self.lay_out(self.switch, (pictures, 1), self.note, spacing=6)
+        self._kinds: tuple[str, ...] = KINDS[:1]
+        self._settings: Settings | None = None
+        self.trained = self.experiments(self._trained)
+
+    def _switch(self) -> QHBoxLayout:
+        """Return a row of toggle buttons, one per budget. The results of the checked ones are shown side by side."""
+        row = QHBoxLayout()
+        self.buttons = {kind: QToolButton() for kind in KINDS}
+        for kind, button in self.buttons.items():
+            button.setText(PARTS[kind].name)
+            button.setCheckable(True)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setToolTip(plain_tip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name)))
+            button.clicked.connect(self._on_switched)
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
+
+    def of_many_runs(self) -> Sequence[TwinStack]:
+        return [self.twins[self.shows]] if self.shows != "left" else []
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step: ``kinds``, the budgets shown, and ``switch``, those that the user can toggle."""
+        self._kinds = _known(state.get("kinds")) or KINDS[:1]
+        switched = _known(state.get("switch"))
+        for kind, button in self.buttons.items():
+            button.setVisible(kind in switched)
+
+    @Slot()
+    def _on_switched(self) -> None:
+        pressed = tuple(kind for kind, button in self.buttons.items() if button.isChecked())
+        self._kinds = pressed or self._kinds  # at least one is shown
+        self.touched.emit()
+
+    def runs(self, kind: str) -> dict[int, Ensemble]:
+        """Return the runs so far under a budget, by group size."""
+        return {} if self._settings is None else dict(self.trained.results((self._settings, kind)))
+
+    @property
+    def _missing(self) -> str:
+        """The first requested budget that has not been computed, or an empty string."""
+        wanted = ((self._settings, kind) for kind in self._kinds if self._settings is not None)
+        return next((kind for settings, kind in wanted if not self.trained.complete((settings, kind))), "")
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.trained.problem) or (self._settings is not None and not self._missing)
+
+    @property
+    def progress_text(self) -> str:
+        if self.trained.problem or self.ready or self.trained.coming is None:
+            return self.trained.problem
+        return plural(
+            "{count} run at each group size: {done} of {sizes} sizes done…",
+            "{count} runs at each group size: {done} of {sizes} sizes done…",
+            len(SEEDS),
+        ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), sizes=len(SIZES))
+
+    def _train(self, settings: Settings) -> None:
+        """Compute the missing budgets one after another."""
+        own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # the experiment sets both itself
+        if own != self._settings:
+            self._settings = own
+            self.trained.retry()
+        if self._missing:
+            self.trained.want((own, self._missing))
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._train(view.wanted)
+        what = self.shows
+        twin = self.twins[what]
+        for kind, button in self.buttons.items():
+            button.setChecked(kind in self._kinds)
+        twin.set_look(view.theme, view.scale)
+        self._stack.setCurrentWidget(twin)
+        if what == "left":
+            left = left_by_own_mean()
+            self._show(what, {LEFT.name: left, WHOLE.name: np.ones(len(left))}, SMALL)
+        elif what == "silent":
+            runs = self.runs(self._kinds[0])
+            silent = np.array([group_sizes.silent(runs[g]) if g in runs else math.nan for g in SIZES])
+            self._show(what, {SILENT.name: silent}, SIZES)
+        else:
+            self._draw_rewards()
+        twin.set_summary(self._sentence(what))
+        twin.refresh()
+        self.note.setFont(view.theme.font("strong", view.scale))
+        self.note.setText(self._sentence(what))
+
+    def _show(
+        self, what: str, heights: Mapping[str, np.ndarray], sizes: Sequence[int], spans: Spans | None = None
+    ) -> None:
+        _, axis, parts = PICTURES[what]
+        names = [str(size) for size in sizes]
+        self.plots[what].show_picture(compared(parts, heights, names, tr("group size"), axis, spans=spans))
+
+    def _draw_rewards(self) -> None:
+        nothing = np.full(len(SIZES), np.nan)
+        heights, spans = {}, {}
+        for kind, part in PARTS.items():
+            runs = self.runs(kind) if kind in self._kinds else {}
+            bands = [band(group_sizes.last_rewards(runs[g])) if g in runs else (np.nan,) * 3 for g in SIZES]
+            heights[part.name], low, high = np.array(bands, dtype=float).T if runs else (nothing,) * 3
+            spans[part.name] = low, high
+        self._show("reward", heights, SIZES, spans)
+        self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
+
+    def _sentence(self, what: str) -> str:
+        """Return a sentence that compares the smallest and the largest group."""
+        if what == "left":
+            values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
+            return _ends(tr("Own mean over leave-one-out"), values)
+        kind = self._kinds[0 if what == "silent" else -1]
+        runs = self.runs(kind)
+        if what == "silent":
+            return _ends(tr("First group silent"), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
+        return _ends(PARTS[kind].name, {g: shown(group_sizes.middle(e)) for g, e in runs.items()})
+
+    def summary(self, view: View) -> str:
+        return self.note.text()
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        gains = {f"{kind}_gain": (lambda kind=kind: group_sizes.gain(self.runs(kind))) for kind in KINDS}
+        runs = self.runs(self._kinds[0])
+        silent = {f"silent_{g}": (lambda g=g: group_sizes.silent(runs[g]) if g in runs else math.nan) for g in (2, 64)}
+        left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
+        return {**gains, **silent, **left}
+
+    def _trained(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+        settings, kind = key
+        return self.workspace.jobs.results("group_sizes", settings, kind, poll=poll)
+
+
+def _known(kinds: object) -> tuple[str, ...]:
+    """Return the valid budgets among ``kinds``, in a fixed order."""
+    return tuple(kind for kind in KINDS if isinstance(kinds, (tuple, list)) and kind in kinds)
+
+
+def _ends(title: str, values: Mapping[int, str]) -> str:
+    """Return the results of the smallest and the largest group as text, or an empty string before there are any."""
+    if not values:
+        return ""
+    small, large = min(values), max(values)
+    if small == large:
+        return tr("{title}: {value} at G {size}.").format(title=title, value=values[small], size=small)
+    return tr("{title}: {value} at G {small}, {value2} at G {large}.").format(
+        title=title, value=values[small], small=small, value2=values[large], large=large
+    )

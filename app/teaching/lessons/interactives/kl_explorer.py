@@ -1,0 +1,229 @@
+"""Two draggable policies, the divergence between them, and the value and gradient of each KL estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
+
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
+from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.line_pictures import running_means
+from app.teaching.lessons.readable import readable
+from app.theme.labels import Label
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.errors import SettingsError
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments import by_hand
+from grpo_core.teaching.lessons.experiments.divergence import ANSWERS, Divergence
+from grpo_core.text import plural, tr
+
+SHOWS = ("policies", "values", "running", "gradients")
+"""Views: the two policies alone, or with one of the charts below them."""
+POLICY, REFERENCE = (0.5, 0.2, 0.15, 0.1, 0.05), (0.2, 0.3, 0.1, 0.3, 0.1)
+SAMPLES, FEWEST, MOST = 1000, 50, 100_000
+K1 = BarSeries(name="k1", meaning="reward", style="outline")
+K2 = BarSeries(name="k2", meaning="entropy", style="hatch")
+K3 = BarSeries(name="k3", meaning="kl")
+"""Colours and fills of the estimators, the same in all three charts."""
+SCALED = BarSeries(name="ratio × k3", meaning="policy", style="hatch")
+DOWN = BarSeries(name="−∇KL(π‖π_ref)", meaning="text", style="level")
+BACK = BarSeries(name="−∇KL(π_ref‖π)", meaning="reference", style="level")
+ESTIMATORS, STEPS_TAKEN = (K1, K2, K3), (K1, K2, K3, SCALED, DOWN, BACK)
+"""Series compared in the two bar charts."""
+BESIDE = {
+    "policy": BarSeries(name="π_ref", meaning="reference", style="outline", width=FRAME),
+    "reference": BarSeries(name="π", meaning="policy", style="outline", width=FRAME),
+}
+"""Thin frames around the bars of either policy that show the other policy."""
+NATS, REACH = Scale(unit="nats"), 0.1
+"""The axis of the estimators, and its minimum span."""
+
+
+class KlExplorer(Interactive):
+    """Two draggable policies. At the top, the exact KL in both directions; below, the estimators."""
+
+    offer = Offer(shows=SHOWS, checks=ANSWERS, state=("policy", "reference", "samples", "seed", "spread", "parts"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
+        self.reference = BarChart(tr("Reference π_ref"), drag="bar", steps=STEPS, walks=True)
+        self.policy.dragged.connect(self._on_policy)
+        self.reference.dragged.connect(self._on_reference)
+        for bars in (self.policy, self.reference):
+            bars.picked.connect(self._on_picked)
+        self.values, self.gradients = BarChart(tr("Sampled values")), BarChart(tr("Average step"))
+        self.running = LineChart(tr("Mean of the samples so far"))
+        self.twins = {
+            "values": TwinStack(self.values, [part.entry for part in ESTIMATORS]),
+            "running": TwinStack(self.running),
+            "gradients": TwinStack(self.gradients, [part.entry for part in STEPS_TAKEN]),
+        }
+        self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
+        self.numbers, self.note = Label(), Label()
+        self.note.setObjectName("muted")
+        self.note.setWordWrap(True)
+        self.numbers.setWordWrap(True)
+        self._build()
+        self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
+        self._spread, self._hidden = True, frozenset[str]()
+
+    def _build(self) -> None:
+        self._both = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._both.setSpacing(12)
+        for twin in self.tops:
+            self._both.addWidget(twin, 1)
+        self.below = QWidget()
+        self._stack = QStackedLayout(self.below)
+        for twin in self.twins.values():
+            self._stack.addWidget(twin)
+        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._parts.setSpacing(4)
+        self._parts.addLayout(self._both, 5)
+        self._parts.addWidget(self.below, 5)
+        self.lay_out(self.numbers, (self._parts, 1), self.note)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        self._spread = bool(state.get("spread", True))
+        wanted = state.get("parts", tuple(part.name for part in STEPS_TAKEN))
+        self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, wanted))
+        try:
+            self.divergence = self._computed(
+                state.get("policy", POLICY),
+                state.get("reference", REFERENCE),
+                int(state.get("samples", SAMPLES)),
+                int(state.get("seed", 1)),
+            )
+        except (SettingsError, TypeError, ValueError):
+            self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
+
+    def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:
+        logp, ref_logp = by_hand.from_weights(policy), by_hand.from_weights(reference)
+        if len(logp) != len(ref_logp):
+            raise SettingsError(
+                "reference",
+                tuple(reference),
+                plural("give {count} number, one per action", "give {count} numbers, one per action", len(logp)).format(
+                    count=len(logp)
+                ),
+            )
+        return Divergence(logp, ref_logp, min(max(samples, FEWEST), MOST), max(seed, 0))
+
+    def _drag(self, logp: np.ndarray, ref_logp: np.ndarray) -> None:
+        self.divergence = Divergence(logp, ref_logp, self.divergence.samples, self.divergence.seed)
+        self.touched.emit()
+
+    @Slot(int, float)
+    def _on_policy(self, action: int, prob: float) -> None:
+        self._drag(by_hand.with_probability(self.divergence.logp, action, prob), self.divergence.ref_logp)
+
+    @Slot(int, float)
+    def _on_reference(self, action: int, prob: float) -> None:
+        self._drag(self.divergence.logp, by_hand.with_probability(self.divergence.ref_logp, action, prob))
+
+    @Slot(int)
+    def _on_picked(self, action: int) -> None:
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        divergence, what = self.divergence, self.shows
+        names = [str(n + 1) for n in range(len(divergence.logp))]
+        prob, ref = np.exp(divergence.logp), np.exp(divergence.ref_logp)
+        for twin in (*self.tops, *self.twins.values()):
+            twin.set_look(view.theme, view.scale)
+        low = self._fit(view.scale)
+        for chart, own, other, meaning in (
+            (self.policy, prob, ref, "policy"),
+            (self.reference, ref, prob, "reference"),
+        ):
+            frame = BESIDE[meaning].with_heights(other)
+            chart.show_picture(distribution(chart, own, names, meaning, frame, labelled=not low))
+            chart.set_summary(summary_of(chart))
+        self.below.setVisible(what in self.twins)
+        if what in self.twins:
+            self._stack.setCurrentWidget(self.twins[what])
+            self._draw_below(what, names)
+            self.twins[what].set_summary(self._of_below(what))
+            self.twins[what].refresh()
+        for twin in self.tops:
+            twin.refresh()
+        self.numbers.setFont(view.theme.font("strong", view.scale * 1.15))
+        self.numbers.setText(
+            tr("KL(π‖π_ref) {both} nats · KL(π_ref‖π) {both2} nats").format(
+                both=shown(divergence.both[0]), both2=shown(divergence.both[1])
+            )
+        )
+        self.note.setFont(view.theme.font("digits", view.scale))
+        self.note.setText(self._note_text(what))
+
+    def _draw_below(self, what: str, names: list[str]) -> None:
+        divergence = self.divergence
+        if what == "values":
+            shown_values = compared(ESTIMATORS, divergence.by_action, names, tr("action"), NATS, reach=REACH)
+            self.values.show_picture(shown_values)
+        elif what == "running":
+            if self.running.picture.subject is not divergence.sampled.running:
+                lines = [Line(name=part.name, label=part.name, meaning=part.meaning) for part in ESTIMATORS]
+                self.running.show_picture(running_means(lines, divergence.sampled.running, divergence.both[0]))
+        else:
+            down, back = divergence.descents
+            heights = {**divergence.pulls, DOWN.name: down, BACK.name: back}
+            shown_heights = {name: values for name, values in heights.items() if name not in self._hidden}
+            self.gradients.show_picture(compared(STEPS_TAKEN, shown_heights, names, tr("action"), Scale(), reach=REACH))
+            self.twins[what].legend.set_entries([part.entry for part in STEPS_TAKEN if part.name not in self._hidden])
+
+    def _of_below(self, what: str) -> str:
+        """Return a description of the chart below, without its numbers.
+
+        The numbers are only in the chart's table, because the lesson asks for some of them.
+        """
+        parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
+        return tr("{title}: {parts}. The key T shows the numbers as a table.").format(
+            title=self.twins[what].plot.title, parts=", ".join(name for name in parts if name not in self._hidden)
+        )
+
+    def _fit(self, scale: float) -> bool:
+        """Lay out the picture for its height, and return whether it is short, as it is with large type.
+
+        In a short picture, the policies are placed above each other and to the left of the chart.
+        """
+        low, directions = self.height() < 330 * scale, QBoxLayout.Direction
+        self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)
+        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        return low
+
+    def _note_text(self, what: str) -> str:
+        divergence = self.divergence
+        if what == "gradients":
+            names = [name for name in ("k1", "k2", "k3", SCALED.name) if name not in self._hidden]
+            return tr("Largest bar: {names}.").format(
+                names=" · ".join(f"{name} {readable(divergence.size(name), 'digits')}" for name in names)
+            )
+        if what == "policies" or not self._spread:
+            return ""
+        spread = " · ".join(f"{name} {shown(mean)} ± {shown(sd)}" for name, (mean, sd) in divergence.moments.items())
+        return tr("Mean ± spread: {spread}.").format(spread=spread)
+
+    def summary(self, view: View) -> str:
+        return f"{self.numbers.text()}. {self.note.text()}"
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return self.divergence.answers()

@@ -1,0 +1,250 @@
+"""Memory needed for training: four models that can be switched off, a few knobs, and every block with its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.jobs.runner import Poll
+from app.panels.controls.row import Row
+from app.panels.controls.rows import row_for
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
+from app.plotting.numbers import share as percent
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.bar_pictures import compared
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
+from app.teaching.lessons.interactives.real_ledger import Counted, counted
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config.fields import about
+from grpo_core.errors import SettingsError
+from grpo_core.memory import WORDS, Training, total
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
+from grpo_core.text import plural, tr
+
+SHOWS = ("bill", "compute", "real")
+REAL = "real"
+"""Key of the only experiment in ``ledgers``, which counts the memory of a real model."""
+REAL_CHECKS = ("real_mib", "real_optimizer_share")
+MIB = 2.0**20
+SWITCHES = ("critic", "reward_model", "reference")
+KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
+BILLION, PETA = 1e9, 1e15
+PPO, OWN = tr("PPO, one completion"), tr("this training")
+WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(name=OWN, meaning="policy"))
+
+
+def rows() -> dict[str, Row]:
+    """Return a control row for every adjustable field. Parameters are counted in billions."""
+    made = {}
+    for name in (*SWITCHES, *KNOBS):
+        what, default = about(Training, name), getattr(Training(), name)
+        if name == "parameters":
+            what = replace(what, title=tr("Parameters, in billions"), low=1e-3, high=1000, usual=(0.1, 700))
+        made[name] = row_for(name, what, default)
+    return made
+
+
+class MemoryBill(Interactive):
+    """The memory as bars, or the work for one prompt, with the control rows that change both."""
+
+    offer = Offer(shows=SHOWS, checks=(*BILL_ANSWERS, *REAL_CHECKS), state=(*SWITCHES, *KNOBS, "knobs", "block"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.bill = Bill(Training(**FOUR))
+        self.picture = BillPicture()
+        self.picture.opened.connect(self._on_opened)
+        self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
+        self.twin = TwinStack(self.work, [part.entry for part in WORK])
+        self.rows = rows()
+        self.total, self.formula = note_label(), note_label()
+        self._knobs: tuple[str, ...] = KNOBS[:2]
+        self.ledgers = self.experiments(_counted, waits=False)
+        self._drawn_ledger: Counted | None = None
+        self._build()
+
+    def _build(self) -> None:
+        pictures, self._stack = pages(self.picture, self.twin)
+        self._switches = QWidget()
+        self._switches.setLayout(self._line_of(SWITCHES))
+        self.lay_out(self.total, (pictures, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
+
+    def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
+        """Return the control rows ``names`` side by side."""
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(24)
+        for name in names:
+            self.rows[name].edited.connect(self._on_edited)
+            line.addWidget(self.rows[name], 1)
+        return line
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step.
+
+        The keys are fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
+        “model/part”).
+        """
+        known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
+        try:
+            training = changed(Training(**FOUR), **known)
+        except SettingsError:
+            training = Training(**FOUR)
+        self._set(training)
+        wanted = state.get("knobs", ())
+        self._knobs = tuple(name for name in wanted if name in self.rows) if isinstance(wanted, (list, tuple)) else ()
+        model, _, part = str(state.get("block", "")).partition("/")
+        places = [n for n, b in enumerate(self.picture.blocks) if (b.model, b.part) == (model, part)]
+        self.picture.chosen = places[0] if places else 0
+
+    def _set(self, training: Training) -> None:
+        self.bill = Bill(training)
+        self._draw_blocks()
+
+    def _draw_blocks(self) -> None:
+        if self.shows == "real":
+            self.picture.show_blocks([] if self.real is None else self.real.blocks)
+        else:
+            self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
+
+    @property
+    def real(self) -> Counted | None:
+        """The ledger of the trained model, or None until it has been counted."""
+        return self.ledgers.latest(REAL)
+
+    @property
+    def ready(self) -> bool:
+        return self.shows != "real" or self.real is not None or bool(self.ledgers.problem)
+
+    @property
+    def progress_text(self) -> str:
+        if self.shows != "real" or self.real is not None:
+            return ""
+        return self.ledgers.problem or tr("The language model makes one update, and its tensors are counted…")
+
+    @Slot(tuple, object, object)
+    def _on_edited(self, paths: tuple[str, ...], value: object, gesture: object) -> None:
+        name = paths[0]
+        if name == "parameters" and isinstance(value, (int, float)):
+            value = value * BILLION
+        try:
+            self._set(changed(self.bill.training, **{name: value}))
+            self.rows[name].accept()
+        except SettingsError as error:
+            self.rows[name].refuse(str(error))
+        self.touched.emit()
+
+    @Slot(int)
+    def _on_opened(self, place: int) -> None:
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        what = self.shows
+        if what == "real":
+            self.ledgers.want(REAL)
+        if self.real is not self._drawn_ledger:
+            self._drawn_ledger = self.real
+            self._draw_blocks()
+        self.picture.set_look(view.theme, view.scale)
+        self.twin.set_look(view.theme, view.scale)
+        self._stack.setCurrentWidget(self.twin if what == "compute" else self.picture)
+        training = self.bill.training
+        for name, row in self.rows.items():
+            value = getattr(training, name)
+            row.show_value(value / BILLION if name == "parameters" else value)
+            row.setVisible(name in self._knobs)
+        self._switches.setVisible(any(name in self._knobs for name in SWITCHES))
+        if what == "compute":
+            self._draw_work()
+        self.total.setFont(view.theme.font("strong", view.scale * 1.15))
+        self.total.setText(self._sentence(what))
+        self.formula.setFont(view.theme.font("body", view.scale))
+        block = self.picture.block
+        self.formula.setVisible(what != "compute" and block is not None)
+        if block is not None:
+            pattern = (
+                tr("{title}: {formula} = {size}, an estimate for a dense transformer")
+                if block.estimate
+                else tr("{title}: {formula} = {size}")
+            )
+            self.formula.setText(pattern.format(title=block.title, formula=block.formula, size=size_of([block])))
+
+    def _draw_work(self) -> None:
+        work = self.bill.work()
+        names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
+        titles = {"PPO, one completion": PPO, "this training": OWN}
+        heights = {titles[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
+        self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
+        self.work.set_summary(self._sentence("compute"))
+        self.twin.refresh()
+
+    def _sentence(self, what: str) -> str:
+        answers = self.bill.answers()
+        if what == "compute":
+            return plural(
+                "{generated} completion of {length:,} tokens: {shown} times the work of PPO with one completion.",
+                "{generated} completions of {length:,} tokens: {shown} times the work of PPO with one completion.",
+                self.bill.training.generated,
+            ).format(
+                generated=self.bill.training.generated,
+                length=self.bill.training.length,
+                shown=shown(answers["work_over_ppo"](), 2),
+            )
+        if what == "real":
+            return self._sentence_of_real()
+        known = known_of(self.bill.blocks)
+        return tr("{blocks}, of which {known} without estimates: {percent} of what all four models take.").format(
+            blocks=size_of(self.bill.blocks), known=size_of(known), percent=percent(answers["share_of_four"]())
+        )
+
+    def _sentence_of_real(self) -> str:
+        if self.real is None:
+            return self.progress_text
+        if self.real.held is None:
+            return tr("{blocks} of real tensors, all of which NumPy holds between updates too.").format(
+                blocks=size_of(self.real.blocks)
+            )
+        between = [block for block in self.real.blocks if block.part != "gradients"]
+        tensors = tr("{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.").format(
+            blocks=size_of(self.real.blocks), between=size_of(between), held=in_words(self.real.held)
+        )
+        if self.real.allocated is None:
+            return tensors
+        allocated = tr("torch reports that it has allocated {allocated}.").format(
+            allocated=in_words(self.real.allocated)
+        )
+        return f"{tensors} {allocated}"
+
+    def summary(self, view: View) -> str:
+        return f"{self.total.text()} {self.picture.accessibleDescription()}"
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        if self.shows != "real":
+            return self.bill.answers()
+        if self.real is None:
+            return {}
+        blocks = self.real.blocks
+        states = [block for block in blocks if block.part == "optimizer states"]
+        return {
+            "real_mib": lambda: total(blocks) / MIB,
+            "real_optimizer_share": lambda: total(states) / total(blocks),
+        }
+
+
+def _counted(key: str, poll: Poll) -> Iterator[Counted]:
+    return counted(poll)

@@ -1,0 +1,229 @@
+"""One update by hand: the group's samples row by row, each number at its first appearance, and the newest formula."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+
+from app.formula.formula_label import FormulaLabel
+from app.panels.policy_chart import policy_chart, show_policy
+from app.panels.policy_data import picture
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.teaching.lessons.interactives.base import Interactive
+from app.theme.labels import Label
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import recompute
+from grpo_core.config import Objective
+from grpo_core.explain import Node, Numbers, Quantity, explain_from
+from grpo_core.record import Step
+from grpo_core.teaching.lessons import Offer
+from grpo_core.text import plural, tr
+
+SHOWS = ("sample", "score", "mean", "std", "advantage", "ratio", "minimum", "loss", "gradient", "bars", "reductions")
+"""The stages in order. The last one compares other reductions on the same batch."""
+QUANTITIES = {
+    "score": "reward",
+    "mean": "group_mean",
+    "std": "group_std",
+    "advantage": "advantage",
+    "ratio": "ratio",
+    "minimum": "surrogate",
+    "loss": "loss",
+    "gradient": "gradient",
+    "reductions": "loss",
+}
+"""The quantity that each stage introduces."""
+COLUMNS = (
+    Column("sample", tr("Sample", "noun"), chars=4, kind="text"),
+    Column("reward", "R", chars=6, meaning="reward", help=tr("Its reward.")),
+    Column("advantage", "A", chars=8.5, kind="push", help=tr("Advantage: its reward, compared with its group.")),
+    Column("ratio", "r", chars=6, help=tr("Ratio: how much likelier the policy makes it now than when it was drawn.")),
+    Column(
+        "surrogate",
+        tr("min"),
+        chars=7.5,
+        kind="signed",
+        help=tr("The smaller of ratio times advantage and its clipped version."),
+    ),
+    Column("gradient", tr("push"), chars=8.5, kind="push", help=tr("−∂L/∂log π: up makes it likelier.")),
+)
+SINCE = {"reward": "score", "advantage": "advantage", "ratio": "ratio", "surrogate": "minimum", "gradient": "gradient"}
+"""For each column, the first stage at which it is filled."""
+LENGTHS = (
+    Column("sample", tr("Tokens"), chars=8, decimals=0, help=tr("Length of the completion.")),
+    *COLUMNS[1:3],
+)
+REDUCED = (Column("name", tr("Reduction"), chars=14, kind="text"), Column("loss", tr("Loss, first pass"), chars=12))
+TABLE = 0.7
+"""Maximum share of the width for the table next to the formula."""
+REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
+
+
+def reduced(step: Step) -> dict[str, float]:
+    """Return the loss of the first pass under every reduction, on the same batch."""
+    longest = int(step.mask.shape[1])
+    objectives: dict[str, Objective] = {
+        name: step.settings.objective.replace(reduction=name, max_tokens=longest) for name in REDUCTIONS
+    }
+    return {name: float(recompute.terms(step, 0, objective).loss) for name, objective in objectives.items()}
+
+
+class OneUpdate(Interactive):
+    """All numbers of an update, stage by stage. The E key explains a cell."""
+
+    offer = Offer(shows=SHOWS, checks=("token_loss", "constant_loss"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._step: Step | None = None
+        self.bars = policy_chart()
+        self.bars.picked.connect(self._on_action)
+        self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
+        self.table.selected.connect(self._on_row)
+        self.table.activated_cell.connect(self._on_cell)
+        self.name, self.foot = Label(), Label()
+        self.name.setObjectName("section")
+        self.foot.setObjectName("muted")
+        self.foot.setWordWrap(True)
+        self.general, self.values = FormulaLabel(), FormulaLabel()
+        self.reduced = TableTwin(REDUCED, title=tr("The loss under each reduction"))
+        right = QVBoxLayout()
+        right.setSpacing(8)
+        for widget in (self.name, self.general, self.values, self.foot):
+            right.addWidget(widget)
+        right.addWidget(self.reduced, 1)
+        right.addStretch(0)
+        self._below = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._below.setSpacing(16)
+        self._below.addWidget(self.table, 3)
+        self._below.addLayout(right, 2)
+        self.lay_out((self.bars, 1), (self._below, 1), spacing=6)
+
+    def _reached(self, stage: str) -> bool:
+        return SHOWS.index(stage) <= SHOWS.index(self.shows)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self._step = view.step.step
+        numbers = view.step.numbers
+        for part in (self.bars, self.table, self.reduced):
+            part.set_look(view.theme, view.scale)
+        drawn = picture(view.step, 0, view.run.origin.action_rewards)
+        self._fit(view.scale, drawn is not None and self.shows != "reductions")
+        if drawn is not None:
+            show_policy(self.bars, drawn, view.selection.action)
+        if self._step is None or numbers is None:
+            self.table.set_rows([])
+            return
+        row = min(view.selection.row or 0, len(self._step.group) - 1)
+        if self.shows == "reductions":
+            self._draw_reductions(numbers)
+        else:
+            self.table.set_columns(COLUMNS)
+            self.table.set_rows([self._row(numbers, n) for n in range(len(self._step.group))])
+            self.table.select_row(row)
+        self._draw_formula(numbers, row, view)
+
+    def _fit(self, scale: float, bars: bool) -> None:
+        """In large type, show only what the stage is about: the bars or the table."""
+        narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
+        directions = QBoxLayout.Direction
+        self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        columns = sum(self.table.full_width(n) for n in range(len(self.table.table.columns)))
+        bar = self.table.verticalScrollBar().sizeHint().width() + 4
+        self.table.setMinimumWidth(1 if narrow else min(columns + bar, round(TABLE * self.width())))
+        about_bars = self.shows in ("sample", "bars")
+        self.bars.setVisible(bars and (about_bars or not low))
+        self.table.setVisible(not (low and about_bars))
+        self.reduced.setVisible(self.shows == "reductions")
+
+    def _row(self, numbers: Numbers, row: int) -> list[object]:
+        assert self._step is not None
+        cells: list[object] = [str(int(self._step.tokens[row, 0]) + 1)]  # actions count from 1
+        for column in COLUMNS[1:]:
+            if not self._reached(SINCE[column.key]):
+                cells.append(None)
+                continue
+            value = numbers[self._address(column.key, row)]
+            cells.append(-value if column.key == "gradient" else value)
+        return cells
+
+    def _address(self, name: str, row: int) -> Quantity:
+        tokens = {} if name in ("reward", "loss", "group_mean", "group_std") else {"token": 0}
+        if name in ("group_mean", "group_std"):
+            return Quantity(name, group=0)
+        return Quantity(name) if name == "loss" else Quantity(name, row=row, **tokens)
+
+    def _draw_reductions(self, numbers: Numbers) -> None:
+        assert self._step is not None
+        rows = range(len(self._step.group))
+        self.table.set_columns(LENGTHS)
+        self.table.set_rows([[int(self._step.mask[n].sum()), *self._row(numbers, n)[1:3]] for n in rows])
+        self.reduced.set_rows([[name.replace("_", " "), loss] for name, loss in reduced(self._step).items()])
+
+    def _draw_formula(self, numbers: Numbers, row: int, view: View) -> None:
+        assert self._step is not None
+        node: Node | None = None
+        if self.shows == "bars":
+            action = view.selection.action
+            action = int(self._step.tokens[row, 0]) if action is None else action
+            node = explain_from(numbers, Quantity("new_probability", context=0, action=action))
+        elif self.shows in QUANTITIES:
+            node = explain_from(numbers, self._address(QUANTITIES[self.shows], row))
+        for label in (self.general, self.values):
+            label.setVisible(node is not None and bool(node.latex))
+        if self.shows == "bars":  # with ten terms on one line, the text would be too small to read
+            self.values.hide()
+        self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
+        if node is None:
+            self.foot.setText(
+                plural(
+                    "{count} sample of the policy as it was before the update.",
+                    "{count} samples of the policy as it was before the update.",
+                    len(self._step.group),
+                ).format(count=len(self._step.group))
+            )
+            return
+        if node.latex:
+            self.general.show_latex(node.latex, view.theme, view.scale)
+            self.values.show_latex(node.latex_values, view.theme, view.scale)
+        agree = (
+            tr("recomputed: the same") if node.agrees else tr("recomputed: {value}").format(value=shown(node.value, 6))
+        )
+        self.foot.setText(f"= {shown(node.engine, 6)}   ({agree})")
+
+    def summary(self, view: View) -> str:
+        if self._step is None:
+            return tr("No update yet.")
+        return plural(
+            "Stage {stage}, {count} sample. {text} {text2}",
+            "Stage {stage}, {count} samples. {text} {text2}",
+            len(self._step.group),
+        ).format(stage=self.shows, count=len(self._step.group), text=self.name.text(), text2=self.foot.text())
+
+    # -- answers and input ---------------------------------------------------------------------------------------------
+
+    def answer(self, check: str) -> float:
+        if self._step is None:
+            return float("nan")
+        return reduced(self._step)[check.removesuffix("_loss")]
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        if self._step is not None and self.shows != "reductions" and row < len(self._step.group):
+            self.workspace.select(row=row, action=int(self._step.tokens[row, 0]))
+
+    @Slot(int)
+    def _on_action(self, action: int) -> None:
+        drawn = [] if self._step is None else np.flatnonzero(self._step.tokens[:, 0] == action).tolist()
+        self.workspace.select(row=drawn[0] if drawn else None, action=action)
+
+    @Slot(int, str)
+    def _on_cell(self, row: int, key: str) -> None:
+        if self.shows != "reductions":
+            self.workspace.explain(self._address("reward" if key == "sample" else key, row))

@@ -1,0 +1,205 @@
+"""Recorded runs of a real pretrained model: its answers at an update, and the share of right answers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+from app.examples import RECORDED
+from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.workspace.answers import GLYPHS, right
+from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import recompute
+from grpo_core.record import Origin, Step
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.theory import dead_share
+from grpo_core.text import plural, tr
+from grpo_core.texts import answer_tokens, question_text, tokens_text
+
+ANSWERS, CURVE = "answers", "curve"
+GOAL = 0.9
+"""Share of right answers in a batch that the first question is about."""
+BARE = re.compile(r"\d+\.?")
+"""Pattern of an answer that is only the number, as requested."""
+RARE, GROUP = 0.01, 8
+"""Chance of a rewarded answer, and group size, in the last question."""
+COLUMNS = (
+    Column("right", "", chars=3, kind="text", help=tr("◆ the last number is right, ◇ it is not")),
+    Column("reward", tr("Reward"), chars=6, decimals=0, help=tr("What this run pays for the answer")),
+    Column("question", tr("Question"), chars=16, kind="text"),
+    Column("answer", tr("Sampled answer"), chars=40, kind="text"),
+)
+LARGER = 1.1
+"""Enlargement factor of the table's font, so that a class can read the model's answers."""
+
+
+class Pretrained(Interactive):
+    """The sampled answers of the current update, or the share of right answers up to it, on a fixed axis."""
+
+    offer = Offer(
+        shows=(ANSWERS, CURVE),
+        checks=("nine_tenths_at", "lowest_after", "paid", "bare", "exact", "dead_at_one_percent"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.answers = TableTwin(COLUMNS, title=tr("Answers sampled in this update"))
+        self.curve = LineChart(tr("Share of right answers"))
+        self.twin = TwinStack(self.curve)
+        self.foot, self.note = note_label(), note_label("muted")
+        pictures, self._stack = pages(self.answers, self.twin)
+        self.lay_out((pictures, 1), self.foot, self.note, spacing=6)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        summary = self.summary(view)
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self._counted(view.step.step, view.run.origin))
+        self.note.setFont(view.theme.font("body", view.scale))
+        self.note.setText(view.run.read_only)
+        if self.shows == ANSWERS:
+            self._stack.setCurrentWidget(self.answers)
+            self.answers.set_look(view.theme, view.scale * LARGER)
+            self.answers.set_rows(answer_rows(view.step.step, view.run.origin))
+            self.answers.set_summary(summary)
+            return
+        self._stack.setCurrentWidget(self.twin)
+        self.twin.set_look(view.theme, view.scale)
+        self.curve.show_picture(self._shares(view))
+        self.twin.set_summary(summary)
+        self.twin.refresh()
+
+    def _shares(self, view: View) -> LinePicture:
+        """Return a chart of the share of right answers in each batch up to the current update."""
+        end, known = float(view.run.head), shares(view.run)[: view.cursor.step]
+        line = Line(
+            name="right",
+            label=tr("right answers"),
+            meaning="policy",
+            marker="o",
+            y=known,
+            x=np.arange(1.0, len(known) + 1),
+        )
+        goal = Line(
+            name="goal",
+            meaning="text",
+            style=Qt.PenStyle.DotLine,
+            x=np.array([1.0, end]),
+            y=np.full(2, GOAL),
+            label=tr("nine of ten"),
+            listed=False,
+        )
+        return LinePicture(
+            x=Scale(label=tr("update"), low=1, high=end, whole=True),
+            y=Scale(low=0, high=1.05),
+            lines=(line, goal),
+            places=(1.0, end),
+        )
+
+    def _counted(self, step: Step | None, origin: Origin) -> str:
+        judged = None if step is None else right(step, origin)
+        if step is None or judged is None:
+            return ""
+        dead = recompute.dead_groups(step)
+        return plural(
+            "Update {update}: {right} of {count} answer right; {dead} of {groups} groups dead.",
+            "Update {update}: {right} of {count} answers right; {dead} of {groups} groups dead.",
+            len(judged),
+        ).format(update=step.step, right=int(judged.sum()), count=len(judged), dead=int(dead.sum()), groups=len(dead))
+
+    def summary(self, view: View) -> str:
+        recorded = RECORDED if view.run.read_only else ""
+        return f"{self._counted(view.step.step, view.run.origin)} {recorded}".strip()
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def run() -> RunHandle:
+            return self.workspace.view.run
+
+        return {
+            "nine_tenths_at": lambda: nine_tenths_at(shares(run())),
+            "lowest_after": lambda: lowest_after(shares(run())),
+            "bare": lambda: float(sum(bare_answers(step, run().origin).sum() for step in _steps(run()))),
+            "exact": lambda: float(sum(exact_answers(step, run().origin).sum() for step in _steps(run()))),
+            "paid": self._paid,
+            "dead_at_one_percent": lambda: dead_share(RARE, GROUP),
+        }
+
+    def _paid(self) -> float:
+        """Return the number of rewarded answers in the current update."""
+        step = self.workspace.view.step.step
+        return math.nan if step is None else float((step.rewards > 0).sum())
+
+
+def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
+    """Return one table row per sampled answer of an update."""
+    judged = None if step is None else right(step, origin)
+    if step is None or judged is None:
+        return []
+    return [
+        [
+            GLYPHS[bool(judged[row])],
+            float(step.rewards[row]),
+            question_text(step, int(step.group[row]), origin),
+            answer_text(step, row, origin),
+        ]
+        for row in range(len(judged))
+    ]
+
+
+def answer_text(step: Step, row: int, origin: Origin) -> str:
+    """Return the text of completion ``row`` on one line, without its end-of-sequence token."""
+    return " ".join(tokens_text(answer_tokens(step.tokens[row][step.mask[row]], origin), origin).split())
+
+
+def bare_answers(step: Step, origin: Origin) -> np.ndarray:
+    """Return which answers of an update are only a number, boolean (B,)."""
+    answers = (answer_text(step, row, origin) for row in range(len(step.tokens)))
+    return np.array([BARE.fullmatch(answer) is not None for answer in answers])
+
+
+def exact_answers(step: Step, origin: Origin) -> np.ndarray:
+    """Return which answers an exact checker would accept, boolean (B,)."""
+    judged = right(step, origin)
+    return bare_answers(step, origin) & (False if judged is None else judged)
+
+
+def shares(run: RunHandle) -> np.ndarray:
+    """Return the share of right answers in each update's batch, (n,), from the run's metrics."""
+    return np.asarray(run.series["accuracy"].values[: run.head])
+
+
+def nine_tenths_at(right_shares: np.ndarray) -> float:
+    """Return the first update with at least nine right answers out of ten in its batch. NaN if there is none."""
+    reached = np.flatnonzero(right_shares >= GOAL)
+    return float(reached[0] + 1) if reached.size else math.nan
+
+
+def lowest_after(right_shares: np.ndarray) -> float:
+    """Return the lowest share of right answers in any batch after the first one that reached nine out of ten.
+
+    NaN if there is no later batch.
+    """
+    reached = np.flatnonzero(right_shares >= GOAL)
+    after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
+    return float(after.min()) if after.size else math.nan
+
+
+def _steps(run: RunHandle) -> Sequence[Step]:
+    steps = (run.step(update) for update in range(1, run.head + 1))
+    return [step for step in steps if step is not None]

@@ -1,0 +1,162 @@
+"""A policy dragged away from the one that sampled, and the resulting ratio of every action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QBoxLayout, QWidget
+
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
+from app.plotting.legend import Entry
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.bar_pictures import (
+    FRAME,
+    LEAST_POWERS,
+    STEPS,
+    distribution,
+    powers_reached,
+    ratio_bars,
+    summary_of,
+)
+from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.readable import readable
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Objective
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_weights, with_probability
+from grpo_core.text import tr
+
+SHOWS = ("policy", "ratios", "alone")
+"""Views: the policy, the policy with the ratios, and the ratio of each action if only its own probability rises."""
+GAIN = 0.01
+OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style="outline", width=FRAME)
+
+
+class RatioExplorer(Interactive):
+    """A draggable policy drawn over the outlines of the old policy, with the ratios below."""
+
+    offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state=("action", "probability", "gain"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
+        self.policy.dragged.connect(self._on_dragged)
+        self.policy.picked.connect(self.touched)
+        self.ratios = BarChart(tr("Ratio π / π_old"))
+        self._powers = LEAST_POWERS
+        self.top = TwinStack(self.policy, [Entry(tr("π now"), "policy"), OLD.entry])
+        self.below = TwinStack(self.ratios, [Entry(tr("clip range"), "reference", "line")])
+        self.numbers = note_label()
+        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._parts.setSpacing(4)
+        self._parts.addWidget(self.top, 1)
+        self._parts.addWidget(self.below, 1)
+        self.lay_out((self._parts, 1), self.numbers)
+        self._old: np.ndarray | None = None
+        self._objective = Objective()
+        self._moves: list[tuple[int, float]] = []
+        self._gain = GAIN
+        self.ratios_now: Ratios | None = None
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step.
+
+        The keys are ``action`` (counted from 1), ``probability``, the value to which that action's probability is
+        initially set, and ``gain``, the amount by which each action's probability rises in turn.
+        """
+        action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
+        there = isinstance(action, int) and isinstance(prob, (int, float))
+        self._moves = [(int(action) - 1, float(prob))] if there else []  # type: ignore[arg-type]
+        self.policy.chosen = max(self._moves[0][0], 0) if self._moves else 0
+        self._gain = float(gain) if isinstance(gain, (int, float)) else GAIN
+        self.ratios_now = None
+
+    def _compute(self) -> Ratios:
+        """Return the ratios to the old policy after all drags."""
+        assert self._old is not None
+        logp, action = self._old, 0
+        for action, prob in self._moves:
+            action = min(max(action, 0), len(logp) - 1)
+            logp = with_probability(logp, action, prob)
+        return Ratios(self._objective, self._old, logp, action, self._gain)
+
+    @Slot(int, float)
+    def _on_dragged(self, action: int, prob: float) -> None:
+        if self._moves and self._moves[-1][0] == action:
+            self._moves[-1] = action, prob
+        else:
+            self._moves.append((action, prob))
+        self.ratios_now = None
+        self.touched.emit()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        for twin in (self.top, self.below):
+            twin.set_look(view.theme, view.scale)
+        now = view.step.now
+        if now is None:
+            return
+        old = from_weights(np.maximum(now[0], 1e-8).tolist())
+        goal = view.next_settings.objective
+        if self._old is None or not np.array_equal(old, self._old) or goal != self._objective:
+            self._old, self._objective, self.ratios_now = old, goal, None
+        self.ratios_now = self._compute() if self.ratios_now is None else self.ratios_now
+        self._show(view)
+
+    def _show(self, view: View) -> None:
+        ratios_now, what = self.ratios_now, self.shows
+        assert ratios_now is not None
+        names = view.step.origin.vocabulary[: len(ratios_now.logp)]
+        old = np.exp(ratios_now.old_logp)
+        dragged = what != "alone"  # in that view, every action is changed in turn
+        self.policy.set_drag("bar" if dragged else "")
+        now = np.exp(ratios_now.logp) if dragged else old
+        self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))
+        self.policy.set_summary(summary_of(self.policy))
+        self.below.setVisible(what != "policy")
+        low, directions = self.height() < 330 * view.scale, QBoxLayout.Direction
+        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        if what != "policy":
+            ratio = ratios_now.alone if what == "alone" else ratios_now.ratio
+            heading = (
+                tr("Ratio, if one action alone gains {gain}").format(gain=shown(self._gain))
+                if what == "alone"
+                else tr("Ratio π / π_old")
+            )
+            self.below.title.setText(heading)
+            self._powers = powers_reached(ratio, self._powers)
+            self.ratios.show_picture(ratio_bars(ratio, names, ratios_now.bounds, self._powers))
+            self.ratios.set_summary(
+                f"{heading}: {', '.join(f'{n} {shown(float(r))}' for n, r in zip(names, ratio, strict=True))}."
+            )
+            self.below.refresh()
+        self.top.refresh()
+        self.numbers.setFont(view.theme.font("strong", view.scale))
+        self.numbers.setText(self._summary(ratios_now, what))
+
+    def _summary(self, ratios_now: Ratios, what: str) -> str:
+        low, high = ratios_now.bounds
+        if what == "policy":
+            return ""
+        ratio = ratios_now.alone if what == "alone" else ratios_now.ratio
+        outside = tr("{ratio} of {count} outside {low} to {high}").format(
+            ratio=ratios_now.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)
+        )
+        return tr("Smallest {min} · largest {max} · {outside}").format(
+            min=readable(float(ratio.min()), "digits"), max=readable(float(ratio.max()), "digits"), outside=outside
+        )
+
+    def summary(self, view: View) -> str:
+        return self.numbers.text() or self.policy.accessibleDescription()
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {} if self.ratios_now is None else self.ratios_now.answers()

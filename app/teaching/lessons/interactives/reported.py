@@ -1,0 +1,133 @@
+"""Recorded and reported answers: a model's answers at an update and over its entire history, and cited results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from app.examples import RECORDED
+from app.help.published import PARTS
+from app.panels.evolution.panel import EvolutionPanel
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.published_view import WHOSE, PublishedView
+from app.workspace.answers import GLYPHS, watched
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.record import Step
+from grpo_core.teaching.lessons import Offer
+from grpo_core.text import plural, tr
+
+ANSWERS, EVOLUTION = "answers", "evolution"
+COLUMNS = (
+    Column("right", "", chars=3, kind="text", help=tr("◆ right, ◇ wrong")),
+    Column("prompt", tr("Prompt"), chars=12, kind="text"),
+    Column("answer", tr("Likeliest answer now"), chars=24, kind="text"),
+)
+LARGER = 1.3
+"""Enlargement factor of the font. Only eight lines are shown, so there is space for it."""
+CHOSEN = 1
+"""Index of the prompt whose answers are listed initially, chosen because its answer changes."""
+
+
+class Reported(Interactive):
+    """The answers at the update under the cursor, their history over the entire run, or a page of cited text."""
+
+    offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.answers = TableTwin(COLUMNS, title=tr("Answers at this update"))
+        self.evolution = EvolutionPanel(workspace, heading=False)
+        self.evolution.place = CHOSEN
+        self.page = PublishedView()
+        self.page.refused.connect(self._on_refused)
+        self.note = note_label("muted")
+        pictures, self._stack = pages(self.answers, self.evolution, self.page)
+        self.lay_out((pictures, 1), self.note, spacing=6)
+
+    def draw(self, view: View) -> None:
+        recorded = self.shows in (ANSWERS, EVOLUTION)
+        pictures = {ANSWERS: self.answers, EVOLUTION: self.evolution}
+        self._stack.setCurrentWidget(pictures.get(self.shows, self.page))
+        self.note.setFont(view.theme.font("body", view.scale))
+        self.note.setText(view.run.read_only)
+        self.note.setVisible(recorded and bool(view.run.read_only))
+        if self.shows == ANSWERS:
+            self.answers.set_look(view.theme, view.scale * LARGER)
+            self.answers.set_rows(self.rows(view))
+            self.answers.set_summary("" if self.hidden else self.summary(view))
+        elif self.shows == EVOLUTION:
+            self.evolution.on_frame()
+        else:
+            self.page.show_part(self.shows, view.theme, view.scale)
+
+    def rows(self, view: View) -> list[list[object]]:
+        """Return one row per watched prompt at the current update."""
+        step, origin = view.step.step, view.run.origin
+        if step is None or step.watched_tokens is None:
+            return []
+        answers = [watched(step, place, origin) for place in range(len(origin.watched))]
+        return [
+            [GLYPHS[judged.right], prompt, text] for prompt, (text, judged) in zip(origin.watched, answers, strict=True)
+        ]
+
+    def summary(self, view: View) -> str:
+        recorded = RECORDED if view.run.read_only else ""
+        if self.shows == EVOLUTION:
+            return f"{self.evolution.summary(view)} {recorded}".strip()
+        if self.shows != ANSWERS:
+            return f"{PARTS[self.shows]}. {WHOSE}"
+        count, right = len(view.run.origin.watched), self._right()
+        if math.isnan(right):
+            return recorded
+        answers = plural(
+            "Update {step}: {right} of {count} answer is right.",
+            "Update {step}: {right} of {count} answers are right.",
+            count,
+        ).format(step=view.cursor.step, right=round(right), count=count)
+        return f"{answers} {recorded}".strip()
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {"right": self._right, "all_right_at": self._all_right_at, "relapses": self._relapses}
+
+    def _right(self) -> float:
+        """Return the number of watched prompts answered correctly at the current update."""
+        right = self._right_at(self.workspace.view.step.step)
+        return math.nan if right is None else float(sum(right))
+
+    def _right_at(self, step: Step | None) -> list[bool] | None:
+        """Return, for each watched prompt, whether it is answered correctly before ``step``.
+
+        None if that was not recorded.
+        """
+        origin = self.workspace.view.run.origin
+        if step is None or step.watched_tokens is None:
+            return None
+        return [watched(step, place, origin)[1].right is True for place in range(len(origin.watched))]
+
+    def _history(self) -> list[list[bool]]:
+        """Return, for each watched prompt, whether it is answered correctly before each recorded update, in order."""
+        run = self.workspace.view.run
+        known = (self._right_at(run.step(update)) for update in range(1, run.head + 1))
+        return [right for right in known if right is not None]
+
+    def _all_right_at(self) -> float:
+        """Return the first update before which every watched prompt is answered correctly. NaN if there is none."""
+        return next((float(n) for n, right in enumerate(self._history(), start=1) if all(right)), math.nan)
+
+    def _relapses(self) -> float:
+        """Return how often a prompt was answered correctly before one update, but wrongly before the next."""
+        return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
+
+    @Slot(str)
+    def _on_refused(self, sentence: str) -> None:
+        self.workspace.problem.emit(sentence, "warning")
+
+    def dispose(self) -> None:
+        self.evolution.dispose()

@@ -1,0 +1,218 @@
+"""Samples from an older policy: that policy next to the current one, and the share of failed runs by sample age."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from PySide6.QtWidgets import QWidget
+
+from app.jobs.runner import Poll
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
+from app.plotting.numbers import share as percent
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.bar_pictures import FRAME, compared, distribution
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments import stale_samples
+from grpo_core.teaching.lessons.experiments.stale_samples import AGES, SEEDS
+from grpo_core.text import plural, tr
+
+LEARNER = BarSeries(name=tr("the policy that learns"), meaning="policy")
+SAMPLER = BarSeries(name=tr("the older one, which sampled"), meaning="old", style="outline", width=FRAME)
+PARTS = {
+    False: BarSeries(name=tr("samples as they are"), meaning="dead"),
+    True: BarSeries(name=tr("weighted, at most 1"), meaning="policy", style="hatch"),
+}
+"""Bar series of the runs without and with an importance weight."""
+SAID = {False: tr("Samples as they are: {listed}."), True: tr("Weighted: {listed}.")}
+SHARE = Scale(label=tr("share of the runs"), low=0, high=1)
+
+Key = tuple[Settings, bool]
+"""Key of runs: their settings, and whether the samples are weighted."""
+
+
+class StaleSamples(Interactive):
+    """Two policies of the lesson's run, or bars over the age of the samples."""
+
+    offer = Offer(
+        shows=("policies", "wrong"),
+        checks=("weight", *(f"wrong_{age}" for age in AGES), *(f"weighted_{age}" for age in AGES)),
+        state=("ages", "weighted"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.policies = BarChart(tr("Probability of each answer"))
+        self.wrong = BarChart(tr("Runs that end wrong"))
+        self.twins = {
+            "policies": TwinStack(self.policies, [LEARNER.entry, SAMPLER.entry]),
+            "wrong": TwinStack(self.wrong, [part.entry for part in PARTS.values()]),
+        }
+        self.note = note_label()
+        pictures, self._stack = pages(*self.twins.values())
+        self.lay_out((pictures, 1), self.note, spacing=6)
+        self._ages: tuple[int, ...] = AGES
+        self._weighted = False
+        self._settings: Settings | None = None
+        self.trained = self.experiments(self._trained)
+
+    def of_many_runs(self) -> Sequence[TwinStack]:
+        return [self.twins["wrong"]] if self.shows == "wrong" else []
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step: ``ages``, the ages with bars, and ``weighted``, whether to add weighted runs."""
+        ages = state.get("ages", AGES)
+        self._ages = tuple(age for age in AGES if age in ages)
+        self._weighted = bool(state.get("weighted", False))
+
+    def runs(self, weighted: bool) -> dict[int, Ensemble]:
+        """Return the runs computed so far, by age of the samples."""
+        return {} if self._settings is None else dict(self.trained.results((self._settings, weighted)))
+
+    @property
+    def _missing(self) -> bool | None:
+        """Whether the runs missing from the picture are the weighted ones. None if all have been computed."""
+        wanted = (False, True) if self._weighted else (False,)
+        own = self._settings
+        return next((each for each in wanted if own is None or not self.trained.complete((own, each))), None)
+
+    @property
+    def ready(self) -> bool:
+        if self.shows == "policies" or self.trained.problem:
+            return True
+        return self._missing is None
+
+    @property
+    def progress_text(self) -> str:
+        if self.trained.problem or self.ready or self.trained.coming is None:
+            return self.trained.problem
+        return plural(
+            "{count} run at each age: {done} of {ages} ages done…",
+            "{count} runs at each age: {done} of {ages} ages done…",
+            len(SEEDS),
+        ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), ages=len(AGES))
+
+    def _train(self, settings: Settings) -> None:
+        """Compute the missing runs, first those without weights, then those with weights."""
+        own = stale_samples.planned(settings, 0, weighted=False).replace({"seed": 0})
+        if own != self._settings:
+            self._settings = own
+            self.trained.retry()
+        missing = self._missing
+        if missing is not None:
+            self.trained.want((own, missing))
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        twin = self.twins[self.shows]
+        twin.set_look(view.theme, view.scale)
+        self._stack.setCurrentWidget(twin)
+        if self.shows == "policies":
+            self._draw_policies(view)
+        else:
+            self._train(view.wanted)
+            self._draw_wrong()
+        summary = self.summary(view)
+        twin.set_summary(summary)
+        twin.refresh()
+        self.note.setFont(view.theme.font("strong", view.scale))
+        self.note.setText(summary)
+
+    def _draw_policies(self, view: View) -> None:
+        known = self._policies()
+        if known is None:
+            return
+        now, sampler = known
+        names = [str(action + 1) for action in range(len(now))]
+        self.policies.show_picture(
+            distribution(self.policies, now, names, "policy", SAMPLER.with_heights(sampler), ringed=False)
+        )
+
+    def _draw_wrong(self) -> None:
+        heights = {}
+        for weighted, part in PARTS.items():
+            runs = self.runs(weighted) if self._weighted or not weighted else {}
+            heights[part.name] = np.array(
+                [stale_samples.wrong(runs[age]) if age in runs and age in self._ages else math.nan for age in AGES]
+            )
+        shown = [part for weighted, part in PARTS.items() if self._weighted or not weighted]
+        names = [str(age) for age in AGES]
+        self.wrong.show_picture(compared(shown, heights, names, tr("age of the samples, in updates"), SHARE))
+        self.twins["wrong"].legend.set_entries([part.entry for part in shown])
+
+    def _policies(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the probabilities (A,) of the learning policy and of the sampling policy before the current update."""
+        view = self.workspace.view
+        step = view.run.step(view.cursor.step)
+        if step is None or step.dist_logp is None:
+            return None
+        older = view.run.step(max(1, step.step - step.settings.learner.staleness))
+        if older is None or older.dist_logp is None:
+            return None
+        now, sampler = (np.exp(each.dist_logp[0][0]) for each in (step, older) if each.dist_logp is not None)
+        return now, sampler
+
+    def _unpaid(self) -> tuple[float, float]:
+        """Return the probability of an unrewarded answer under the learning policy and under the sampling policy."""
+        rewards, known = self.workspace.view.run.origin.action_rewards, self._policies()
+        if rewards is None or known is None:
+            return math.nan, math.nan
+        now, sampler = (float(each[rewards[0] == 0].sum()) for each in known)
+        return now, sampler
+
+    def summary(self, view: View) -> str:
+        if self.shows == "policies":
+            now, sampler = self._unpaid()
+            if math.isnan(now):
+                return ""
+            return tr(
+                "Update {update}: the unpaid answers together have {now} now, and had {sampler} when the samples were "
+                "drawn."
+            ).format(update=view.cursor.step, now=percent(now), sampler=percent(sampler))
+        said = []
+        for weighted in PARTS:
+            runs = self.runs(weighted) if self._weighted or not weighted else {}
+            there = [age for age in self._ages if age in runs]
+            if there:
+                listed = ", ".join(
+                    tr("{share} at age {age}").format(share=percent(stale_samples.wrong(runs[age])), age=age)
+                    for age in sorted({there[0], there[-1]})
+                )
+                said.append(SAID[weighted].format(listed=listed))
+        return " ".join(said)
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def of(age: int, weighted: bool) -> Callable[[], float]:
+            def share() -> float:
+                runs = self.runs(weighted)
+                return stale_samples.wrong(runs[age]) if age in runs else math.nan
+
+            return share
+
+        def weight() -> float:
+            now, sampler = self._unpaid()
+            return now / sampler if sampler else math.nan
+
+        return {
+            "weight": weight,
+            **{f"wrong_{age}": of(age, False) for age in AGES},
+            **{f"weighted_{age}": of(age, True) for age in AGES},
+        }
+
+    def _trained(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+        settings, weighted = key
+        return self.workspace.jobs.results("stale_samples", settings, weighted, poll=poll)

@@ -1,0 +1,215 @@
+"""Outcome or process reward: a chain of decisions, its tokens tinted by their push, and the results of many runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.jobs.runner import Poll
+from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.credit_rows import judged
+from app.teaching.lessons.interactives.line_pictures import over_updates
+from app.token_grid.grid import TokenGrid
+from app.token_grid.legend import TintLegend
+from app.token_grid.tints import TINTS
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.explain import Quantity
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
+from grpo_core.text import plural, tr
+
+SHOWS = ("tokens", "race", "faulty")
+"""Views: a group token by token, right decisions over training, and the same with rewards from a faulty checker."""
+LINES = {
+    "process": Line(name="process", label=tr("process"), meaning="policy"),
+    "outcome": Line(name="outcome", label=tr("outcome"), meaning="text", style=Qt.PenStyle.DashLine),
+    "paid": Line(name="paid", label=tr("what the checker pays"), meaning="reward"),
+}
+
+
+Key = tuple[Settings, str, int]
+"""Key of runs: their settings, the kind of credit, and the number of updates."""
+
+
+class StepCredit(Interactive):
+    """Outcome reward compared with process reward: the advantages in one group, or training under each kind of credit.
+
+    Training is shown as the median and middle half of 64 runs.
+    """
+
+    offer = Offer(
+        shows=SHOWS,
+        state=("lanes", "updates"),
+        checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.foot = note_label()
+        self.grid, self.legend = TokenGrid(), TintLegend()
+        self.grid.chosen.connect(self._on_chosen)
+        self.grid.activated.connect(self._on_activated)
+        self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
+        self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
+        tokens = QWidget()
+        column = QVBoxLayout(tokens)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.grid, 1)
+        column.addWidget(self.legend)
+        pictures, self._stack = pages(tokens, *self.twins.values())
+        self.lay_out((pictures, 1), self.foot, spacing=6)
+        self._lanes: tuple[str, ...] = CREDITS
+        self._updates = 100
+        self._base: Settings | None = None
+        self.trained = self.experiments(self._trained)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, Any]) -> None:
+        """Apply the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of the runs."""
+        lanes, updates = state.get("lanes"), state.get("updates")
+        known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
+        self._lanes = known or CREDITS
+        self._updates = updates if isinstance(updates, int) and 0 < updates <= 1000 else 100
+
+    def _key(self, lane: str) -> Key | None:
+        return None if self._base is None else (self._base, lane, self._updates)
+
+    def course(self, lane: str) -> ChainProgress | None:
+        """Return the training progress computed so far for all seeds under one kind of credit, or None."""
+        return self.trained.latest(self._key(lane))
+
+    @property
+    def ready(self) -> bool:
+        if self.shows == "tokens" or self.trained.problem:
+            return True
+        return all(self.course(lane) is not None for lane in self._lanes)
+
+    @property
+    def progress_text(self) -> str:
+        if self.trained.problem or self.ready:
+            return self.trained.problem
+        return plural(
+            "{seeds} run of {updates} updates is being computed…",
+            "{seeds} runs of {updates} updates are being computed…",
+            len(SEEDS),
+        ).format(seeds=len(SEEDS), updates=self._updates)
+
+    def _train(self, settings: Settings) -> None:
+        """Train the first missing lane. The next one follows when it has finished."""
+        base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are set by this picture
+        if base != self._base:
+            self._base = base
+            self.trained.retry()
+        missing = next((key for lane in self._lanes if (key := self._key(lane)) and not self.trained.latest(key)), None)
+        if missing is not None:
+            self.trained.want(missing)
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        what = self.shows
+        if what == "tokens":
+            self._draw_tokens(view)
+        else:
+            self._draw_runs(view, what)
+        self._stack.setCurrentIndex(SHOWS.index(what))
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(self.summary(view))
+
+    def _draw_tokens(self, view: View) -> None:
+        step, tint = view.step.step, TINTS["push"]
+        if step is None:
+            return
+        row, values = view.selection.row, tint.values(view.step)
+        chosen = row is not None and row < len(step.group)
+        rows = judged(view.step, int(step.group[row]) if chosen else int(step.group[0]), tint, values)
+        asked = self.step.explain.token if self.step.explain is not None else None
+        token = min(view.selection.token or asked or 0, step.mask.shape[1] - 1)
+        self.grid.show_rows(rows, view.theme, view.scale, (int(row or 0), token) if chosen else None)
+        self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
+
+    def _draw_runs(self, view: View, what: str) -> None:
+        self._train(view.wanted)
+        runs = {lane: course.right for lane in self._lanes if (course := self.course(lane)) is not None}
+        process = self.course("process")
+        if what == "faulty" and process is not None:
+            runs["paid"] = process.paid
+        twin, plot = self.twins[what], self.plots[what]
+        twin.set_look(view.theme, view.scale)
+        if what == "race":
+            share = Scale(label=tr("share of right decisions"), low=0, high=1)
+            plot.show_picture(over_updates(tuple(LINES.values())[:2], runs, share))
+        else:
+            plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
+        twin.set_summary(self.summary(view))
+        twin.refresh()
+
+    @Slot(int, int)
+    def _on_chosen(self, row: int, token: int) -> None:
+        self.workspace.select(row=row, token=token)
+
+    @Slot(int, int)
+    def _on_activated(self, row: int, token: int) -> None:
+        self.workspace.select(row=row, token=token)
+        self.workspace.explain(Quantity("advantage", row=row, token=token))
+
+    def summary(self, view: View) -> str:
+        what = self.shows
+        if what == "tokens":
+            return ""
+        if not self.ready or self.trained.problem:
+            return self.progress_text
+        if what == "race":
+            ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
+            return plural(
+                "Updates until nine decisions of ten are right, median of {seeds} run: {ends}.",
+                "Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.",
+                len(SEEDS),
+            ).format(seeds=len(SEEDS), ends=", ".join(ends))
+        ends = [f"{LINES[name].label} {line.y[-1]:.2f}" for name, line in self.plots[what].lines.items()]
+        return plural(
+            "At the end, median of {seeds} run: {ends}.", "At the end, median of {seeds} runs: {ends}.", len(SEEDS)
+        ).format(seeds=len(SEEDS), ends=", ".join(ends))
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _needed(self, lane: str) -> float:
+        course = self.course(lane)
+        return math.nan if course is None else course.median_needed()
+
+    def _right(self, lane: str) -> np.ndarray:
+        """Return the median share of right decisions after every update. NaN if unknown."""
+        course = self.course(lane)
+        return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {
+            "needed_outcome": lambda: self._needed("outcome"),
+            "needed_process": lambda: self._needed("process"),
+            "needed_ratio": lambda: self._needed("outcome") / self._needed("process"),
+            "apart": lambda: float(np.abs(self._right("outcome") - self._right("process")).max()),
+            "right_end": lambda: float(self._right("process")[-1]),
+            "outcome_lead": lambda: float(self._right("outcome")[-1] - self._right("process")[-1]),
+        }
+
+    def _trained(self, key: Key, poll: Poll) -> Iterator[ChainProgress]:
+        base, lane, updates = key
+        return self.workspace.jobs.results("chain", base.replace({"objective.credit": lane}), updates, poll=poll)
+
+
+def _updates(count: float) -> str:
+    """Return a number of updates as text, or "more than were trained" if it is not finite."""
+    return shown(count, 0) if math.isfinite(count) else tr("more than were trained")

@@ -1,0 +1,211 @@
+"""Strength of a batch's push over the difficulty of its prompts: a slider, a curve, and the run's path along it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.jobs.runner import Poll
+from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture, PointSet
+from app.plotting.numbers import shown
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.theme.labels import Label
+from app.theme.reasons import allow
+from app.widgets.calm import CalmSlider, in_percent
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import learners
+from grpo_core.config import Settings
+from grpo_core.metrics import metrics
+from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.theory import bias_of
+from grpo_core.text import tr
+
+CHANCES = tuple(round(0.05 * n, 2) for n in range(21))
+"""Chances of a right answer at which the curve is measured."""
+SEEDS = range(4)
+"""Seeds of the batches averaged for each point of the curve."""
+RIGHT = 1
+"""Index of the right action."""
+
+
+def at_chance(settings: Settings, chance: float) -> Settings:
+    """Return ``settings`` with a policy that initially gives the right answer with probability ``chance``.
+
+    The bias is on the wrong answer.
+    """
+    return settings.replace({"task.bias": -bias_of(chance)})
+
+
+@lru_cache(maxsize=4096)
+def push(settings: Settings) -> float:
+    """Return the gradient norm of the first update of a run under ``settings``."""
+    return float(metrics(next(iter(learners.learner(settings))))["grad_norm"])
+
+
+class SweetSpot(Interactive):
+    """The gradient norm over the chance of a right answer: a curve of measured batches with a draggable point."""
+
+    offer = Offer(checks=("norm", "best_chance"), parts=("curve", "words"))
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._base = Settings()
+        self._wanted: float | None = None
+        self._visited: dict[Settings, tuple[float, float]] = {}
+        self.measured = self.experiments(_measured)
+        self.plot = LineChart(tr("Gradient norm over difficulty"))
+        self.twin = TwinStack(self.plot)
+        self.slider = CalmSlider()
+        self.slider.setRange(0, 100)
+        self.slider.setAccessibleName(tr("Chance of a right answer"))
+        self.slider.spoken = in_percent
+        self.slider.valueChanged.connect(self._on_slid)
+        self.name, self.foot = Label(tr("Chance of a right answer p")), note_label()
+        self.name.setObjectName("muted")
+        row = QHBoxLayout()
+        row.addWidget(self.name)
+        row.addWidget(self.slider, 1)
+        self.lay_out((self.twin, 1), row, self.foot, spacing=6)
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        return {"words": (self.foot,)}
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def take(self, state: Mapping[str, object]) -> None:
+        self._wanted = None
+
+    @property
+    def _key(self) -> Settings:
+        """Key of the curve: the settings apart from the difficulty."""
+        return self._base.replace({"task.bias": 0.0, "seed": 0})
+
+    @property
+    def ready(self) -> bool:
+        return "curve" in self.hidden or bool(self.measured.problem) or self.measured.complete(self._key)
+
+    @property
+    def progress_text(self) -> str:
+        return self.measured.problem
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        if view.run.origin.settings != self._base:
+            self._base = view.run.origin.settings
+            self._wanted = None
+            self.measured.retry()
+        if "curve" not in self.hidden:
+            self.measured.want(self._key)
+        way = self._way(view)
+        here = self._here(view)
+        if len(way):
+            self._visited[self._base] = float(way[0, 0]), float(way[0, 1])
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(round(100 * here[0]))
+        why_not = "" if view.cursor.step <= 1 else tr("The start is chosen before the run's first update.")
+        allow(self.slider, why_not)
+        allow(self.name, why_not)
+        self.plot.show_picture(self._picture(way, here))
+        summary = self.summary(view)
+        self.twin.set_look(view.theme, view.scale)
+        self.twin.set_summary("" if "words" in self.hidden else summary)
+        self.twin.refresh()
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(summary)
+
+    def _way(self, view: View) -> np.ndarray:
+        """Return the run's path (n, 2), the chance of a right answer and the gradient norm of each update so far."""
+        norms = view.run.series["grad_norm"].values[: view.cursor.step]
+        chances = [self._chance(view, update) for update in range(1, len(norms) + 1)]
+        return np.column_stack([chances, norms]) if chances else np.empty((0, 2))
+
+    def _chance(self, view: View, update: int) -> float:
+        step = view.run.step(update)
+        if step is None or step.dist_logp is None:
+            return math.nan
+        return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
+
+    def _here(self, view: View) -> tuple[float, float]:
+        """Return the position of the point, which is where it was dragged or, if it was not, that of the last update.
+
+        Its height is NaN before the first update.
+        """
+        if self._wanted is not None:
+            return self._wanted, push(at_chance(self._base, self._wanted))
+        way = self._way(view)
+        if len(way):
+            return float(way[-1, 0]), float(way[-1, 1])
+        origin = view.run.origin
+        start = math.nan if origin.dist_logp is None else float(np.exp(origin.dist_logp[:, RIGHT]).mean())
+        return start, math.nan
+
+    def _picture(self, way: np.ndarray, here: tuple[float, float]) -> LinePicture:
+        known = [] if "curve" in self.hidden else self.measured.results(self._key)
+        heights = np.array([*known, *[math.nan] * (len(CHANCES) - len(known))])
+        curve = Line(name="curve", title=tr("gradient norm"), meaning="policy", x=np.array(CHANCES), y=heights)
+        trail = Line(
+            name="trail",
+            title=tr("this run"),
+            meaning="text",
+            x=way[:, 0],
+            y=way[:, 1],
+            listed=False,
+            z=15,
+        )
+        there = np.array([here[0]]), np.array([here[1]])
+        point = PointSet(name="here", meaning="text", size=12, x=there[0], y=there[1])
+        before = np.array([place for base, place in self._visited.items() if base != self._base]).reshape(-1, 2)
+        visited = PointSet(name="visited", meaning="muted", size=9, filled=False, x=before[:, 0], y=before[:, 1])
+        return LinePicture(
+            x=Scale(label=tr("chance of a right answer p"), low=0, high=1),
+            y=Scale(label=tr("gradient norm"), low=0),
+            lines=(curve, trail) if len(way) > 1 else (curve,),
+            points=(visited, point),
+            span=(0.0, 0.1),
+            places=(0.0, 1.0),
+        )
+
+    def summary(self, view: View) -> str:
+        chance, norm = self._here(view)
+        if math.isnan(norm):
+            return tr("The policy is right with chance {chance}; no batch has been drawn yet.").format(
+                chance=shown(chance, 2)
+            )
+        if self._wanted is not None or view.cursor.step <= 1:
+            return tr("Right with chance {chance}: the gradient norm of this batch is {norm}.").format(
+                chance=shown(chance, 2), norm=shown(norm)
+            )
+        return tr("Update {update}: right with chance {chance}, gradient norm {norm}.").format(
+            update=view.cursor.step, chance=shown(chance, 2), norm=shown(norm)
+        )
+
+    # -- answers and input ---------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def best() -> float:
+            known = self.measured.results(self._key)
+            return CHANCES[int(np.argmax(known))] if len(known) == len(CHANCES) else math.nan
+
+        return {"norm": lambda: self._here(self.workspace.view)[1], "best_chance": best}
+
+    @Slot(int)
+    def _on_slid(self, percent: int) -> None:
+        self._wanted = percent / 100
+        self.touched.emit()
+
+
+def _measured(key: Settings, poll: Poll) -> Iterator[float]:
+    """Yield the gradient norm at each chance of a right answer, averaged over the first batches of ``SEEDS``."""
+    for chance in CHANCES:
+        poll()
+        yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in SEEDS]))

@@ -1,0 +1,60 @@
+"""Table of the interactive pictures by name.
+
+This module is imported only when lessons are first read, so that the program starts faster.
+"""
+
+from __future__ import annotations
+
+from app.teaching.lessons.interactives.advantage_histogram import AdvantageHistogram
+from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.beta_sweep import BetaSweep
+from app.teaching.lessons.interactives.build_group import BuildGroup
+from app.teaching.lessons.interactives.climb import Climb
+from app.teaching.lessons.interactives.clip import Clip
+from app.teaching.lessons.interactives.credit import Credit
+from app.teaching.lessons.interactives.dead_groups import DeadGroups
+from app.teaching.lessons.interactives.fair_race import FairRace
+from app.teaching.lessons.interactives.family_tree import FamilyTree
+from app.teaching.lessons.interactives.flight_deck import FlightDeck
+from app.teaching.lessons.interactives.group_size import GroupSize
+from app.teaching.lessons.interactives.kl_explorer import KlExplorer
+from app.teaching.lessons.interactives.memory_bill import MemoryBill
+from app.teaching.lessons.interactives.one_update import OneUpdate
+from app.teaching.lessons.interactives.pass_at_k import PassAtK
+from app.teaching.lessons.interactives.pretrained import Pretrained
+from app.teaching.lessons.interactives.ratio_explorer import RatioExplorer
+from app.teaching.lessons.interactives.reported import Reported
+from app.teaching.lessons.interactives.stale_samples import StaleSamples
+from app.teaching.lessons.interactives.step_credit import StepCredit
+from app.teaching.lessons.interactives.sweet_spot import SweetSpot
+from app.teaching.lessons.interactives.temperature import Temperature
+from app.teaching.lessons.interactives.token_loss import TokenLoss
+from app.teaching.lessons.interactives.whose_words import WhoseWords
+
+INTERACTIVES: dict[str, type[Interactive]] = {
+    "climb": Climb,
+    "sweet_spot": SweetSpot,
+    "one_update": OneUpdate,
+    "build_group": BuildGroup,
+    "dead_groups": DeadGroups,
+    "clip": Clip,
+    "credit": Credit,
+    "token_loss": TokenLoss,
+    "step_credit": StepCredit,
+    "beta_sweep": BetaSweep,
+    "fair_race": FairRace,
+    "kl_explorer": KlExplorer,
+    "ratio_explorer": RatioExplorer,
+    "advantage_histogram": AdvantageHistogram,
+    "memory_bill": MemoryBill,
+    "group_size": GroupSize,
+    "temperature": Temperature,
+    "family_tree": FamilyTree,
+    "flight_deck": FlightDeck,
+    "reported": Reported,
+    "pretrained": Pretrained,
+    "whose_words": WhoseWords,
+    "pass_at_k": PassAtK,
+    "stale_samples": StaleSamples,
+}
+"""The interactive pictures by their names in lesson files."""

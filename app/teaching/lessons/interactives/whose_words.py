@@ -1,0 +1,188 @@
+"""An agent's completions with the tool's words marked, and the speed of learning with and without them in the loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.axis import Scale
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.pretrained import shares
+from app.workspace.answers import GLYPHS, right
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.lm.calculator import exchanges, written
+from grpo_core.lm.vocabulary import decode
+from grpo_core.record import Origin, Step
+from grpo_core.teaching.lessons import Offer
+from grpo_core.text import plural, tr
+from grpo_core.texts import question_text
+
+TURNS, CURVE = "turns", "curve"
+LAST = 5
+"""Number of updates at the end of a run over which the share of right answers is averaged."""
+COLUMNS = (
+    Column("right", "", chars=3, kind="text", help=tr("◆ the last answer of the model is right, ◇ it is not")),
+    Column("question", tr("Question"), chars=10, kind="text"),
+    Column("words", tr("The model, and ‹the tool›"), chars=40, kind="text"),
+)
+LARGER = 1.1
+"""Enlargement factor of the table's font, so that a class can read the model's answers."""
+NAMES = {True: tr("the tool's words left out"), False: tr("the tool's words in the loss")}
+LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
+"""Colour and marker of a run's line, by whether the tool's words are masked."""
+
+
+class WhoseWords(Interactive):
+    """The conversations of the current update, or the share of right answers up to it.
+
+    The curve of the same run with the opposite mask setting is shown too, up to the same update.
+    """
+
+    offer = Offer(
+        state=("until",),
+        shows=(TURNS, CURVE),
+        checks=("right_end", "tool_share", "tool_chance", "tool_change"),
+    )
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._until = 30
+        self._known: dict[Settings, np.ndarray] = {}
+        self.turns = TableTwin(COLUMNS, title=tr("Completions of this update"))
+        self.curve = LineChart(tr("Share of right answers"))
+        self.twin = TwinStack(self.curve)
+        self.foot = note_label()
+        pictures, self._stack = pages(self.turns, self.twin)
+        self.lay_out((pictures, 1), self.foot, spacing=6)
+
+    def take(self, state: Mapping[str, object]) -> None:
+        """Apply the state of a step: ``until``, the end of the axis of updates."""
+        until = state.get("until", 30)
+        assert isinstance(until, int)
+        self._until = until
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        summary = self.summary(view)
+        self.foot.setFont(view.theme.font("strong", view.scale))
+        self.foot.setText(summary)
+        if self.shows == TURNS:
+            self._stack.setCurrentWidget(self.turns)
+            self.turns.set_look(view.theme, view.scale * LARGER)
+            self.turns.set_rows(rows(view.step.step, view.run.origin))
+            self.turns.set_summary(summary)
+            return
+        self._stack.setCurrentWidget(self.twin)
+        self.twin.set_look(view.theme, view.scale)
+        self.curve.show_picture(self._picture(view))
+        self.twin.set_summary(summary)
+        self.twin.refresh()
+
+    def _picture(self, view: View) -> LinePicture:
+        settings = view.run.origin.settings
+        if not settings.is_language:  # the lesson's own run is not ready yet
+            return LinePicture(x=Scale(low=1, high=float(self._until), whole=True), y=Scale(low=0, high=1.05))
+        self._known[settings] = shares(view.run)
+        masks = {masked: settings.replace({"task.mask_tool": masked}) for masked in (True, False)}
+        known = {masked: self._known[of][: view.cursor.step] for masked, of in masks.items() if of in self._known}
+        lines = tuple(
+            Line(
+                name=str(masked),
+                label=NAMES[masked],
+                meaning=LOOKS[masked][0],
+                marker=LOOKS[masked][1],
+                x=np.arange(1.0, len(line) + 1),
+                y=line,
+            )
+            for masked, line in known.items()
+        )
+        end = float(max(self._until, view.cursor.step))
+        return LinePicture(
+            x=Scale(label=tr("update"), low=1, high=end, whole=True),
+            y=Scale(low=0, high=1.05),
+            lines=lines,
+            places=(1.0, end),
+        )
+
+    def summary(self, view: View) -> str:
+        step = view.step.step
+        judged = None if step is None else right(step, view.run.origin)
+        if step is None or judged is None:
+            return ""
+        text = plural(
+            "Update {update}: {right} of {count} answer right; the tool wrote {share} % of the tokens, {mask}.",
+            "Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.",
+            len(judged),
+        )
+        return text.format(
+            update=step.step,
+            right=int(judged.sum()),
+            count=len(judged),
+            share=f"{100 * tool_share(step):.0f}",
+            mask=tr("which the loss leaves out") if step.settings.language.mask_tool else tr("which the loss counts"),
+        )
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        def view() -> View:
+            return self.workspace.view
+
+        return {
+            "right_end": lambda: right_end(shares(view().run)[: view().cursor.step]),
+            "tool_share": lambda: tool_share(view().step.step),
+            "tool_chance": lambda: math.exp(tool_logp(view().step.step)),
+            "tool_change": lambda: tool_logp(view().step.step) - tool_logp(view().run.step(1)),
+        }
+
+
+def right_end(known: np.ndarray) -> float:
+    """Return the mean share of right answers over the last updates of ``known`` (n,)."""
+    return float(known[-LAST:].mean()) if len(known) else math.nan
+
+
+def tool_share(step: Step | None) -> float:
+    """Return the share of an update's tokens written by the tool."""
+    if step is None:
+        return math.nan
+    return 1 - float(written(step.tokens, step.there).sum() / step.there.sum())
+
+
+def tool_logp(step: Step | None) -> float:
+    """Return the mean log-probability in nats of the tool's tokens under the policy before the update.
+
+    NaN if there are none.
+    """
+    tool = None if step is None else step.there & ~written(step.tokens, step.there)
+    return math.nan if step is None or tool is None or not tool.any() else float(step.logp[0][tool].mean())
+
+
+def rows(step: Step | None, origin: Origin) -> list[list[object]]:
+    """Return one table row per completion of an update."""
+    judged = None if step is None else right(step, origin)
+    if step is None or judged is None:
+        return []
+    return [
+        [
+            GLYPHS[bool(judged[row])],
+            question_text(step, int(step.group[row]), origin),
+            marked(decode(step.tokens[row][step.there[row]])),
+        ]
+        for row in range(len(judged))
+    ]
+
+
+def marked(text: str) -> str:
+    """Return a completion with the tool's words in angle quotes: ``(47*8)‹376›376``."""
+    return "".join(said + (f"‹{answered.strip()}›" if answered else "") for said, answered in exchanges(text))

@@ -1,0 +1,180 @@
+"""The Lessons panel: a list of questions, and the open lesson."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
+
+from app.teaching.lessons.catalogue import Broken, lessons
+from app.teaching.lessons.course import COURSE
+from app.teaching.lessons.listing import HEADING, LessonList, lines
+from app.teaching.lessons.own import own_lessons
+from app.teaching.lessons.page import LessonPage
+from app.teaching.lessons.player import LessonPlayer
+from app.theme.labels import Label
+from app.widgets.panel import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.teaching.lessons import Lesson
+from grpo_core.text import plural, tr
+
+
+class LessonPanel(Panel):
+    """The panel that lists the lessons and shows the open one.
+
+    Args:
+        panels: ids of the panels that can be shown next to a lesson.
+
+    Attributes:
+        lessons, broken: the shipped lessons and the broken files, read when the panel is first shown.
+        own_folder: folder of the user's own lessons; None if there is none.
+        own, broken_own: the lessons in that folder with their files, and the broken files.
+        course: the lessons of a course in sequence, whatever their numbers; empty without a course.
+        page: the page of the open lesson; None before :meth:`use`.
+
+    Signals:
+        own_read: emitted when the lessons of the user's folder have been read.
+        left: emitted when the last lesson has ended, with a message to show, or an empty string.
+    """
+
+    left = Signal(str)
+    own_read = Signal()
+
+    def __init__(self, workspace: Workspace, panels: tuple[str, ...], parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._panels = panels
+        self.lessons: list[Lesson] = []
+        self.broken: list[Broken] = []
+        self.own_folder: Path | None = None
+        self.own: list[tuple[Path, Lesson]] = []
+        self.broken_own: list[Broken] = []
+        self.course: tuple[Lesson, ...] = ()
+        self.page: LessonPage | None = None
+        self._lesson_player: LessonPlayer | None = None
+        self._read = False
+        self.head = Label(tr("Each lesson computes live numbers in its own run. Return opens it, Esc leaves it."))
+        self.head.setObjectName("muted")
+        self.head.setWordWrap(True)
+        self.list = LessonList()
+        self.list.chosen.connect(self.open)
+        front = QWidget()
+        column = QVBoxLayout(front)
+        column.setContentsMargins(12, 10, 12, 8)
+        column.setSpacing(8)
+        column.addWidget(self.head)
+        column.addWidget(self.list, 1)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(front)
+
+    def use(self, lesson_player: LessonPlayer) -> None:
+        """Use ``lesson_player`` to play the lessons."""
+        self._lesson_player = lesson_player
+        self.page = LessonPage(self.workspace, lesson_player)
+        self.page.redraw.connect(self.redraw)
+        self.page.wanted.connect(self._on_wanted)
+        self._stack.addWidget(self.page)
+        lesson_player.changed.connect(self.redraw)
+        lesson_player.led_on.connect(self._on_led_on)
+        lesson_player.ended.connect(self._on_ended)
+
+    def load(self) -> None:
+        """Read the lesson files unless they have already been read."""
+        if not self._read:
+            self._read = True
+            self.lessons, self.broken = lessons(self._panels)
+            self.read_own()
+
+    def read_own(self) -> None:
+        """Read the user's own lessons again, because they may have changed."""
+        if self.own_folder is not None:
+            self.own, self.broken_own = own_lessons(self._panels, self.own_folder)
+            self.own_read.emit()
+            self.redraw()
+
+    @property
+    def all(self) -> list[Lesson]:
+        """The shipped lessons, followed by the user's own."""
+        self.load()
+        return [*self.lessons, *(lesson for _, lesson in self.own)]
+
+    @Slot(str)
+    def open(self, id: str) -> None:
+        """Open the lesson with this id, if it exists."""
+        lesson = next((lesson for lesson in self.all if lesson.id == id), None)
+        if lesson is not None and self._lesson_player is not None:
+            self._lesson_player.open(lesson)
+
+    def focus_list(self) -> None:
+        """Move the keyboard focus to the list, or to the open lesson."""
+        if self.page is not None and self._stack.currentWidget() is self.page:
+            self.page.take_focus()
+        else:
+            self.list.setFocus()
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, view: View) -> None:
+        self.load()
+        given = self._lesson_player is not None and self._lesson_player.lesson is not None
+        self._stack.setCurrentIndex(1 if given else 0)
+        if self.page is not None:
+            self.page.following = self._following()
+            self.page.draw(view)
+        if not given:
+            progress = self._lesson_player.progress if self._lesson_player is not None else None
+            course = tuple(lesson.id for lesson in self.course) or COURSE
+            shown = lines(self.lessons, self.broken, progress, course)
+            if own := lines([lesson for _, lesson in self.own], self.broken_own, progress, course):
+                shown += [HEADING, *own]
+            self.list.show_lines(shown, view.theme, view.scale)
+
+    def summary(self, view: View) -> str:
+        if self._lesson_player is None or self._lesson_player.lesson is None:
+            count, broken = len(self.all), len(self.broken) + len(self.broken_own)
+            pattern = (
+                plural("{count} lesson, {broken} broken.", "{count} lessons, {broken} broken.", count)
+                if broken
+                else plural("{count} lesson.", "{count} lessons.", count)
+            )
+            return pattern.format(count=count, broken=broken)
+        lesson = self._lesson_player.lesson
+        return tr("Lesson {number}, step {place} of {count}: {title}").format(
+            number=lesson.number, place=self._lesson_player.place + 1, count=len(lesson.steps), title=lesson.title
+        )
+
+    def _following(self) -> Lesson | None:
+        """Return the lesson after the open one, in the order of the course or the list, or None after the last one."""
+        open_ = None if self._lesson_player is None else self._lesson_player.lesson
+        among: Sequence[Lesson] = self.lessons if open_ in self.lessons else [lesson for _, lesson in self.own]
+        if open_ in self.course:
+            among = self.course
+        if open_ not in among:
+            return None
+        place = among.index(open_) + 1
+        return among[place] if place < len(among) else None
+
+    @Slot(str)
+    def _on_wanted(self, id: str) -> None:
+        """Open the lesson ``id`` at the end of another lesson, or return to the list."""
+        if id:
+            self.open(id)
+        elif self._lesson_player is not None:
+            self._lesson_player.leave()
+            self.list.setFocus()
+
+    @Slot()
+    def _on_led_on(self) -> None:
+        following = self._following()
+        self._on_wanted("" if following is None else following.id)
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        self.redraw()
+        self.left.emit(sentence)
+
+    def dispose(self) -> None:
+        if self.page is not None:
+            self.page.dispose()

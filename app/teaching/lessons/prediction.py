@@ -1,0 +1,319 @@
+"""Predict, then reveal: one widget for every kind of prediction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.teaching.lessons.inputs import Options
+from app.teaching.lessons.readable import number_text, readable
+from app.teaching.lessons.value import Value
+from app.theme.labels import Label
+from app.theme.reasons import allow
+from app.theme.tokens import Theme
+from grpo_core.teaching.lessons import SIGNS, Prediction, as_told, direction, spoken
+from grpo_core.teaching.lessons import holds as in_range
+from grpo_core.text import tr
+
+DIRECTIONS = (tr("▲ up"), tr("● the same"), tr("▼ down"))
+_SIGN_OF = (1, 0, -1)
+COUNTER, LARGEST = 28, 176
+"""Font sizes in pixels: the role "counter" at 100 % scale, and the number of an answer on a screen of 1080 lines."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A prediction that was placed or skipped in this session.
+
+    Attributes:
+        guess: a number, a direction in ``SIGNS``, or the index of a choice; None if skipped.
+        value: the value computed by the run; None while it is being computed.
+        right: whether the two agree.
+        close: whether a wrong number is close.
+    """
+
+    guess: float | None
+    value: float | None = None
+    right: bool = False
+    close: bool = False
+
+
+def in_words(prediction: Prediction, guess: float | None) -> str:
+    """Return a guess as text: a number, a direction, or the chosen option."""
+    if guess is None:
+        return ""
+    match prediction.kind:
+        case "direction":
+            return next(name for name, sign in SIGNS.items() if sign == round(guess))
+        case "choice":
+            return prediction.choices[round(guess)].text
+        case "number" | "ghost":
+            return repr(guess)
+        case kind:
+            raise ValueError(f"{kind!r} is not a kind of prediction")
+
+
+def _input_for(prediction: Prediction) -> Options | Value:
+    """Return the input widget for the kind of prediction."""
+    match prediction.kind:
+        case "direction":
+            return Options(prediction.ask, DIRECTIONS)
+        case "choice":
+            return Options(prediction.ask, [choice.text for choice in prediction.choices])
+        case "number" | "ghost":
+            bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
+            return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
+        case kind:
+            raise ValueError(f"{kind!r} is not a kind of prediction")
+
+
+def result_text(prediction: Prediction, value: float) -> str:
+    """Return the run's answer as text: the number with its name, and the option that it belongs to."""
+    number = number_text(prediction, value)
+    if prediction.number:
+        number = tr("{name}: {value}").format(name=prediction.number, value=number)
+    choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
+    if choice and prediction.number:
+        return tr("{choice} ({number})").format(choice=choice, number=number)
+    return choice or number  # a choice whose number has no name is shown without it, because the number is only a code
+
+
+def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
+    """Return a sentence about the result once the run has computed it.
+
+    With ``for_class``, a skipped question is not mentioned.
+    """
+    if placed.value is None:
+        return tr("The run is being computed.")
+    if placed.value != placed.value:
+        return tr("This run has no such number, so nothing can be scored.")
+    result = result_text(prediction, placed.value)
+    if placed.guess is None and for_class:
+        return tr("This run: {result}.").format(result=result)
+    if placed.guess is None:
+        return tr("Skipped. This run: {result}.").format(result=result)
+    if placed.right:
+        return tr("Right. This run: {result}.").format(result=result)
+    if placed.close:
+        return tr("Close. This run: {result}.").format(result=result)
+    return tr("Not this time. This run: {result}.").format(result=result)
+
+
+def guess_text(prediction: Prediction, placed: Placed) -> str:
+    """Return a short text stating what a class predicted, or an empty string without a prediction."""
+    if placed.guess is None:
+        return ""
+    if placed.right:
+        return tr("as predicted")
+    if prediction.kind in ("number", "ghost"):
+        return tr("predicted: {guess}").format(guess=readable(placed.guess, prediction.shown))
+    options = DIRECTIONS if prediction.kind == "direction" else tuple(c.text for c in prediction.choices)
+    place = _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
+    return tr("predicted: {guess}").format(guess=options[place])
+
+
+def lesson_of(prediction: Prediction, placed: Placed) -> str:
+    """Return the lesson's sentence about the answer, or a sentence saying that the run disagrees with it."""
+    if placed.value is None or placed.value != placed.value or not prediction.reveal:
+        return ""
+    if as_told(prediction, placed.value):
+        return spoken(prediction.reveal)
+    return tr(
+        "The usual explanation does not hold in this run, and the run is right: look at where its number comes from."
+    )
+
+
+class PredictionBox(QWidget):
+    """The question, the input, and afterwards the result.
+
+    Attributes:
+        input: the input widget; None without a question.
+        filmed: whether it is being filmed, without buttons.
+        number, name: when presenting, the number of the answer, and its name.
+
+    Signals:
+        placed: emitted with the guess (a number, a direction, or the index of a choice) when it is placed.
+        skipped: emitted when the question is skipped.
+        moved: emitted when the guess has changed but is not placed yet.
+    """
+
+    placed = Signal(float)
+    skipped = Signal()
+    moved = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._prediction: Prediction | None = None
+        self._look: tuple[Theme, float] | None = None
+        self._stage = 0.0
+        self.filmed = False
+        self.name, self.number = Label(), Label()
+        self.name.setObjectName("muted")
+        self.input: Options | Value | None = None
+        self.ask, self.result, self.sentence = Label(), Label(), Label()
+        self.ask.setAccessibleName(tr("Question"))
+        self.result.setAccessibleName(tr("Result"))
+        for label in (self.ask, self.name, self.result, self.sentence):
+            label.setWordWrap(True)
+        self.place, self.skip = QPushButton(tr("Place prediction")), QPushButton(tr("Skip"))
+        self.place.setProperty("primary", True)
+        self.place.setToolTip(tr("Place the prediction (Return); then the run answers."))
+        self.skip.setToolTip(tr("Skip the question (S); it is shown as skipped."))
+        self.place.clicked.connect(self._on_place)
+        self.skip.clicked.connect(self.skipped)
+        for button in (self.place, self.skip):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        row = QHBoxLayout()
+        row.addWidget(self.place)
+        row.addWidget(self.skip)
+        row.addStretch(1)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(8)
+        for widget in (self.ask, self.name, self.number, self.result, self.sentence):
+            self._column.addWidget(widget)
+        self._column.addLayout(row)
+
+    def show_prediction(self, prediction: Prediction | None, placed: Placed | None) -> None:
+        """Show the question, or the result of a placed prediction. None hides the box."""
+        self.setVisible(prediction is not None)
+        if prediction is not self._prediction:
+            self._rebuild(prediction)
+        if prediction is None or self.input is None:
+            return
+        open_ = placed is None
+        if isinstance(self.input, Value):
+            self.input.hint = not self.filmed
+        self.ask.setObjectName("" if open_ else "muted")
+        self.ask.setVisible(not self._stage)
+        self.input.setVisible(open_ or not self._stage)
+        self._show_number(prediction, placed)
+        if self._look is not None:
+            self.ask.setFont(
+                self._look[0].font("strong" if open_ else "body", self._look[1] * (1.15 if open_ else 1.0))
+            )
+        for widget in (self.place, self.skip):
+            widget.setVisible(open_ and not self.filmed)
+        self._allow_place()
+        for label in (self.result, self.sentence):
+            label.setVisible(not open_)
+        if placed is None:
+            return
+        self._restore(prediction, placed)
+        alone = bool(self.number.text())
+        self.result.setText(
+            guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self._stage))
+        )
+        self.sentence.setText(lesson_of(prediction, placed))
+        for label in (self.result, self.sentence):
+            label.setVisible(bool(label.text()))
+
+    def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
+        """Show the number of the answer when presenting, as large as the column allows.
+
+        A multiple-choice question shows none, because its answer is the text of an option.
+        """
+        value = None if placed is None else placed.value
+        named = bool(self._stage and prediction.number and prediction.kind != "choice")
+        alone = named and value is not None and not math.isnan(value)
+        for label in (self.name, self.number):
+            label.setVisible(alone)
+        self.name.setText(prediction.number if alone else "")
+        self.number.setText(number_text(prediction, value) if alone and value is not None else "")
+        if alone and self._look is not None:
+            theme, space = self._look[0], max(self.width() - 8, 40)
+            wide = QFontMetrics(theme.font("counter", 100 / COUNTER)).horizontalAdvance(self.number.text())
+            self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * space / max(wide, 1)) / COUNTER))
+
+    def _restore(self, prediction: Prediction, placed: Placed) -> None:
+        """Restore the guess and the run's answer in a step that is shown again."""
+        box = self.input
+        if isinstance(box, Options):
+            if placed.guess is not None:
+                box.chosen = (
+                    _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
+                )
+            if placed.value is not None and box.right is None:
+                box.mark(_right(prediction, placed.value))
+        elif isinstance(box, Value):
+            if placed.guess is not None:
+                box.guess = placed.guess
+            if placed.value is not None and box.value is None:
+                box.close_with(placed.value)
+        if box is not None:
+            box.open = False
+            box.update()
+
+    def _rebuild(self, prediction: Prediction | None) -> None:
+        self._prediction = prediction
+        old, self.input = self.input, None
+        if old is not None:
+            self._column.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        if prediction is None:
+            return
+        self.ask.setText(spoken(prediction.ask))
+        self.input = _input_for(prediction)
+        self.input.changed.connect(self._on_changed)
+        self.input.placed.connect(self._on_place)
+        self._column.insertWidget(1, self.input)
+        if self._look is not None:
+            self.input.set_look(*self._look)
+
+    @property
+    def guess(self) -> float | None:
+        """The current guess, or None before one is chosen."""
+        return None if self.input is None else self.input.guess
+
+    def put(self, guess: float) -> None:
+        """Move the mark of an open prediction of a number to ``guess``."""
+        if isinstance(self.input, Value) and self.input.open:
+            self.input.put(guess)
+
+    def take_focus(self) -> None:
+        """Move the keyboard focus to the question."""
+        if self.input is not None and self.input.open:
+            self.input.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def set_look(self, theme: Theme, scale: float, stage: float = 0.0) -> None:
+        """Set the theme and the scale.
+
+        ``stage``: when presenting, the page's scale relative to a screen 1080 pixels high; otherwise 0.
+        """
+        if (theme, scale) == self._look and stage == self._stage:
+            return
+        self._look, self._stage = (theme, scale), stage
+        self.ask.setFont(theme.font("question", scale * 1.15))
+        self.result.setFont(theme.font("strong", scale * 1.15))
+        self.sentence.setFont(theme.font("strong" if stage else "body", scale * (1.45 if stage else 1.15)))
+        self.name.setFont(theme.font("body", scale * 1.15))
+        if self.input is not None:
+            self.input.set_look(theme, scale)
+
+    def _allow_place(self) -> None:
+        ready = self.input is not None and self.input.guess is not None
+        allow(self.place, "" if ready else tr("Choose or drag a prediction first."))
+
+    @Slot()
+    def _on_changed(self) -> None:
+        self._allow_place()
+        self.moved.emit()
+
+    @Slot()
+    def _on_place(self) -> None:
+        if self.input is None or self.input.guess is None or self._prediction is None:
+            return
+        guess = self.input.guess
+        self.placed.emit(float(_SIGN_OF[round(guess)]) if self._prediction.kind == "direction" else guess)
+
+
+def _right(prediction: Prediction, value: float) -> frozenset[int]:
+    """Return the indices of the options that the run confirms."""
+    if prediction.kind == "direction":
+        return frozenset({_SIGN_OF.index(direction(prediction, value))}) if value == value else frozenset()
+    return frozenset(n for n, choice in enumerate(prediction.choices) if in_range(choice, value))

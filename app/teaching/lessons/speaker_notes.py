@@ -1,0 +1,102 @@
+"""The speaker's notes during a presented lesson: the current step, the next one, and what to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.teaching.lessons.player import LessonPlayer
+from grpo_core.teaching.lessons import Lesson, LessonStep, spoken
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeakerNotes:
+    """Content about a lesson in the speaker's window.
+
+    Attributes:
+        now: the lesson, the step, and whether its question is open.
+        next: what the forward key will show.
+        notes: the step's own notes, the text shown to the class, the sentence about the answer, the minutes for the
+            step, the usual misconception, and what to do if a run disagrees; never empty.
+    """
+
+    now: str
+    next: str
+    notes: str
+
+
+def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
+    """Return the notes for the current step of ``player``, while a lesson is open."""
+    assert player.lesson is not None
+    return SpeakerNotes(
+        now=_now(player.lesson, player.place, open_=player.covered),
+        next=_next(player.lesson, player.place, open_=player.covered),
+        notes=notes_of(player.step, player.lesson, player.place),
+    )
+
+
+def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
+    """Return the author's notes, the text, the sentence about the answer, and general notes, one paragraph each."""
+    parts = [step.speaker, spoken(step.text)]
+    if step.predict is not None and step.predict.reveal:
+        parts.append(tr("The answer: {sentence}").format(sentence=spoken(step.predict.reveal)))
+    return "\n\n".join(part for part in [*parts, plan_of(lesson, place), *teaching_of(lesson)] if part)
+
+
+def plan_of(lesson: Lesson, place: int) -> str:
+    """Return a message about the minutes planned for step ``place`` (counted from 0) and the total elapsed after it.
+
+    The message is empty if no minutes are planned.
+    """
+    if not lesson.steps[place].minutes:
+        return ""
+    over = sum(step.minutes for step in lesson.steps[: place + 1])
+    return tr("Time for this step: {minutes:g} min; after it, {over:g} of {all:g} min have passed.").format(
+        minutes=lesson.steps[place].minutes, over=over, all=lesson.minutes
+    )
+
+
+def teaching_of(lesson: Lesson) -> list[str]:
+    """Return the notes for teachers that the lesson provides.
+
+    They are the usual misconception and the reply to it, what to do if a run disagrees, and an analogy.
+    """
+    if lesson.teaching is None:
+        return []
+    analogy = analogy_of(lesson)
+    return [
+        tr("Often believed: {sentence}").format(sentence=lesson.teaching.misconception),
+        tr("What to say: {sentence}").format(sentence=lesson.teaching.say),
+        tr("If this run disagrees: {sentence}").format(sentence=lesson.teaching.disagrees),
+        *([analogy] if analogy else []),
+    ]
+
+
+def analogy_of(lesson: Lesson) -> str:
+    """Return the lesson's everyday analogy, marked as such, or an empty string if there is none."""
+    if lesson.teaching is None or not lesson.teaching.analogy:
+        return ""
+    return tr("Only an analogy: {sentence}").format(sentence=lesson.teaching.analogy)
+
+
+def _now(lesson: Lesson, place: int, *, open_: bool) -> str:
+    predict = lesson.steps[place].predict
+    if predict is None:
+        pattern = tr("Lesson {number}, step {place} of {count}.")
+    elif open_:
+        pattern = tr("Lesson {number}, step {place} of {count}. The class predicts: {ask}")
+    else:
+        pattern = tr("Lesson {number}, step {place} of {count}. Answered: {ask}")
+    ask = "" if predict is None else spoken(predict.ask)
+    return pattern.format(number=lesson.number, place=place + 1, count=len(lesson.steps), ask=ask)
+
+
+def _next(lesson: Lesson, place: int, *, open_: bool) -> str:
+    if open_:
+        return tr("The answer, once a prediction is placed (Return) or skipped (S).")
+    if place + 1 == len(lesson.steps):
+        return tr("The end of the lesson.")
+    step = lesson.steps[place + 1]
+    if step.predict is not None:
+        return tr("Question: {ask}").format(ask=spoken(step.predict.ask))
+    return spoken(step.text)

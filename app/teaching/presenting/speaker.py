@@ -1,0 +1,272 @@
+"""The speaker's window: what comes next, a clock, notes, and the selection of the screen for the class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QSignalBlocker, Qt, QTime, Signal, Slot
+from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QScreen, QShowEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from app.clock import Timer, now
+from app.teaching.presenting.notes_edit import NotesEdit
+from app.teaching.presenting.presenting_words import sentence_next, sentence_now
+from app.teaching.presenting.screens import described
+from app.theme.labels import Label
+from app.theme.stylesheet import palette, stylesheet
+from app.theme.tokens import Theme
+from app.workspace.view import View
+from grpo_core.text import tr
+
+BUTTONS = ("present.back", "present.next", "present.blank")
+KEYS = (
+    "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
+    "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
+    "lesson.keep", "lesson.leave", "messages",
+)  # fmt: skip # table, one row per line
+"""Commands whose shortcuts also work in the speaker's window."""
+ALONE = tr("There is one screen, and the class sees it. Drag this window wherever you like.")
+
+
+class SpeakerWindow(QWidget):
+    """A normal window in addition to the one that the class sees.
+
+    Attributes:
+        notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and of
+            a remote control do not end up in them.
+        key_target: function that returns the widget of the main window that receives the keys that this window does not
+            use, for example an open question; None for no widget.
+        choice: the combo box for the screen that the class sees.
+
+    Signals:
+        noted: emitted when the user has changed the notes.
+        screen_chosen: emitted with the name of the screen chosen for the class.
+        changed: emitted when the window is opened or closed.
+    """
+
+    noted = Signal()
+    screen_chosen = Signal(str)
+    changed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setWindowTitle(tr("GRPO Lab, speaker"))
+        self._begun: float | None = None
+        self._lesson_is_open = False
+        self.key_target: Callable[[], QWidget | None] = lambda: None
+        self.clock, self.elapsed = Label(), Label()
+        self.clock.setAccessibleName(tr("Time"))
+        self.elapsed.setAccessibleName(tr("Time since the start"))
+        self.reset = QPushButton(tr("Restart"))
+        self.reset.setToolTip(tr("Restart the time of the talk at 0:00."))
+        self.reset.clicked.connect(self.restart)
+        self.now, self.next, self.lesson = Label(), Label(), Label()
+        self.lesson.setWordWrap(True)
+        self.lesson.setAccessibleName(tr("Notes of the lesson"))
+        self.lesson.hide()
+        for label in (self.clock, self.elapsed, self.next):
+            label.setObjectName("number")
+        self.notes = NotesEdit()
+        self.notes.textChanged.connect(self.noted)
+        self.notes.clicked.connect(self._on_notes_clicked)
+        self.notes.finished.connect(self._on_notes_finished)
+        self.edit = QToolButton()
+        self.edit.setText(tr("Edit notes"))
+        self.edit.setToolTip(tr("Type notes; Esc ends typing and returns the keys to the lesson and the remote."))
+        self.edit.setCheckable(True)
+        self.edit.toggled.connect(self._on_edit)
+        self.where = Label(tr("The class sees"))
+        self.choice = QComboBox()
+        self.choice.setAccessibleName(tr("The class sees"))
+        self.choice.activated.connect(self._on_choice)
+        for widget in (self.reset, self.edit, self.choice):  # clicking one of them does not move the keyboard focus
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.alone = Label(ALONE)
+        self._ticks = Timer(self, self._tick, 1000, repeats=True)
+        self._build()
+        self.resize(620, 560)
+
+    def _build(self) -> None:
+        self._column = column = QVBoxLayout(self)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(12)
+        top = QHBoxLayout()
+        top.addWidget(self.clock)
+        top.addStretch(1)
+        talk = Label(tr("Talk"))
+        talk.setObjectName("section")
+        top.addWidget(talk)
+        top.addWidget(self.elapsed)
+        top.addWidget(self.reset)
+        column.addLayout(top)
+        for name, label in ((tr("Now"), self.now), (tr("Next"), self.next)):
+            title = Label(name)
+            title.setObjectName("section")
+            label.setWordWrap(True)
+            label.setAccessibleName(name)
+            column.addWidget(title)
+            column.addWidget(label)
+        column.addWidget(self.lesson)
+        row = QHBoxLayout()
+        self._buttons = QHBoxLayout()
+        row.addLayout(self._buttons)
+        row.addStretch(1)
+        row.addWidget(self.edit)
+        column.addLayout(row)
+        column.addWidget(self.notes, 1)
+        bottom = QHBoxLayout()
+        bottom.addWidget(self.where)
+        bottom.addWidget(self.choice, 1)
+        column.addLayout(bottom)
+        self.alone.setObjectName("muted")
+        self.alone.setWordWrap(True)
+        column.addWidget(self.alone)
+
+    def use_commands(self, commands: Mapping[str, QAction]) -> None:
+        """Add commands of the main window, by their IDs.
+
+        Those in ``BUTTONS`` get buttons, and the shortcuts of those in ``KEYS`` work in this window, too.
+        """
+        self.addActions([commands[id] for id in KEYS])
+        for id in BUTTONS:
+            button = QToolButton()
+            button.setDefaultAction(commands[id])
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self._buttons.addWidget(button)
+
+    def hold_messages(self, messages: QWidget) -> None:
+        """Show the main window's messages here, where the class does not see them, until it takes them back."""
+        if messages.parentWidget() is not self:
+            self._column.insertWidget(0, messages)
+
+    # -- what it shows -----------------------------------------------------------------------------------------------
+
+    def show_view(self, view: View) -> None:
+        """Show the position of the cursor and what comes next, unless a lesson is open, which determines both."""
+        if not self.isVisible() or self._lesson_is_open:
+            return
+        self.now.setText(sentence_now(view))
+        self.next.setText(sentence_next(view))
+
+    def show_lesson(self, now: str, next_: str, notes: str) -> None:
+        """Show an open lesson: its current position, its next step, and its notes for the speaker."""
+        self._lesson_is_open = True
+        self.now.setText(now)
+        self.next.setText(next_)
+        self.lesson.setText(notes)
+        self.lesson.setVisible(bool(notes))
+
+    def end_lesson(self) -> None:
+        """Return to showing the run after a lesson."""
+        self._lesson_is_open = False
+        self.lesson.setText("")
+        self.lesson.hide()
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Set the theme and the scale, which can differ from those of the class's screen."""
+        self.setPalette(palette(theme))
+        body, large = theme.font("body", scale).pixelSize(), theme.font("body", 1.3 * scale).pixelSize()
+        first = f"QWidget {{ color: {theme.hex('text')}; font-size: {body}px; }}"
+        last = f"QPlainTextEdit {{ font-size: {large}px; }}"
+        self.setStyleSheet(f"{first} {stylesheet(theme, scale)} {last}")
+
+    def show_screens(self, there: Sequence[QScreen], shown: QScreen | None) -> None:
+        """Offer the available screens in the combo box. If there is only one, there is nothing to choose."""
+        several = len(there) > 1
+        with QSignalBlocker(self.choice):
+            self.choice.clear()
+            for place, screen in enumerate(there, 1):
+                self.choice.addItem(described(screen, place), screen.name())
+                if screen is shown:
+                    self.choice.setCurrentIndex(place - 1)
+        for widget in (self.where, self.choice):
+            widget.setVisible(several)
+        self.alone.setVisible(not several)
+
+    def set_presenting(self, on: bool) -> None:
+        """Start or stop the clock of the talk. Editing of the notes ends."""
+        self.edit.setChecked(False)
+        if on and self._begun is None:
+            self.restart()
+        if not on:
+            self._begun = None
+            self._tick()
+
+    @property
+    def text(self) -> str:
+        """The text of the notes."""
+        return self.notes.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        """Replace the notes, for example with those of a session, without emitting a signal."""
+        with QSignalBlocker(self.notes):
+            self.notes.setPlainText(text)
+
+    @Slot()
+    def restart(self) -> None:
+        """Restart the clock of the talk at 0:00."""
+        self._begun = now()  # the wall clock may be adjusted in the meantime
+        self._tick()
+
+    @Slot()
+    def _tick(self) -> None:
+        self.clock.setText(QLocale().toString(QTime.currentTime(), QLocale.FormatType.ShortFormat))
+        since = 0 if self._begun is None else int(now() - self._begun)
+        hours, rest = divmod(since, 3600)
+        self.elapsed.setText(f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}")
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot(bool)
+    def _on_edit(self, on: bool) -> None:
+        self.notes.set_editing(on)
+        if on:
+            self.notes.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif self.focusWidget() is self.notes:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def _on_notes_clicked(self) -> None:
+        self.edit.setChecked(True)
+
+    @Slot()
+    def _on_notes_finished(self) -> None:
+        self.edit.setChecked(False)
+
+    def event(self, event: QEvent) -> bool:
+        """Offer a key to the target before any command with the same key, as Qt does in the target's own window."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._pass_on(event):
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._pass_on(event):
+            super().keyPressEvent(event)
+
+    def _pass_on(self, event: QKeyEvent) -> bool:
+        """Send ``event`` to the target, and accept it if the target does. Return whether it did."""
+        target = self.key_target()
+        if target is None:
+            return False
+        copy = event.clone()
+        copy.ignore()
+        QCoreApplication.sendEvent(target, copy)
+        event.setAccepted(copy.isAccepted())
+        return copy.isAccepted()
+
+    @Slot(int)
+    def _on_choice(self, index: int) -> None:
+        self.screen_chosen.emit(self.choice.itemData(index))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._tick()
+        self._ticks.start()
+        self.changed.emit()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._ticks.stop()
+        self.changed.emit()

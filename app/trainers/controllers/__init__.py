@@ -1,0 +1,1 @@
+"""Controllers that open runs and models of other trainers."""

@@ -1,0 +1,100 @@
+"""The controller of models from folders: choose one, inspect it in the background, and start a run of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from app.messages.message import Severity
+from app.messages.message_bar import MessageBar
+from app.sessions.file_task import FileTasks, TaskPoll
+from app.theme.file_dialogs import folder_to_use
+from grpo_core.config import Settings
+from grpo_core.errors import Cancelled
+from grpo_core.foreign.readers import Readers
+from grpo_core.stored_times import StoredTimes
+from grpo_core.text import tr
+from grpo_core.trainers.hf.folder import ModelFiles
+from grpo_core.trainers.hf.memory import need, require_space
+from grpo_core.trainers.hf.refusal import NO_TRANSFORMERS
+
+LOOKING = "model-folder"
+
+
+class ModelFolders(QObject):
+    """Starts runs of models from folders. A model's description and requirements are shown before it is loaded."""
+
+    def __init__(
+        self,
+        window: QWidget,
+        readers: Readers,
+        messages: MessageBar,
+        begin: Callable[[Settings], None],
+        times: StoredTimes,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._readers, self._times = readers, times
+        self._window, self._messages, self._begin = window, messages, begin
+        self._tasks = FileTasks(messages, LOOKING, self, abandon=True)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a model is being inspected."""
+        return self._tasks.busy
+
+    def ask(self) -> None:
+        """Ask for the folder of a model, and start a run of it."""
+        name = folder_to_use(self._window, tr("Choose the folder of a model"), str(Path.home()))
+        if name:
+            self.open(Path(name))
+
+    def open(self, path: Path) -> None:
+        """Start a run of the model at ``path``, a folder or a GGUF file, or report why it cannot be used."""
+        if any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
+            self._messages.say(NO_TRANSFORMERS)
+            return
+        title = tr("Reading the model in {name}").format(name=path.name)
+        self._tasks.start(title, partial(looked_at, self._readers, path), self._on_looked_at)
+
+    def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
+        files, ignored = found
+        time = self._times.sentence(files.settings)  # before the model is loaded, which begins with the run
+        self._begin(files.settings)
+        sentences = (files.description, need(files, files.settings).sentence, files.reading, time, ignored)
+        self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
+
+    def close(self) -> None:
+        """Cancel the inspection without starting a run."""
+        self._tasks.close()
+
+
+def is_model(path: Path) -> bool:
+    """Return whether ``path`` looks like a model rather than a recorded run.
+
+    A model is a GGUF file, or a folder with the configuration of a model or an adapter.
+    """
+    if path.suffix.lower() == ".gguf" or (path / "adapter_config.json").is_file():
+        return True
+    return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
+
+
+def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles, str]:
+    """Read what the window shows about the model in the folder ``path``, and check that it fits into memory.
+
+    Returns:
+        The model's files, and a message about the generation settings that are ignored.
+    """
+
+    def cancelled() -> None:
+        if poll():
+            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+
+    files, ignored = readers.model(path, poll=cancelled)
+    require_space(files, files.settings)
+    return files, ignored

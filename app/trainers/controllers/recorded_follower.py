@@ -1,0 +1,242 @@
+"""Background work on an open recorded run: its series are computed, and newly recorded updates appear."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.clock import Timer
+from app.jobs.runner import Poll, Runner
+from app.sessions.file_task import FileTask
+from app.trainers.recorded_run import RecordedRun
+from grpo_core.foreign.readers import Readers
+from grpo_core.foreign.recording import Source
+from grpo_core.foreign.source import RemoteSource
+from grpo_core.trainers.following import refreshed
+from grpo_core.trainers.importers.series_cache import SeriesCache
+from grpo_core.trainers.recorded_jobs import batches
+
+SOON_MS, LATER_MS = 2_000, 15_000
+"""Minimum and maximum number of milliseconds between two checks of the folder.
+
+It is checked more often while it grows.
+"""
+IN_THREAD = 32
+"""Maximum number of updates that are computed in a thread, because starting a process would take longer."""
+LEAST_KEPT = 32
+"""Minimum number of computed updates at which writing the cache is worthwhile."""
+
+FIRST, LAST = 64, 192
+"""Numbers of updates at the beginning and at the end of a long run that are computed first, in this order."""
+WORTH_SAYING = 1_000
+"""Number of updates above which the progress of the computation is shown."""
+
+Rows = tuple[int, list[dict[str, float]]]
+"""The number of updates before the first of some consecutive updates, and the numbers of each of these by name."""
+Make = Callable[[Poll], Iterator[Rows]]
+Found: TypeAlias = tuple[int, Source | None, bool]
+"""Result of :func:`grpo_core.trainers.following.refreshed`."""
+
+
+class RecordedFollower(QObject):
+    """Follows a recorded run until it is closed.
+
+    Attributes:
+        run: the run.
+
+    Signals:
+        grown: emitted when it has more updates than before.
+        replaced: emitted with the new source when the folder contains a different run than before.
+        quiet: emitted when no computation or check is in progress.
+        progressed: emitted with the numbers of computed and of all updates, which are equal when complete.
+    """
+
+    progressed = Signal(int, int)
+    grown = Signal()
+    replaced = Signal(object)
+    quiet = Signal()
+
+    def __init__(
+        self,
+        run: RecordedRun,
+        readers: Readers,
+        cache: SeriesCache,
+        changed: Callable[[], None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.run = run
+        self._cache = cache
+        self._readers = readers
+        self._changed = changed
+        self._stamp: int | None = None
+        self._planned = self._done = 0
+        self._stopped = False
+        self._task: FileTask | None = None
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_rows)
+        self._runner.ended.connect(self._on_computed)
+        self._timer = Timer(self, self.look, SOON_MS)
+
+    @property
+    def busy(self) -> bool:
+        """Whether series are being computed or the folder is being read."""
+        return self._runner.busy or self._task is not None
+
+    def start(self) -> None:
+        """Compute the series, and check the folder periodically."""
+        if self.run.source.partial:
+            self.look()
+        else:
+            self._compute()
+            self._timer.start()
+
+    def close(self) -> None:
+        """Stop following, without waiting for a disk that is still being read."""
+        self._timer.stop()
+        self._runner.leave()
+        if self._task is not None:
+            self._task.leave()
+            self._task = None
+
+    def _compute(self) -> None:
+        start, end = self.run.computed, self.run.head
+        if start >= end or self._runner.busy or self.run.source.partial or self._stopped:
+            return
+        source = copy.copy(self.run.source)
+        self._planned, self._done = end - start, 0
+        if end - start <= IN_THREAD and not self.run.large:
+            make = partial(_in_thread, source, start, end)
+        else:
+            make = partial(_in_process, self._readers, self.run.path, stretches(start, end))
+        self._runner.start(partial(_kept, self._cache, source, start, make))
+
+    @Slot(object)
+    def _on_rows(self, some: Rows) -> None:
+        start, rows = some
+        self.run.add_numbers(rows, start)
+        self._done += len(rows)
+        if self._planned >= WORTH_SAYING:
+            self.progressed.emit(self._done, self._planned)
+        self._changed()
+
+    def stop_computing(self) -> None:
+        """Stop computing series. Existing ones are kept, and the folder is still followed."""
+        self._stopped = True
+        self._runner.cancel()
+
+    @Slot(str)
+    def _on_computed(self, why_not: str) -> None:
+        if self._planned >= WORTH_SAYING:
+            self.progressed.emit(self._planned, self._planned)
+        if not why_not and self.run.computed < self.run.head:
+            self._timer.start()  # the last update was only partly written, or more have arrived in the meantime
+        self.quiet.emit()
+
+    # -- the folder --------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def look(self) -> None:
+        """Check the folder in a thread."""
+        if self._task is not None:
+            return
+        self._task = FileTask(partial(_looked, self.run.source, self._stamp), self)
+        self._task.done.connect(self._on_looked)
+        self._task.failed.connect(self._on_unreadable)
+        self._task.start()
+
+    @Slot(object)
+    def _on_looked(self, found: Found) -> None:
+        if self._task is None:  # it was closed before the result arrived
+            return
+        self._end_task()
+        self._stamp, fresh, goes_on = found
+        if fresh is None:
+            self._wait_longer()
+        else:
+            self._timer.setInterval(SOON_MS)
+            self._take(fresh, goes_on=goes_on)
+        self._compute()
+        self._timer.start()
+        self.quiet.emit()
+
+    def _take(self, fresh: Source, *, goes_on: bool) -> None:
+        before = self.run.source
+        if not goes_on:
+            self.replaced.emit(fresh)
+            return
+        more = len(fresh) > len(before)
+        self.run.take(fresh)
+        if more:
+            self.grown.emit()
+        self._changed()
+
+    @Slot(str)
+    def _on_unreadable(self, sentence: str) -> None:
+        """Register that the folder cannot be read at the moment. The display does not change."""
+        if self._task is None:
+            return
+        self._end_task()
+        self._wait_longer()
+        self._timer.start()
+        self.quiet.emit()
+
+    def _wait_longer(self) -> None:
+        self._timer.setInterval(min(self._timer.interval() * 2, LATER_MS))
+
+    def _end_task(self) -> None:
+        if self._task is not None:
+            self._task.wait()
+            self._task.deleteLater()
+            self._task = None
+
+
+def stretches(start: int, end: int) -> list[tuple[int, int]]:
+    """Split the updates after ``start`` up to ``end`` into stretches.
+
+    They are in order of computation: the beginning, the end, and then the rest.
+    """
+    if end - start < 2 * (FIRST + LAST):
+        return [(start, end)]
+    return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]
+
+
+def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[Rows]:
+    for rows in batches(source, start, end, poll):
+        yield start, rows
+        start += len(rows)
+
+
+def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
+    for start, end in stretches:
+        for rows in readers.results("recorded_series", path, start, end, poll=poll):
+            yield start, rows
+            start += len(rows)
+
+
+def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
+    """Yield the results of ``make``. Partial results are written to the cache, even if the rest is cancelled."""
+    known: dict[int, dict[str, float]] = {}
+    try:
+        for first, some in make(poll):
+            known |= enumerate(some, first)
+            yield first, some
+    finally:
+        rows = [known[n] for n in itertools.takewhile(known.__contains__, itertools.count(start))]
+        if len(rows) >= LEAST_KEPT:
+            cache.extend(source, start, rows)
+
+
+def _looked(source: Source, stamp: int | None, cancelled: Callable[[], bool]) -> Found:
+    if not isinstance(source, RemoteSource):
+        return refreshed(source, stamp)
+    found = source.refreshed(stamp)
+    if found[1] is not None and not found[2]:
+        _ = found[1].vocabulary  # the window requests it when it begins again
+    return found

@@ -1,0 +1,260 @@
+"""The controller of runs trained by other programs, which are opened in a thread and followed as they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QInputDialog
+
+from app.clock import Timer
+from app.controllers.layouts import LayoutsController
+from app.controllers.recent_files import RecentFiles
+from app.messages.message import BarAction, Message, Severity
+from app.messages.message_bar import MessageBar
+from app.sessions.file_task import PATIENCE_MS, FileTasks
+from app.trainers.controllers.recorded_follower import RecordedFollower
+from app.trainers.prepared import prepare
+from app.trainers.recorded_run import RecordedRun
+from app.workspace.cursor import Cursor
+from app.workspace.run_manager import RunManager
+from app.workspace.workspace import Workspace
+from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.foreign.readers import Readers
+from grpo_core.foreign.recording import Source
+from grpo_core.foreign.source import RemoteSource
+from grpo_core.text import tr
+from grpo_core.trainers.importers.series_cache import SeriesCache
+
+TRIED = 20
+"""Number of updates at the end of a run, at least one of which must be readable."""
+READING = "recorded"
+"""Id of the message shown while a run is being read."""
+PREPARING = "recorded update"
+"""Id of the message shown while an update is being read."""
+SERIES = "recorded series"
+"""Id of the message shown while series are being computed."""
+NOTES = "recorded notes"
+"""Id of the message about defects in the run opened last."""
+
+
+class RecordedRuns(QObject):
+    """Opens recorded runs and keeps them up to date.
+
+    Signals:
+        computed: emitted when the computation for one of them has ended.
+    """
+
+    computed = Signal()
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        layouts: LayoutsController,
+        recent_files: RecentFiles,
+        messages: MessageBar,
+        cache: Path,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
+        self._recent_files, self._messages = recent_files, messages
+        self.cache = SeriesCache(cache)
+        self._tasks = FileTasks(messages, READING, self, abandon=True)
+        self._waiting: list[tuple[Path, Callable[[Path], object]]] = []
+        self._tasks.ended.connect(self._open_next)
+        self.followers: dict[str, RecordedFollower] = {}
+        self._approach = workspace.prepare_in_thread()
+        self._approach.changed.connect(self._on_approach)
+        self._patience = Timer(self, self._say_preparing, PATIENCE_MS)
+        run_manager.runs_changed.connect(self._on_runs)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is being read or computed."""
+        return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
+
+    def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
+        """Show the recorded run at ``path``. A file that is not a recorded run is passed to ``otherwise``."""
+        already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
+        if already is not None:
+            self._run_manager.show(already)
+        elif self._tasks.busy:
+            self._waiting.append((path, otherwise))
+        else:
+            title = tr("Reading {name}").format(name=path.name)
+            self._tasks.start(
+                title, partial(_read, self._workspace.readers, path, self.cache), partial(self._show, path, otherwise)
+            )
+
+    def close(self) -> None:
+        """Cancel reading, and stop following runs that are still being recorded."""
+        self._tasks.close()
+        for follower in self.followers.values():
+            follower.close()
+        self.followers.clear()
+
+    def _show(self, path: Path, otherwise: Callable[[Path], object], run: RecordedRun | None) -> None:
+        if run is None:
+            otherwise(path)
+            return
+        self._put(run)
+        self._recent_files.remember(path)
+        self._layouts.reset()
+
+    def _put(self, run: RecordedRun) -> None:
+        self._run_manager.add(run)
+        follower = RecordedFollower(run, self._workspace.readers, self.cache, self._workspace.request_frame, self)
+        follower.grown.connect(self._on_grown)
+        follower.replaced.connect(self._on_replaced)
+        follower.progressed.connect(self._on_progressed)
+        follower.quiet.connect(self.computed)
+        self.followers[run.id] = follower
+        follower.start()
+        self._say_notes(run)
+
+    @Slot()
+    def _on_approach(self) -> None:
+        """Show or remove the message that an update is being read."""
+        if self._approach.goal is None:
+            self._patience.stop()
+            self._messages.remove(PREPARING)
+        else:
+            self._patience.start_if_idle()
+
+    @Slot()
+    def _say_preparing(self) -> None:
+        run, goal = self._approach.run, self._approach.goal
+        if run is not None and goal is not None:
+            text = tr("Reading step {step} …").format(step=run.label(goal.step))
+            self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
+
+    def _say_notes(self, run: RecordedRun) -> None:
+        """Report which parts of a run are truncated, repeated, missing or omitted."""
+        if run.note:
+            text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
+            another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
+            actions = (another,) if run.source.siblings else ()
+            self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=NOTES))
+        else:
+            self._messages.remove(NOTES)
+
+    def _ask_sibling(self, run: RecordedRun) -> None:
+        """Ask which of the other runs in a database to open, and open it."""
+        siblings = {path.name: path for path in run.source.siblings}
+        name, accepted = QInputDialog.getItem(
+            self._messages.window(), tr("Open another run"), tr("Runs, the newest first"), list(siblings), 0, False
+        )
+        if accepted:
+            self.open(siblings[name], lambda _: None)
+
+    @Slot()
+    def _open_next(self) -> None:
+        if self._waiting:
+            self.open(*self._waiting.pop(0))
+
+    @Slot()
+    def _on_grown(self) -> None:
+        follower = self.sender()
+        if isinstance(follower, RecordedFollower):
+            self._say_notes(follower.run)
+            if follower.run is self._workspace.run:
+                self._workspace.head_moved()
+
+    @Slot(int, int)
+    def _on_progressed(self, done: int, count: int) -> None:
+        """Show how many updates of a long run are in its series."""
+        follower = self.sender()
+        if not isinstance(follower, RecordedFollower):
+            return
+        if done >= count:
+            self._messages.remove(SERIES)
+            return
+        text = tr("{title}: reading its series, {done:,} of {count:,} steps …").format(
+            title=follower.run.title, done=done, count=count
+        )
+        cancel = BarAction(text=tr("Cancel"), run=follower.stop_computing, closes=True)
+        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=SERIES))
+
+    @Slot(object)
+    def _on_replaced(self, source: object) -> None:
+        """Replace a run with its new version, because its trainer restarted it from an earlier step."""
+        follower = self.sender()
+        if not isinstance(follower, RecordedFollower):
+            return
+        old, fresh = follower.run, RecordedRun(source)  # type: ignore[arg-type]
+        fresh.large = old.large
+        place = self._place_in(old, fresh) if self._workspace.run is old else None
+        del self.followers[old.id]
+        follower.close()
+        follower.deleteLater()
+        self._workspace.runs = [run for run in self._workspace.runs if run is not old]
+        self._put(fresh)
+        if place is not None:
+            self._workspace.move_to(place)
+
+    def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
+        """Return the position of the current update in the run that replaces ``old``.
+
+        None means the last position, and is also returned if the run does not contain that update.
+        """
+        if self._workspace.following or not old.source.partial:
+            return None
+        label = old.trainer_step(self._workspace.cursor.step)
+        return None if label is None else fresh.position(label)
+
+    @Slot()
+    def _on_runs(self) -> None:
+        """Stop following closed runs."""
+        open_here = {run.id for run in self._workspace.runs}
+        for gone in self.followers.keys() - open_here:
+            follower = self.followers.pop(gone)
+            follower.close()
+            if isinstance(follower.run.source, RemoteSource):
+                follower.run.source.close()
+            follower.deleteLater()
+
+
+def _same(run: RecordedRun, path: Path) -> bool:
+    return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
+
+
+def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
+    """Return the run at ``path``, with its last update decoded and cached results loaded.
+
+    Return None for a file that no importer knows, unless its name shows that another program wrote it.
+
+    Raises:
+        RunFileError: it cannot be read; the message says why.
+        Cancelled: ``cancelled()`` returned True.
+    """
+
+    def poll() -> None:
+        if cancelled():
+            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+
+    source = readers.open_known(path, index=cache.folder, poll=poll)
+    if source is None:
+        return None
+    if not len(source):
+        raise RunFileError(tr("{name} has no updates yet.").format(name=source.title))
+    run = RecordedRun(source)
+    run.add_numbers(cache.rows(source))
+    try:
+        run.adopt(prepare(source, Cursor(step=run.head)))
+    except RunFileError:
+        if not any(_is_readable(source, number) for number in range(run.head - 1, max(run.head - TRIED, 0), -1)):
+            raise
+    return run
+
+
+def _is_readable(source: Source, number: int) -> bool:
+    """Return whether an update can be read, with or without its tokens."""
+    try:
+        prepare(source, Cursor(step=number))
+    except RunFileError:
+        return False
+    return True

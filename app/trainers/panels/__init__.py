@@ -1,0 +1,1 @@
+"""Panels that show runs of other trainers."""

@@ -1,0 +1,236 @@
+"""A completion as a conversation: passages of text, styled by kind, with the loss mask drawn over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QTextCharFormat
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.plotting.numbers import shown
+from app.theme.tokens import Theme
+from grpo_core.foreign.trajectory import Trajectory, Turn, turns_in
+from grpo_core.record import Origin, Step
+from grpo_core.text import plural, tr
+from grpo_core.texts import tokens_text
+
+PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
+    "plain",
+    "heading",
+    "speaker",
+    "note",
+    "seen",
+    "partly",
+    "unseen",
+)
+LEGEND = ((SEEN, tr("in the loss")), (PARTLY, tr("partly")), (UNSEEN, tr("not in the loss")))
+"""Legend entries: the styles that show whether the loss counts the text, and what they mean."""
+STRENGTH = {SEEN: 0.22, PARTLY: 0.1}
+"""Opacity of the policy's colour behind text that the loss counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """Consecutive lines in one style, without the last line break.
+
+    Attributes:
+        text: the lines.
+        look: their style.
+        joined: whether the passage continues the last line of the previous one instead of starting a new line.
+    """
+
+    text: str
+    look: str = PLAIN
+    joined: bool = False
+
+    @property
+    def written(self) -> str:
+        """The text, including its separator from the previous passage."""
+        return self.text if self.joined else "\n" + self.text
+
+
+def passages(
+    prompt: str | None, completion: str | None, trajectory: Trajectory | None = None, tokens: Sequence[Turn] = ()
+) -> tuple[list[Passage], int]:
+    """Return a completion under its prompt, and the number of passages before the completion.
+
+    Args:
+        prompt, completion: None if they are not recorded as text.
+        trajectory: the completion's turns; None if the source has none.
+        tokens: the completion as stretches of tokens that the loss counts or does not count; empty if it counts all of
+            them or if none are recorded.
+    """
+    before = [
+        Passage(text=tr("Prompt"), look=HEADING),
+        *_side(prompt, None if trajectory is None else trajectory.prompt),
+    ]
+    before.append(Passage(text=""))
+    after = [Passage(text=tr("Completion"), look=HEADING)]
+    if trajectory is not None and trajectory.shared > len(trajectory.prompt):
+        after.append(
+            Passage(
+                text=plural(
+                    "The first {count} turn belongs to an earlier branch, where the loss counts it.",
+                    "The first {count} turns belong to an earlier branch, where the loss counts them.",
+                    trajectory.shared - len(trajectory.prompt),
+                ).format(count=trajectory.shared - len(trajectory.prompt)),
+                look=NOTE,
+            )
+        )
+    after += _side(completion, None if trajectory is None else trajectory.turns)
+    if tokens:
+        after += [Passage(text=""), Passage(text=tr("Tokens, as the loss counts them"), look=HEADING)]
+        after += [passage for turn in tokens for passage in _turn(turn)]
+    if trajectory is not None:
+        after += [Passage(text=line, look=NOTE) for line in _end(trajectory)]
+    return before + after, len(before)
+
+
+def by_mask(step: Step, row: int, origin: Origin) -> list[Turn]:
+    """Return the stretches of a completion's tokens that the loss counts or does not count, in order.
+
+    The list is empty if the loss counts all tokens, or if the vocabulary is unknown.
+    """
+    there, mask = np.flatnonzero(step.there[row]), step.mask[row]
+    if not origin.vocabulary or mask[there].all():
+        return []
+    ends = [0, *(np.flatnonzero(np.diff(mask[there].astype(int))) + 1).tolist(), len(there)]
+    return [
+        Turn(
+            role=tr("tokens {first} to {last}").format(first=a + 1, last=b),
+            text=tokens_text(step.tokens[row][there[a:b]], origin),
+            tokens=b - a,
+            body=b - a,
+            in_loss=b - a if mask[there[a]] else 0,
+        )
+        for a, b in pairwise(ends)
+    ]
+
+
+def format_of(look: str, theme: Theme) -> QTextCharFormat:
+    """Return the colours and the font weight of a passage."""
+    written = QTextCharFormat()
+    if look in STRENGTH:
+        behind = theme.faint("policy", STRENGTH[look])
+        written.setBackground(behind)
+        written.setForeground(theme.on(behind))
+    elif look in (SPEAKER, NOTE, UNSEEN):
+        written.setForeground(theme.ink("muted"))
+    else:
+        written.setForeground(theme.colour("text"))
+    if look in (SPEAKER, HEADING):
+        written.setFontWeight(theme.font("strong").weight())
+    return written
+
+
+def _side(text: str | None, turns: Sequence[Turn] | None) -> list[Passage]:
+    turns = turns if turns is not None else turns_in(text)
+    if turns:
+        return [passage for turn in turns for passage in _turn(turn)]
+    return [Passage(text=tr("(not recorded as text)") if text is None else text)]
+
+
+def _turn(turn: Turn) -> Iterator[Passage]:
+    """Yield the speaker with the known facts about the turn, followed by its thoughts, words and calls."""
+    who, *facts = _facts(turn)
+    yield Passage(text=who, look=SPEAKER)
+    if facts:
+        yield Passage(text=" · ".join(("", *facts)), look=NOTE, joined=True)
+    look = look_of(turn)
+    if turn.reasoning:
+        yield Passage(text=tr("(thinking) {text}").format(text=turn.reasoning), look=look)
+    if turn.text:
+        yield Passage(text=turn.text, look=look)
+    for call in turn.calls:
+        yield Passage(text=f"→ {call.name}({call.arguments})", look=look)
+
+
+def look_of(turn: Turn) -> str:
+    """Return the style of a turn's words, which shows how many of them the loss counts. It is plain if that is not
+    recorded.
+    """
+    if turn.in_loss is None or turn.body is None:
+        return PLAIN
+    return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
+
+
+def _facts(turn: Turn) -> Iterator[str]:
+    yield tr("{role}: {tool}").format(role=turn.role, tool=turn.tool) if turn.tool else turn.role
+    if turn.failed:
+        yield tr("looks like an error")
+    if turn.tokens is not None and turn.in_loss is not None:
+        if turn.in_loss:
+            yield plural(
+                "{tokens} token, {counted} in the loss", "{tokens} tokens, {counted} in the loss", turn.tokens
+            ).format(tokens=turn.tokens, counted=turn.in_loss)
+        else:
+            yield plural("{tokens} token, not in the loss", "{tokens} tokens, not in the loss", turn.tokens).format(
+                tokens=turn.tokens
+            )
+    if turn.also_trained:
+        yield tr("{count} trained with their own weight").format(count=turn.also_trained)
+    if turn.seconds is not None:
+        yield tr("{seconds:.1f} s").format(seconds=turn.seconds)
+    if turn.advantage is not None:
+        yield f"A {shown(turn.advantage)}"
+    if turn.entropy is not None:
+        yield f"H {shown(turn.entropy)}"
+    if turn.sampler_gap is not None:
+        yield tr("{gap} nats from the sampler").format(gap=shown(turn.sampler_gap))
+
+
+def _end(trajectory: Trajectory) -> Iterator[str]:
+    """Yield lines about the end of a trajectory: the reason, errors, rewards, and the environment's numbers."""
+    yield ""
+    if trajectory.ended:
+        yield tr("End: {why}").format(why=trajectory.why_ended())
+    for error in trajectory.errors:
+        yield tr("Error: {what}").format(what=error)
+    if trajectory.rewards:
+        parts = (
+            tr("{name} {score} × {weight}").format(name=name, score=shown(score), weight=f"{weight:g}")
+            for name, score, weight in trajectory.rewards
+        )
+        yield tr("Rewards: {parts}").format(parts=", ".join(parts))
+    if trajectory.metrics:
+        parts = (f"{name} {shown(value)}" for name, value in trajectory.metrics)
+        yield tr("Environment: {parts}").format(parts=", ".join(parts))
+
+
+class MaskLegend(QWidget):
+    """A legend of the styles for what the loss counts."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme: Theme | None = None
+        self._scale = 1.0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr("Legend: {looks}").format(looks=", ".join(words for _, words in LEGEND)))
+
+    def show_look(self, theme: Theme, scale: float) -> None:
+        """Apply the theme and the scale."""
+        self._theme, self._scale = theme, scale
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        font = self.font() if self._theme is None else self._theme.font("small", self._scale)
+        return QSize(120, round(QFontMetricsF(font).height() * 1.3))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None:
+            return
+        painter, x = QPainter(self), 0.0
+        painter.setFont(self._theme.font("small", self._scale))
+        for look, words in LEGEND:
+            written = format_of(look, self._theme)
+            box = QRectF(x, 0, painter.fontMetrics().horizontalAdvance(words) + 12, self.height())
+            if look in STRENGTH:
+                painter.fillRect(box, written.background())
+            painter.setPen(written.foreground().color())
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+            x = box.right() + 8

@@ -1,0 +1,231 @@
+"""The Reward weights panel: a recorded step recomputed exactly with other weights for the reward functions."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
+
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
+from app.theme.labels import EmptyLabel, Label
+from app.trainers.panels.reward_weights.sliders import WeightSliders
+from app.widgets.panel import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core import recompute
+from grpo_core.claims.claim import told
+from grpo_core.errors import GrpoError
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.trainers.reweighting import of_reweighted, proof, reweighted, scores_in, weights_of, why_not
+
+OF_RUNS = tr("Give the reward functions of a recorded run other weights here: open one with File > Open.")
+STAY = tr("The completions stay as the policy wrote them: only what they are worth changes.")
+
+COLUMNS = (
+    Column("row", "#", chars=3, decimals=0, help=tr("Number of the completion.")),
+    Column("group", tr("Prompt"), chars=5, decimals=0, help=tr("Number of its prompt: equal ones are a group.")),
+    Column("then", tr("R, recorded"), chars=8, meaning="reward", help=tr("The sum of its rewards in the run.")),
+    Column("now", tr("R, now"), chars=8, meaning="reward", help=tr("The sum of its rewards under these weights.")),
+    Column("advantage_then", tr("A, recorded"), chars=9, kind="push", help=tr("Its advantage in the run.")),
+    Column("advantage_now", tr("A, now"), chars=9, kind="push", help=tr("Its advantage under these weights.")),
+    Column(
+        "push_then",
+        tr("Push, recorded"),
+        chars=11,
+        kind="push",
+        decimals=4,
+        help=tr("Sum over its tokens of −∂L/∂log π, in the pass shown."),
+    ),
+    Column(
+        "push_now", tr("Push, now"), chars=11, kind="push", decimals=4, help=tr("The same sum under these weights.")
+    ),
+    Column("turned", tr("Sign"), chars=6, kind="chip", help=tr("Whether its advantage changes its sign.")),
+)
+KEPT = (0, 4, 5, 8, 2, 3, 6, 7, 1)
+"""Columns by priority, for panels too narrow to show them all."""
+
+
+class RewardWeightsPanel(Panel):
+    """A slider per reward function, and the resulting rewards, advantages and pushes next to those of the run.
+
+    Attributes:
+        scores: pasted scores of the step shown, (B,) each, by the index of the reward function.
+
+    Signals:
+        completion_wanted: show the selected completion as text.
+    """
+
+    completion_wanted = Signal()
+    plans = False
+    large = True
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.scores: dict[int, np.ndarray] = {}
+        self._of: tuple[object, ...] = ()
+        self._proof = ""
+        self.sliders = WeightSliders()
+        self.sliders.changed.connect(self.redraw)
+        self.sliders.scores_wanted.connect(self._on_paste)
+        self.sliders.scores_dropped.connect(self._on_drop)
+        self.reset = QPushButton(tr("As recorded"))
+        self.reset.clicked.connect(self._on_reset)
+        self.sentence, self.refusal, self.note = _line(), _line(), _line()
+        self.refusal.setObjectName("refusal")
+        self.note.setObjectName("muted")
+        self.table = TableTwin(COLUMNS, tr("Completions under other weights"))
+        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table.selected.connect(self._on_row)
+        self.table.activated_cell.connect(self._on_activated)
+        self.empty = EmptyLabel(OF_RUNS, margin=16)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._build())
+        self._stack.addWidget(self.empty)
+
+    def _build(self) -> QWidget:
+        top = QHBoxLayout()
+        top.setContentsMargins(0, 6, 12, 0)
+        top.addWidget(self.sentence, 1)
+        top.addWidget(self.reset)
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 6)
+        column.setSpacing(6)
+        column.addLayout(top)
+        column.addWidget(self.sliders)
+        column.addWidget(self.refusal)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.note)
+        self.refusal.hide()
+        return whole
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    @np.errstate(all="ignore")  # rewards that are not finite are a finding
+    def draw(self, view: View) -> None:
+        step = view.step.step
+        why = self._why_not(view, step)
+        self._stack.setCurrentIndex(1 if why else 0)
+        self.empty.setText(why)
+        if why or step is None:
+            return
+        if (view.run.id, view.cursor.step) != self._of:
+            self._of, self.scores = (view.run.id, view.cursor.step), {}
+            self.refusal.hide()
+            self._proof = proof(step).words()
+        assert step.reward_parts is not None
+        names = view.run.origin.settings.recorded.reward_names or view.run.origin.reward_names
+        names = names or tuple(str(place + 1) for place in range(step.reward_parts.shape[1]))
+        self.sliders.show_functions(names, weights_of(step), [*self.scores])
+        other = reweighted(step, self.sliders.weights, self._parts(step))
+        claims = of_reweighted(step, other)
+        self.sentence.setText(told(claims))
+        self.note.setText(f"{STAY} {self._proof}")
+        self.table.set_look(view.theme, view.scale)
+        self.table.set_rows(_rows(step, other, view.step.passed))
+        self.table.set_summary(self.sentence.text())
+        row = view.selection.row
+        self.table.select_row(row if row is not None and row < len(step.rewards) else None)
+        self._fit()
+
+    def _why_not(self, view: View, step: Step | None) -> str:
+        if not view.run.is_recorded:
+            return OF_RUNS
+        return (
+            why_not(step)
+            if step is not None
+            else view.run.why_no_step or tr("Move to a step to change the weights of its rewards.")
+        )
+
+    def _parts(self, step: Step) -> np.ndarray:
+        """Return the scores of every reward function, with pasted scores replacing recorded ones."""
+        assert step.reward_parts is not None
+        parts = np.array(step.reward_parts, np.float64)
+        for place, scores in self.scores.items():
+            parts[:, place] = scores
+        return parts
+
+    def _fit(self) -> None:
+        bar = self.table.verticalScrollBar().sizeHint().width()
+        self.table.fit_columns(KEPT, self.table.width() - 2 * self.table.frameWidth() - bar)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def summary(self, view: View) -> str:
+        return self.empty.text() if self._stack.currentIndex() else self.sentence.text()
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self.scores = {}
+        self.refusal.hide()
+        self.sliders.reset()
+
+    @Slot(int)
+    def _on_paste(self, place: int) -> None:
+        self.paste(place, QGuiApplication.clipboard().text())
+
+    def paste(self, place: int, text: str) -> None:
+        """Use the scores in ``text`` (CSV) for the reward function ``place``, or show why they cannot be used."""
+        step = self.workspace.view.step.step
+        if step is None:
+            return
+        try:
+            self.scores[place] = scores_in(text, len(step.rewards))
+            self.refusal.hide()
+        except GrpoError as error:
+            self.refusal.setText(str(error))
+            self.refusal.show()
+        self.redraw()
+
+    @Slot(int)
+    def _on_drop(self, place: int) -> None:
+        self.scores.pop(place, None)
+        self.redraw()
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        self.workspace.select_token(row, 0)
+
+    @Slot(int, str)
+    def _on_activated(self, row: int, key: str) -> None:
+        self.workspace.select_token(row, 0)
+        self.completion_wanted.emit()
+
+
+def _line() -> Label:
+    label = Label()
+    label.setWordWrap(True)
+    label.setContentsMargins(12, 0, 12, 0)
+    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+    return label
+
+
+def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:
+    """Return the rows of the table, with the columns :data:`COLUMNS`."""
+    sides = []
+    for step in (ran, other):
+        push, pull = recompute.token_gradient(step, passed)
+        whole = push if pull is None else push + pull
+        sides.append((step.rewards, recompute.advantage(step), -whole.sum(axis=-1)))
+    (rewards_then, then, push_then), (rewards_now, now, push_now) = sides
+    return [
+        [
+            row + 1,
+            int(ran.group[row]) + 1,
+            float(rewards_then[row]),
+            float(rewards_now[row]),
+            float(then[row]),
+            float(now[row]),
+            float(push_then[row]),
+            float(push_now[row]),
+            tr("turned") if then[row] * now[row] < 0 else "",
+        ]
+        for row in range(len(ran.rewards))
+    ]

@@ -1,0 +1,246 @@
+"""All completions of an update as pixel strips. Dragging enlarges a part; a click selects a token."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.theme.tokens import LIGHT, Theme
+from app.trainers.panels.token_overview.raster import Window, binned, picture
+from grpo_core.text import tr
+
+LEVELS = 64
+DRAG = 6
+"""Pointer movement in pixels that turns a press into a drag."""
+MARGIN = 8
+ROW = 5
+"""Minimum row height in pixels at which rows are separated by a line."""
+
+
+class TokenStrips(QWidget):
+    """The raster with the selected token and the part marked by dragging.
+
+    Attributes:
+        window_shown: the visible part.
+
+    Signals:
+        chosen: a token was clicked: its row in the raster, and its column in the aligned completions.
+        activated: show the selected token.
+        brushed: the visible part has changed.
+    """
+
+    chosen = Signal(int, int)
+    activated = Signal()
+    brushed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setCursor(Qt.CursorShape.CrossCursor)
+        self.setAccessibleName(tr("Overview of all tokens"))
+        self.setAccessibleDescription(
+            tr(
+                "Arrow keys choose a token, Return shows it in the inspector. Plus enlarges around it, Minus or Escape "
+                "shows everything."
+            )
+        )
+        self._shares = np.full((1, 1), np.nan, np.float32)
+        self._groups: tuple[int, ...] = ()
+        self._theme, self._scale, self._signed = LIGHT, 1.0, True
+        self.window_shown = Window(top=0, bottom=1, left=0, right=1)
+        self._selected: tuple[int, int] | None = None
+        self._image: QImage | None = None
+        self._key: tuple[object, ...] = ()
+        self._from: QPoint | None = None
+        self._to: QPoint | None = None
+
+    def sizeHint(self) -> QSize:
+        return QSize(600, 240)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 60)
+
+    # -- what is shown ------------------------------------------------------------------------------------------------
+
+    def show_shares(
+        self,
+        shares: np.ndarray,
+        groups: tuple[int, ...],
+        signed: bool,
+        theme: Theme,
+        scale: float,
+        selected: tuple[int, int] | None,
+    ) -> None:
+        """Draw values given as fractions of full tint.
+
+        Args:
+            shares: (R, C) of the aligned completions, NaN where there is no token.
+            groups: rows at which a new prompt begins.
+            signed: whether negative values have a separate colour.
+            theme: the colours.
+            scale: the user's font scale.
+            selected: (row, position) of the token to ring.
+        """
+        if shares.shape != self._shares.shape:
+            self.window_shown = _whole(shares)
+        self._shares, self._groups, self._signed = shares, groups, signed
+        self._theme, self._scale, self._selected = theme, scale, selected
+        self.update()
+
+    def show_all(self) -> None:
+        """Draw all completions in full."""
+        self._show(_whole(self._shares))
+
+    @property
+    def enlarged(self) -> bool:
+        """Whether only a part is visible."""
+        return self.window_shown != _whole(self._shares)
+
+    def _show(self, window: Window) -> None:
+        if window != self.window_shown:
+            self.window_shown = window
+            self.update()
+            self.brushed.emit()
+
+    # -- places -------------------------------------------------------------------------------------------------------
+
+    @property
+    def area(self) -> QRect:
+        """Rectangle of the raster in pixels."""
+        return self.rect().adjusted(MARGIN, 2, -MARGIN, -2)
+
+    def place_at(self, point: QPoint) -> tuple[int, int]:
+        """Return the (row, position) at a pixel, or the nearest one if the pixel is outside."""
+        area, shown = self.area, self.window_shown
+        row = shown.top + (point.y() - area.top()) * shown.rows // max(area.height(), 1)
+        place = shown.left + (point.x() - area.left()) * shown.places // max(area.width(), 1)
+        return min(max(row, shown.top), shown.bottom - 1), min(max(place, shown.left), shown.right - 1)
+
+    def box(self, row: int, place: int) -> QRectF:
+        """Return the rectangle of a drawn token, at least three by three pixels in size."""
+        area, shown = QRectF(self.area), self.window_shown
+        high, wide = area.height() / shown.rows, area.width() / shown.places
+        found = QRectF(
+            area.left() + (place - shown.left) * wide, area.top() + (row - shown.top) * high, max(wide, 3), max(high, 3)
+        )
+        return found
+
+    # -- painting -----------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme, area = QPainter(self), self._theme, self.area
+        if area.width() < 4 or area.height() < 4:
+            return
+        painter.drawImage(area, self._raster(area))
+        shown = self.window_shown
+        high = area.height() / shown.rows
+        painter.setPen(QPen(theme.colour("ground"), 1))
+        for row in range(shown.top + 1, shown.bottom) if high >= ROW else ():
+            y = area.top() + (row - shown.top) * high
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+        painter.setPen(QPen(theme.colour("muted"), 1))
+        for row in self._groups if high >= 1.5 else ():
+            if shown.top < row < shown.bottom:
+                y = area.top() + (row - shown.top) * high
+                painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if self._selected is not None:
+            row, place = self._selected
+            if shown.top <= row < shown.bottom and shown.left <= place < shown.right:
+                painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+                painter.drawRect(self.box(row, place).adjusted(-2, -2, 2, 2))
+        if self._from is not None and self._to is not None:
+            painter.setPen(QPen(theme.colour("text"), 1, Qt.PenStyle.DashLine))
+            painter.drawRect(QRect(self._from, self._to).normalized())
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour("selection"), 1))
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+
+    def _raster(self, area: QRect) -> QImage:
+        """Return the visible part as an image, rebuilt when something has changed."""
+        ratio = self.devicePixelRatioF()
+        size = round(area.width() * ratio), round(area.height() * ratio)
+        key = (id(self._shares), self.window_shown, size, self._theme.name, self._signed)
+        if self._image is None or key != self._key:
+            shown = self.window_shown
+            part = self._shares[shown.top : shown.bottom, shown.left : shown.right]
+            up = _levels(self._theme, "push_up")
+            down = _levels(self._theme, "push_down") if self._signed else up
+            pixels = picture(binned(part, size[1], size[0]), up, down, self._theme.colour("ground").rgba())
+            pixels = np.ascontiguousarray(pixels)
+            self._image = QImage(pixels.data, size[0], size[1], 4 * size[0], QImage.Format.Format_RGB32).copy()
+            self._key = key
+        return self._image
+
+    # -- input --------------------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._from, self._to = event.position().toPoint(), None
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        here = event.position().toPoint()
+        if self._from is not None and (self._to is not None or (here - self._from).manhattanLength() >= DRAG):
+            self._to = here
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        begin, end = self._from, self._to
+        self._from = self._to = None
+        self.update()
+        if begin is None:
+            return
+        if end is None:
+            self.chosen.emit(*self.place_at(begin))
+            return
+        (row, place), (last_row, last_place) = self.place_at(begin), self.place_at(end)
+        top, bottom = sorted((row, last_row))
+        left, right = sorted((place, last_place))
+        self._show(Window(top=top, bottom=bottom + 1, left=left, right=right + 1))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.show_all()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        moves = {
+            Qt.Key.Key_Left: (0, -1),
+            Qt.Key.Key_Right: (0, 1),
+            Qt.Key.Key_Up: (-1, 0),
+            Qt.Key.Key_Down: (1, 0),
+        }
+        key = Qt.Key(event.key())
+        if key in moves:
+            here = self._selected or (self.window_shown.top, self.window_shown.left)
+            row, place = (a + b for a, b in zip(here, moves[key], strict=True))
+            if 0 <= row < self._shares.shape[0] and 0 <= place < self._shares.shape[1]:
+                self.chosen.emit(row, place)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.activated.emit()
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self._enlarge()
+        elif key in (Qt.Key.Key_Minus, Qt.Key.Key_Escape) and self.enlarged:
+            self.show_all()
+        else:
+            super().keyPressEvent(event)
+
+    def _enlarge(self) -> None:
+        """Show half as many rows and positions, around the selected token."""
+        shown, (row, place) = self.window_shown, self._selected or (self.window_shown.top, self.window_shown.left)
+        high, wide = max(shown.rows // 2, 1), max(shown.places // 2, 1)
+        top = min(max(row - high // 2, shown.top), shown.bottom - high)
+        left = min(max(place - wide // 2, shown.left), shown.right - wide)
+        self._show(Window(top=top, bottom=top + high, left=left, right=left + wide))
+
+
+def _whole(shares: np.ndarray) -> Window:
+    return Window(top=0, bottom=shares.shape[0], left=0, right=shares.shape[1])
+
+
+def _levels(theme: Theme, meaning: str) -> np.ndarray:
+    """Return the colours of the levels of a tint, from none to full."""
+    return np.array(
+        [theme.faint(meaning, 0.06 + 0.84 * level / LEVELS).rgba() for level in range(LEVELS + 1)], np.uint32
+    )

@@ -1,6 +1,0 @@
-"""Audit of a recorded run: whether its loss and advantages follow from its settings, and where they deviate."""
-
-from grpo_core.audit.audit import Audit, StepAudit, audit
-from grpo_core.audit.compare import Comparison
-
-__all__ = ["Audit", "Comparison", "StepAudit", "audit"]

@@ -1,0 +1,218 @@
+"""The interface of every importer: a run recorded by another program, read in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
+from grpo_core.foreign.trajectory import Trajectory
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """Prompts and completions of one update as text, one entry per completion. An entry is None if not recorded.
+
+    Attributes:
+        prompts: (B,), a conversation as JSON.
+        completions: (B,), likewise.
+    """
+
+    prompts: tuple[str | None, ...]
+    completions: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Completions:
+    """The table of one update that nearly every source provides: one row per completion, without per-token losses.
+
+    Attributes:
+        prompts: (B,), as text, a conversation as JSON; None if not recorded.
+        completions: (B,), likewise.
+        group: (B,) integer, the prompt of each completion, counted from 0.
+        rewards: (B,), the sum that the trainer used; NaN if unscored.
+        reward_names: (K,), names of the reward functions; empty if only the sum is known.
+        reward_parts: (B, K), the value of each function before weighting; NaN if it returned none.
+        reward_weights: (K,), 1 if not recorded.
+        advantage: (B,), the trainer's; NaN if none was assigned; None if not recorded.
+        length: (B,), number of tokens sampled by the policy; None if not recorded.
+        truncated: (B,) boolean, whether a limit cut the completion off; None if not recorded.
+        counted: (B,) boolean, False for a further branch of a rollout whose reward is already in its group; None if
+            every row counts.
+        entropy: (B,), entropy of the policy, mean over the row's tokens, in nats; NaN or None if not measured.
+        sampling_logp: the sampler's log-probabilities of each row, NaN if missing; None if not recorded.
+        training_logp: the trainer's log-probabilities of the same tokens.
+        metric_names: (M,), names of the environment's numbers that are not rewards.
+        metrics: (B, M), NaN if one was not measured; None if none are recorded.
+        staleness: (B,), training steps between the policy that began a completion and the step that uses it; NaN if the
+            policy's version is missing, None if the source never names it.
+        trajectories: (B,), the turns of each completion, None for one that is too long to be shown by turns; None if
+            the source has no turns.
+        repeated: whether these are the completions of the previous update, because one generation served both; sums
+            over several updates include them only once.
+    """
+
+    prompts: tuple[str | None, ...]
+    completions: tuple[str | None, ...]
+    group: np.ndarray
+    rewards: np.ndarray
+    reward_names: tuple[str, ...] = ()
+    reward_parts: np.ndarray | None = None
+    reward_weights: tuple[float, ...] = ()
+    advantage: np.ndarray | None = None
+    length: np.ndarray | None = None
+    truncated: np.ndarray | None = None
+    counted: np.ndarray | None = None
+    entropy: np.ndarray | None = None
+    sampling_logp: tuple[np.ndarray, ...] | None = None
+    training_logp: tuple[np.ndarray, ...] | None = None
+    metric_names: tuple[str, ...] = ()
+    metrics: np.ndarray | None = None
+    staleness: np.ndarray | None = None
+    trajectories: tuple[Trajectory | None, ...] | None = None
+    repeated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The trainer's report on one of its optimizer steps.
+
+    Attributes:
+        step: the trainer's number for the step.
+        numbers: name, as logged by the trainer -> value.
+    """
+
+    step: int
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """A recorded run. Positions are counted from 1; the trainer's own numbers are :attr:`labels`.
+
+    Attributes:
+        path: the file or folder.
+        title: title of the run.
+        settings: the settings of the training; the task is a recorded one.
+        partial: whether only the last updates are available until the next :meth:`refresh`, which scans the rest of a
+            large file. The positions of the updates then change.
+    """
+
+    path: Path
+    title: str
+    settings: Settings
+    partial: bool
+
+    @property
+    def siblings(self) -> Sequence[Path]:
+        """Paths of the other runs in the same file, newest first."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Notes on what is damaged, repeated, missing or skipped. Empty if the source is complete."""
+        ...
+
+    @property
+    def labels(self) -> Sequence[int]:
+        """The trainer's number of each update."""
+        ...
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """The text of each token by token ID, (V,). Empty if the source has no tokens."""
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of updates, as of the last :meth:`refresh`."""
+        ...
+
+    def step(self, position: int) -> Step:
+        """Return the update at ``position``.
+
+        Raises:
+            RunFileError: its file is damaged, missing or malicious; the message names it.
+            NotRecordedError: the source only contains text.
+        """
+        ...
+
+    def texts(self, position: int) -> Texts:
+        """Return the prompts and completions of the update at ``position``."""
+        ...
+
+    def completions(self, position: int) -> Completions:
+        """Return the completions of the update at ``position`` as a table.
+
+        Raises:
+            RunFileError: the file is damaged, missing or malicious; the message names it.
+            NotRecordedError: the source only contains the trainer's reports.
+        """
+        ...
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        """Return the table and the step of the update at ``position`` for computing numbers, possibly without text.
+
+        Each is None if it is not recorded.
+
+        Raises:
+            RunFileError: its file is damaged, missing or malicious.
+        """
+        ...
+
+    def reports(self, position: int) -> Sequence[Report]:
+        """Return the trainer's reports on the optimizer steps of the update at ``position``, if any."""
+        ...
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        """Return integers that change when the recorded data of the update at ``position`` changes."""
+        ...
+
+    def refresh(self) -> int:
+        """Check for new data. Return the current number of updates."""
+        ...
+
+
+def read_twice(source: Source, position: int) -> tuple[Completions | None, Step | None]:
+    """Implement :meth:`Source.measured` for sources that cannot read their tables without the text."""
+    table = step = None
+    with suppress(NotRecordedError):
+        table = source.completions(position)
+    with suppress(NotRecordedError):
+        step = source.step(position)
+    return table, step
+
+
+def has_losses(source: Source) -> bool:
+    """Return whether the trainer's losses are available for comparison."""
+    return bool(getattr(source, "has_losses", False))
+
+
+def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
+    """Return :meth:`Source.stamp` of the updates from ``first`` to ``last``.
+
+    A source in another process only receives one request for all of them.
+    """
+    at_once = getattr(source, "stamps", None)
+    if at_once is not None:
+        known: list[tuple[int, ...]] = at_once(first, last)
+        return known
+    return [source.stamp(position) for position in range(first, last + 1)]
+
+
+def file_stamp(path: Path, *more: int) -> tuple[int, ...]:
+    """Return integers that change when a file is written: its size, time and identity. Zeros if there is no file."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return (0, 0, 0, *more)
+    return (facts.st_size, facts.st_mtime_ns, facts.st_ino & (2**62 - 1), *more)
+
+
+NEEDS_PYARROW = tr("This run is stored in Parquet files, which need pyarrow: pip install pyarrow.")

@@ -1,7 +1,0 @@
-"""The diagnosis of a recorded run: problems with their evidence, when they began, and advice on what to change."""
-
-from grpo_core.health.checks import CHECKS
-from grpo_core.health.diagnose import diagnose
-from grpo_core.health.finding import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
-
-__all__ = ["CHECKS", "Diagnosis", "Evidence", "Finding", "Healthy", "NotLookedAt", "diagnose"]

@@ -1,0 +1,1 @@
+"""The part of the core for teaching: lessons, their experiments, and homework."""

@@ -1,0 +1,19 @@
+"""Homework: one small file per student, which is parsed defensively and whose numbers are recomputed."""
+
+from grpo_core.teaching.homework.checking import Checker, Verdict
+from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
+from grpo_core.teaching.homework.table import Collected, Row, Tally, cell_of, collect
+
+__all__ = [
+    "Checker",
+    "Collected",
+    "Homework",
+    "HomeworkAnswer",
+    "HomeworkError",
+    "Row",
+    "Tally",
+    "Verdict",
+    "cell_of",
+    "collect",
+    "read_homework",
+]

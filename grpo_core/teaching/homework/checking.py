@@ -1,0 +1,127 @@
+"""Recomputation of the numbers claimed in a homework file, from settings and seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from grpo_core.config import Settings, settings_from_json
+from grpo_core.config.bandit_task import BanditTask
+from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.learners import learner, origin
+from grpo_core.record import Step
+from grpo_core.teaching.homework.file import Homework, HomeworkAnswer
+from grpo_core.teaching.lessons import answered
+from grpo_core.text import plural, tr
+
+AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
+CLOSE = 1e-9
+"""Maximum relative difference that can be due to rounding on another machine."""
+MOST_UPDATES, MOST_SAMPLES = 5000, 2_000_000
+"""Limits on a run that is recomputed: number of updates, and total number of completions times inner passes."""
+Picture = Callable[[Homework], Mapping[int, float] | None]
+"""Function that plays a lesson and returns its answers by step. None if this program has no such edition of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The result of recomputing a claimed number.
+
+    Attributes:
+        state: whether the number agrees, differs, was not checked, or was refused.
+        why: explanation in a sentence; empty if the number agrees.
+        value: the computed number; NaN if none was computed.
+    """
+
+    state: str
+    why: str = ""
+    value: float = math.nan
+
+
+class Checker:
+    """Recomputes claimed numbers. Each run is computed once for all students with claims about it.
+
+    Args:
+        picture: function that returns the answers that only the lesson's own picture can compute.
+        poll: called before each update; an exception raised by it ends the work.
+    """
+
+    def __init__(self, picture: Picture = lambda homework: None, poll: Callable[[], None] = lambda: None) -> None:
+        self._picture, self._poll = picture, poll
+        self._known: dict[tuple[str, object, int], float] = {}
+
+    def check(self, homework: Homework, answer: HomeworkAnswer) -> Verdict:
+        """Compare the number claimed in ``answer`` with a recomputed run, or say why that is not possible."""
+        if answer.value is None:
+            return Verdict(state=UNCHECKED, why=tr("No number is claimed."))
+        if answer.answer.check:
+            walked = self._picture(homework)
+            if walked is None or answer.step not in walked:
+                return Verdict(
+                    state=UNCHECKED,
+                    why=tr("It came from the lesson's picture, and this edition is not available here."),
+                )
+            return _compared(answer.value, walked[answer.step])
+        if not answer.settings:
+            return Verdict(state=UNCHECKED, why=tr("It belongs to a recorded run."))
+        try:
+            settings = settings_from_json(answer.settings, homework.version)
+        except GrpoError as error:
+            return Verdict(state=REFUSED, why=str(error))
+        if settings.is_language:
+            return Verdict(state=UNCHECKED, why=tr("It belongs to a language model."))
+        if settings.is_recorded:
+            return Verdict(state=UNCHECKED, why=tr("It belongs to a recorded run."))
+        if why := too_large(settings, answer):
+            return Verdict(state=REFUSED, why=why)
+        try:
+            return _compared(answer.value, self._computed(settings, answer))
+        except Cancelled:
+            raise
+        except (GrpoError, IndexError, KeyError, ValueError) as error:
+            return Verdict(state=REFUSED, why=tr("It cannot be computed: {error}").format(error=error))
+
+    def _computed(self, settings: Settings, answer: HomeworkAnswer) -> float:
+        key = settings.to_json(), answer.answer, answer.update
+        if key not in self._known:
+            at = answer.update if answer.answer.update is None else answer.answer.update
+            wanted = {at, answer.answer.since or 0}
+            steps: dict[int, Step] = {}
+            run = iter(learner(settings))
+            for number in range(1, max(wanted) + 1):
+                self._poll()
+                step = next(run)
+                if number in wanted:
+                    steps[number] = step
+            self._known[key] = answered(answer.answer, answer.update, origin(settings), steps.get, _no_picture)
+        return self._known[key]
+
+
+def _no_picture(check: str) -> float:
+    return math.nan
+
+
+def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
+    """Return why a run would take too long to recompute. Empty if it would not."""
+    assert isinstance(settings.task, BanditTask)
+    updates = max(answer.update, answer.answer.update or 0, answer.answer.since or 0)
+    samples = updates * settings.learner.group_size * settings.task.prompts * settings.learner.mu
+    if updates > MOST_UPDATES or samples > MOST_SAMPLES:
+        return plural(
+            "Its run is too large to be recomputed: {updates:,} update, {samples:,} completions.",
+            "Its run is too large to be recomputed: {updates:,} updates, {samples:,} completions.",
+            updates,
+        ).format(updates=updates, samples=samples)
+    return ""
+
+
+def _compared(claimed: float, computed: float) -> Verdict:
+    if math.isnan(computed):
+        return Verdict(state=DIFFERS, why=tr("The run has no such number."))
+    if abs(claimed - computed) <= CLOSE * max(1.0, abs(computed)):
+        return Verdict(state=AGREES, value=computed)
+    sentence = tr("The homework claims {claimed!r}, but the run gives {computed!r}.").format(
+        claimed=claimed, computed=computed
+    )
+    return Verdict(state=DIFFERS, why=sentence, value=computed)

@@ -1,0 +1,241 @@
+"""A folder of homework as a table with one row per file, and a class's predictions for each question."""
+
+from __future__ import annotations
+
+import io
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core import __version__
+from grpo_core.csv_file import CsvWriter
+from grpo_core.errors import GrpoError
+from grpo_core.teaching.homework.checking import DIFFERS, REFUSED, Checker, Verdict
+from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
+from grpo_core.text import plural, tr
+
+MOST_FILES = 2000
+RANGES = 8
+"""Maximum number of ranges into which numeric predictions are grouped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One homework file.
+
+    Attributes:
+        file: name of the file.
+        homework: its content; None if it cannot be read.
+        verdicts: verdicts on the number in each of its answers, in order.
+        flags: sentences about anything unusual; normally empty.
+    """
+
+    file: str
+    homework: Homework | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """Counts of a class's predictions on one question.
+
+    Attributes:
+        lesson: the lesson's id.
+        step: step of the lesson, counted from 1.
+        names: the answers given, the most frequent first; for numbers the ranges that contain them, in order.
+        counts: number of students who gave each answer.
+        right: number of students whose answer was correct.
+        sentence: all of this in words, including the number of students who skipped the question.
+    """
+
+    lesson: str
+    step: int
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    right: tuple[int, ...]
+    sentence: str
+
+
+@dataclass
+class Collected:
+    """A class's homework.
+
+    Attributes:
+        rows: one per file, ordered by file name.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def questions(self) -> list[tuple[str, int]]:
+        """Every question with at least one answer: the lesson's id and the step, counted from 1."""
+        asked = {(row.homework.lesson, one.step) for row in self.rows if row.homework for one in row.homework.answers}
+        return sorted(asked)
+
+    def table(self) -> list[list[object]]:
+        """Return the column titles and one row per file, with the text exactly as handed in."""
+        heads: list[object] = ["file", "name", "lesson", "version", "flags", "conclusion"]
+        for lesson, step in self.questions:
+            heads += [f"{lesson} {step} {what}" for what in ("guess", "words", "right", "claimed", "checked")]
+        return [heads, *([*_first(row), *self._answers(row)] for row in self.rows)]
+
+    def csv(self) -> str:
+        """Return the table as CSV: numbers at full precision, and no text that a spreadsheet would execute."""
+        text = io.StringIO()
+        CsvWriter(text).writerows([cell_of(cell) for cell in row] for row in self.table())
+        return text.getvalue()
+
+    def _answers(self, row: Row) -> Iterator[object]:
+        found = {}
+        if row.homework is not None:
+            for answer, verdict in zip(row.homework.answers, row.verdicts, strict=True):
+                found[row.homework.lesson, answer.step] = answer, verdict
+        for question in self.questions:
+            if question not in found:
+                yield from ("", "", "", "", "")
+                continue
+            answer, verdict = found[question]
+            skipped = answer.guess is None
+            yield "" if skipped else answer.guess
+            yield tr("skipped") if skipped else answer.said
+            yield "" if skipped else answer.right
+            yield "" if answer.value is None else answer.value
+            yield verdict.state
+
+    def distributions(self) -> list[str]:
+        """Return one sentence per question: the class's predictions, and how many were right."""
+        return [self._distribution(*question) for question in self.questions]
+
+    def tallies(self) -> list[Tally]:
+        """Return the counts of the class's predictions, per question."""
+        return [
+            Tally(
+                lesson=lesson,
+                step=step,
+                sentence=self._distribution(lesson, step),
+                **_counted([one for one in self._given(lesson, step) if one.guess is not None]),
+            )
+            for lesson, step in self.questions
+        ]
+
+    def _given(self, lesson: str, step: int) -> list[HomeworkAnswer]:
+        """Return every student's answer to one question."""
+        return [
+            one
+            for row in self.rows
+            if row.homework and row.homework.lesson == lesson
+            for one in row.homework.answers
+            if one.step == step
+        ]
+
+    def _distribution(self, lesson: str, step: int) -> str:
+        answers = self._given(lesson, step)
+        placed = [answer for answer in answers if answer.guess is not None]
+        head = tr("{lesson}, step {step}: {placed} predicted, {right} right, {skipped} skipped").format(
+            lesson=lesson,
+            step=step,
+            placed=len(placed),
+            right=sum(answer.right for answer in placed),
+            skipped=len(answers) - len(placed),
+        )
+        if not placed:
+            return head + "."
+        return f"{head}. {_guesses(placed)}"
+
+
+def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
+    """Return names, counts, and the number of correct answers.
+
+    Numeric predictions are grouped in ranges of equal width.
+    """
+    if placed and placed[0].kind in ("number", "ghost"):
+        guesses = np.array([answer.guess for answer in placed], dtype=float)
+        edges = np.histogram_bin_edges(guesses, bins=min(RANGES, len(np.unique(guesses))))
+        places = np.clip(np.searchsorted(edges, guesses, side="right") - 1, 0, len(edges) - 2).tolist()
+        names = [tr("{low:.3g} to {high:.3g}").format(low=a, high=b) for a, b in pairwise(edges.tolist())]
+    else:
+        names = [said for said, _ in Counter(answer.said for answer in placed).most_common()]
+        places = [names.index(answer.said) for answer in placed]
+    counts, right = [0] * len(names), [0] * len(names)
+    for place, answer in zip(places, placed, strict=True):
+        counts[place] += 1
+        right[place] += answer.right
+    return {"names": tuple(names), "counts": tuple(counts), "right": tuple(right)}
+
+
+def _guesses(placed: Sequence[HomeworkAnswer]) -> str:
+    if placed[0].kind in ("number", "ghost"):
+        numbers = [answer.guess for answer in placed if answer.guess is not None]
+        return tr("From {low:.4g} to {high:.4g}, median {median:.4g}.").format(
+            low=min(numbers), high=max(numbers), median=statistics.median(numbers)
+        )
+    counted = Counter(answer.said for answer in placed)
+    return "; ".join(f"{said}: {count}" for said, count in counted.most_common()) + "."
+
+
+def _first(row: Row) -> list[object]:
+    homework, flags = row.homework, " ".join(row.flags)
+    if homework is None:
+        return [row.file, "", "", "", flags, ""]
+    return [row.file, homework.name, homework.lesson, homework.version, flags, homework.conclusion]
+
+
+def cell_of(value: object) -> object:
+    """Format a value for a table of homework or predictions: yes or no, and numbers at full precision."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return repr(value) if isinstance(value, float) else value
+
+
+def collect(folder: Path, checker: Checker) -> Iterator[Row]:
+    """Read every homework file of ``folder``, and yield one row for each, including unreadable ones.
+
+    Raises:
+        GrpoError: there is no such folder, or it has no file that could be homework.
+    """
+    try:
+        paths = sorted(islice((path for path in folder.iterdir() if path.suffix.lower() == ".json"), MOST_FILES + 1))
+    except OSError as error:
+        raise GrpoError(tr("{folder} cannot be read: {error}.").format(folder=folder, error=error.strerror)) from None
+    if not paths:
+        raise GrpoError(tr("There is no homework in {folder}: no file ends in .json.").format(folder=folder))
+    if len(paths) > MOST_FILES:
+        raise GrpoError(
+            plural(
+                "{folder} contains more than {most:,} file.", "{folder} contains more than {most:,} files.", MOST_FILES
+            ).format(folder=folder, most=MOST_FILES)
+        )
+    seen: dict[bytes, str] = {}
+    for path in paths:
+        try:
+            homework, content = read_homework(path)
+        except HomeworkError as error:
+            yield Row(file=path.name, flags=(str(error),))
+            continue
+        twin = seen.setdefault(content, path.name)
+        verdicts = tuple(checker.check(homework, answer) for answer in homework.answers)
+        yield Row(
+            file=path.name,
+            homework=homework,
+            verdicts=verdicts,
+            flags=tuple(_flags(homework, verdicts, twin if twin != path.name else "")),
+        )
+
+
+def _flags(homework: Homework, verdicts: Sequence[Verdict], twin: str) -> Iterator[str]:
+    if twin:
+        yield tr("It is the same file as {twin}.").format(twin=twin)
+    if homework.version != __version__:
+        yield tr("It was made by version {version}.").format(version=homework.version)
+    if not homework.name.strip():
+        yield tr("It has no name.")
+    for answer, verdict in zip(homework.answers, verdicts, strict=True):
+        if verdict.state in (DIFFERS, REFUSED):
+            yield tr("Step {step}: {why}").format(step=answer.step, why=verdict.why)

@@ -1,0 +1,182 @@
+"""The family tree of algorithms: ancestry, differing switches, and the effect of each switch on the same runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.bandit.simulate import never
+from grpo_core.config import PRESETS, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.surrogates import SURROGATES, Ratio
+from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
+from grpo_core.text import tr
+
+UPDATES, SEEDS = 60, 32
+MEASURE = "best_prob"
+"""The measure of a member's performance: the probability of the best action, averaged over the prompts."""
+FOLLOWERS = {
+    "objective.surrogate": ("objective.clip_low", "objective.clip_high"),
+    "objective.clip_low": ("objective.clip_high",),
+    "objective.baseline": ("learner.critic",),
+    "objective.reduction": ("objective.max_tokens",),
+    "objective.beta": ("objective.kl", "objective.kl_in", "objective.kl_importance"),
+}
+"""Leading setting -> settings whose meaning depends on it, and which are therefore changed together with it."""
+
+
+def member(name: str) -> Member:
+    """Return the member called ``name``.
+
+    Raises:
+        SettingsError: there is no such member.
+    """
+    for one in FAMILY:
+        if one.name == name:
+            return one
+    raise SettingsError("member", name, tr("it must be one of {names}").format(names=", ".join(m.name for m in FAMILY)))
+
+
+def depth(one: Member) -> int:
+    """Return the number of generations since the first member."""
+    return 0 if not one.parent else 1 + depth(member(one.parent))
+
+
+def forebear(one: Member) -> Member | None:
+    """Return the direct ancestor of ``one``, or None for the first member."""
+    return member(one.parent) if one.parent else None
+
+
+def settings_of(one: Member, settings: Settings) -> Settings:
+    """Return the settings of a member: its switches, with the task, group size and learning rate of ``settings``.
+
+    A loss without a ratio takes one pass. All others take the number of passes in ``settings``, whatever their paper
+    used.
+    """
+    own = PRESETS[one.preset].applied_to(settings)
+    passes = 1 if SURROGATES[own.objective.surrogate].ratio is Ratio.NONE else settings.learner.mu
+    return own.replace({"learner.mu": passes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """Settings that are changed together.
+
+    Attributes:
+        changes: dotted path -> (value of the ancestor, own value); the leading setting first.
+    """
+
+    changes: dict[str, tuple[Any, Any]]
+
+    @property
+    def path(self) -> str:
+        """Dotted path of the leading setting."""
+        return next(iter(self.changes))
+
+
+def switches(one: Member, settings: Settings) -> list[Switch]:
+    """Return the switches in which a member differs from its ancestor. Empty for the first member."""
+    before = forebear(one)
+    if before is None:
+        return []
+    left = settings_of(before, settings).differences(settings_of(one, settings))
+    switches = []
+    for lead in [*FOLLOWERS, *left]:
+        if lead in left:
+            together = (lead, *(path for path in FOLLOWERS.get(lead, ()) if path in left))
+            switches.append(Switch(changes={path: left.pop(path) for path in together}))
+    return switches
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A member and the ancestor with which it is compared, with the same seeds.
+
+    Attributes:
+        own: runs of the member.
+        before: runs of the ancestor; None for the first member of the family.
+        turned: leading path of a switch -> the ancestor's runs with that switch and all earlier ones changed.
+    """
+
+    own: Ensemble
+    before: Ensemble | None
+    turned: dict[str, Ensemble]
+
+    @property
+    def change(self) -> np.ndarray:
+        """The difference between the final :data:`MEASURE` of the member and of its ancestor, (S,).
+
+        NaN for the first member.
+        """
+        return _change(self.before, self.own)
+
+    def share(self, path: str) -> np.ndarray:
+        """Return the part of :attr:`change` that a switch adds when changed after all earlier ones, (S,).
+
+        NaN if its runs are missing.
+        """
+        return _change(*self._around(path))
+
+    def same(self, path: str = "") -> bool:
+        """Return whether a switch, or all switches together, leaves all final policies unchanged up to rounding."""
+        before, after = self._around(path) if path else (self.before, self.own)
+        return before is not None and after is not None and bool(np.allclose(before.policy, after.policy, atol=1e-9))
+
+    def _around(self, path: str) -> tuple[Ensemble | None, Ensemble | None]:
+        """Return the runs before and after a switch is changed. None if they do not exist yet."""
+        paths = list(self.turned)
+        if path not in paths:
+            return None, None
+        place = paths.index(path)
+        return self.turned[paths[place - 1]] if place else self.before, self.turned[path]
+
+
+def _change(before: Ensemble | None, after: Ensemble | None) -> np.ndarray:
+    if before is None or after is None:
+        return np.full(1, np.nan)
+    return np.asarray(after.measures[MEASURE][-1] - before.measures[MEASURE][-1])
+
+
+def compared(
+    name: str,
+    settings: Settings,
+    *,
+    seeds: Sequence[int] = (),
+    updates: int = UPDATES,
+    poll: Callable[[], None] = never,
+) -> Iterator[Compared]:
+    """Compare a member with its ancestor, then with the ancestor's switches changed one by one.
+
+    Yields the comparison so far after each step.
+
+    Args:
+        name: name of a member of :data:`FAMILY`.
+        settings: task, group size, learning rate and number of passes.
+        seeds: seeds of the runs; by default :data:`SEEDS` seeds, starting with the seed of the settings.
+        updates: number of updates of each run.
+        poll: called before each pass; an exception raised by it ends the comparison.
+
+    Raises:
+        SettingsError: there is no such member, the member is only explained, or the task has several decisions.
+    """
+    one = member(name)
+    base = forebear(one)
+    seeds = tuple(seeds) or tuple(range(settings.seed, settings.seed + SEEDS))
+
+    def trained(own: Settings) -> Ensemble:
+        return next(ensembles([own], seeds, updates, poll=poll))
+
+    first = trained(settings_of(one, settings))
+    start = None if base is None else settings_of(base, settings)
+    before = None if start is None else trained(start)
+    turned: dict[str, Ensemble] = {}
+    yield Compared(own=first, before=before, turned={})
+    for switch in switches(one, settings):
+        assert start is not None
+        start = start.replace({path: new for path, (_, new) in switch.changes.items()})
+        turned[switch.path] = trained(start)
+        yield Compared(own=first, before=before, turned=dict(turned))

@@ -1,0 +1,333 @@
+"""Parser of the steps and predictions of a lesson file."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from grpo_core.config import Settings, described_at, flat, language_settings
+from grpo_core.errors import SettingsError
+from grpo_core.explain import KINDS as QUANTITIES
+from grpo_core.explain import Quantity
+from grpo_core.metrics import METRICS
+from grpo_core.teaching.lessons.lesson import KINDS, SHOWN, STAGES, Answer, Choice, LessonStep, Prediction
+from grpo_core.teaching.lessons.limits import check_choices, check_step
+from grpo_core.teaching.lessons.place import LessonError
+from grpo_core.teaching.lessons.table import MISSING, Table, nearest
+from grpo_core.text import plural, tr
+
+MOST_WORDS = 40
+"""Maximum number of words in the text next to a picture."""
+MOST_KNOBS = 3
+LONGEST_MINUTES = 60
+MOST_UPDATES = 5000
+POLICIES: Mapping[str, Callable[[], Settings]] = {"bandit": Settings, "language": language_settings}
+"""Kinds of policies, with their default settings."""
+_TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """The names that an interactive understands.
+
+    Attributes:
+        shows: values allowed in a step's ``show``.
+        checks: names of the numbers that it computes for predictions.
+        state: keys allowed in a step's ``state``.
+        parts: names of the parts that a question can hide.
+    """
+
+    shows: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """All names that a lesson can use: panels, interactives, recorded runs and defined terms."""
+
+    panels: tuple[str, ...] = ()
+    interactives: Mapping[str, Offer] = field(default_factory=dict)
+    terms: frozenset[str] = frozenset()
+    recorded: tuple[str, ...] = ()
+
+
+def terms_in(text: str) -> list[str]:
+    """Return the terms in brackets: [term], or [shown text|term]."""
+    return [term or said for said, term in _TERM.findall(text)]
+
+
+def spoken(text: str) -> str:
+    """Return ``text`` without the brackets."""
+    return _TERM.sub(r"\1", text)
+
+
+class Steps:
+    """Parser of a lesson's steps. Fields that a step omits have the value of the previous step."""
+
+    def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
+        self._vocabulary, self._offer, self._terms = vocabulary, offer, terms
+        start = t.table("start", {})
+        self.start = self._base = self._start(start)
+        self._panels = self._known_panels(t)
+        self._knobs = self._known_knobs(t, self.start)
+        self._changed: dict[str, Any] = {}
+        self._state: dict[str, Any] = {}
+        self._last = LessonStep(text="", update=start.whole("updates", 0))
+        start.done()
+        steps = t.tables("steps", ())
+        if not steps:
+            raise t.error("steps", tr("a lesson must have at least one [[steps]]"))
+        self.steps = tuple(self._step(step) for step in steps)
+
+    def _start(self, t: Table) -> Settings:
+        return self._replaced(t, POLICIES[t.word("policy", tuple(POLICIES), "bandit")](), "settings")
+
+    def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
+        """Return ``base`` with the settings under ``key`` applied.
+
+        Invalid settings are reported as errors of the file.
+        """
+        table = t.table(key, {})
+        try:
+            return base.replace(table.plain())
+        except SettingsError as error:
+            raise self._refusal(table, base, error) from None
+
+    def _refusal(self, t: Table, base: Settings, error: SettingsError) -> LessonError:
+        """Return the error for a rejected setting of ``t``. For an unknown name it suggests the most similar one."""
+        close = "" if error.field in flat(base) else nearest(error.field, flat(base))
+        return t.error(error.field if error.field in t else "", str(error).rstrip(".") + close)
+
+    def _step(self, t: Table) -> LessonStep:
+        settings = t.table("settings", {})
+        if "policy" in t:  # from its defaults: earlier settings belong to the other policy
+            self._base, self._changed, self._knobs = POLICIES[t.word("policy", tuple(POLICIES))](), {}, ()
+        self._changed |= settings.plain()
+        try:
+            here = self._base.replace(self._changed)
+        except SettingsError as error:
+            raise self._refusal(settings, self._base, error) from None
+        state = t.table("state", {})
+        for key in state:
+            if key not in self._offer.state:
+                known = ", ".join(self._offer.state) or tr("no state")
+                raise state.error(
+                    key,
+                    tr("the interactive knows {known}{nearest}").format(
+                        known=known, nearest=nearest(key, self._offer.state)
+                    ),
+                )
+        self._state |= state.plain()
+        before = self._last
+        recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
+        passed = t.whole("pass", 0) - 1
+        row = t.whole("row", 0, low=0)
+        self._last = step = LessonStep(
+            text=self._text(t, "text"),
+            speaker=t.said("speaker", ""),
+            minutes=_minutes(t),
+            base=self._base,
+            update=_updates(t, self._last.update),
+            settings=dict(self._changed),
+            recorded=recorded,
+            stage=t.word("stage", STAGES, self._last.stage),
+            passed=passed,
+            row=row - 1 if row else self._last.row,
+            show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
+            state=dict(self._state),
+            hides=self._known_parts(t),
+            knobs=self._known_knobs(t, here) if "knobs" in t else self._knobs,
+            panels=self._known_panels(t) if "panels" in t else self._panels,
+            explain=_quantity(t.table("explain")) if "explain" in t else None,
+            predict=self._prediction(t.table("predict")) if "predict" in t else None,
+        )
+        if recorded and (settings.plain() or step.knobs):
+            raise t.error(
+                "recorded", tr("a recorded run cannot be changed: it can have neither “settings” nor “knobs”")
+            )
+        t.done()
+        check_step(t, step, here)
+        if step.predict is not None:
+            self._last = step = dataclasses.replace(step, opening=_opening(step, step.predict, before))
+        return step
+
+    def _text(self, t: Table, key: str, default: Any = MISSING) -> str:
+        text = t.text(key, default)
+        count = len(spoken(text).split())
+        if count > MOST_WORDS:
+            raise t.error(
+                key,
+                plural(
+                    "{count} word is too many next to a picture; use at most {most}",
+                    "{count} words are too many next to a picture; use at most {most}",
+                    count,
+                ).format(count=count, most=MOST_WORDS),
+            )
+        for term in terms_in(text):
+            if term.casefold() not in self._terms:
+                close = nearest(term.casefold(), sorted(self._terms))
+                raise t.error(
+                    key,
+                    tr("“{term}” is in brackets, but neither [words] nor the glossary defines it{close}").format(
+                        term=term, close=close
+                    ),
+                )
+        return tr(text) if text else ""
+
+    def _known_knobs(self, t: Table, settings: Settings) -> tuple[str, ...]:
+        knobs = t.texts("knobs", ())
+        if len(knobs) > MOST_KNOBS:
+            raise t.error(
+                "knobs",
+                plural(
+                    "a lesson can show at most {most} knob; the full program shows all",
+                    "a lesson can show at most {most} knobs; the full program shows all",
+                    MOST_KNOBS,
+                ).format(most=MOST_KNOBS),
+            )
+        for knob in knobs:
+            try:
+                described_at(knob)
+                settings.get(knob)
+            except (KeyError, AttributeError):
+                close = nearest(knob, flat(settings)) or tr("; an example is objective.beta")
+                raise t.error("knobs", tr("“{knob}” is not a setting{close}").format(knob=knob, close=close)) from None
+        return knobs
+
+    def _known_panels(self, t: Table) -> tuple[str, ...]:
+        panels = t.texts("panels", ())
+        for panel in panels:
+            if panel not in self._vocabulary.panels:
+                known = self._vocabulary.panels
+                raise t.error(
+                    "panels",
+                    tr("there is no panel “{panel}”; choose one of {names}{nearest}").format(
+                        panel=panel, names=", ".join(sorted(known)), nearest=nearest(panel, known)
+                    ),
+                )
+        return panels
+
+    def _prediction(self, t: Table) -> Prediction:
+        kind = t.word("kind", KINDS)
+        choices = tuple(_choice(choice) for choice in t.tables("choices", ()))
+        if (kind == "choice") != (len(choices) > 1):
+            raise t.error(
+                "choices" if choices else "",
+                tr("a question of kind “choice” must have two or more [[choices]], and no other kind can have any"),
+            )
+        check_choices(t, choices)
+        low, high = t.pair("range", (0.0, 1.0) if kind not in ("number", "ghost") else MISSING)
+        if kind in ("number", "ghost") and not low < high:
+            raise t.error("range", tr("the range must have a width"))
+        whole = all(isinstance(end, int) for end in t.any("range", (0.0, 1.0)))
+        shown = t.word("shown", SHOWN, "count" if whole else "digits")
+        if shown == "count" and kind in ("number", "ghost") and not whole:
+            raise t.error("shown", tr("the range of a count must be whole numbers, such as [0, 8]"))
+        prediction = Prediction(
+            kind=kind,
+            ask=self._text(t, "ask"),
+            answer=self._answer(t.table("answer")),
+            within=t.number("within", 0.0 if kind in ("choice", "direction") else MISSING),
+            low=low,
+            high=high,
+            shown=shown,
+            choices=choices,
+            number=t.said("number", ""),
+            start=t.whole("start") if "start" in t else None,
+            hides=self._known_parts(t),
+            reveal=self._text(t, "reveal", ""),
+            holds=t.pair("holds", (-math.inf, math.inf)),
+        )
+        t.done()
+        return prediction
+
+    def _known_parts(self, t: Table) -> tuple[str, ...]:
+        parts = t.texts("hides", ())
+        for part in parts:
+            if part not in self._offer.parts:
+                known = ", ".join(self._offer.parts) or tr("nothing", "value")
+                raise t.error(
+                    "hides",
+                    tr("the interactive can hide {known}{nearest}").format(
+                        known=known, nearest=nearest(part, self._offer.parts)
+                    ),
+                )
+        return parts
+
+    def _answer(self, t: Table) -> Answer:
+        given = [key for key in ("metric", "quantity", "check") if key in t]
+        if len(given) != 1:
+            raise t.error("", tr("an answer must have exactly one of “metric”, “quantity” and “check”"))
+        answer = Answer(
+            metric=t.word("metric", sorted(METRICS)) if "metric" in t else "",
+            quantity=_quantity(t.table("quantity")) if "quantity" in t else None,
+            check=t.word("check", self._offer.checks) if "check" in t else "",
+            update=t.whole("update") if "update" in t else None,
+            since=t.whole("since") if "since" in t else None,
+        )
+        t.done()
+        if answer.check and (answer.update, answer.since) != (None, None):
+            raise t.error(
+                "check", tr("a check refers to what the interactive shows, and can have neither “update” nor “since”")
+            )
+        return answer
+
+
+def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> LessonStep:
+    """Return what is shown while the question of ``step`` is open.
+
+    This is either its own run at the update named by the question, or the previous step unchanged.
+    """
+    if predict.start is None:
+        return before
+    return dataclasses.replace(
+        step, text=before.text, update=predict.start, stage="update", passed=-1, row=None, explain=None, predict=None
+    )
+
+
+def _minutes(t: Table) -> float:
+    minutes = t.number("minutes", 0.0)
+    if not 0 <= minutes <= LONGEST_MINUTES:
+        raise t.error(
+            "minutes",
+            plural(
+                "a step must take 0 to {most} minute", "a step must take 0 to {most} minutes", LONGEST_MINUTES
+            ).format(most=LONGEST_MINUTES),
+        )
+    return minutes
+
+
+def _updates(t: Table, before: int) -> int:
+    updates = t.whole("update", before)
+    if updates > MOST_UPDATES:
+        raise t.error(
+            "update",
+            plural(
+                "a lesson can train at most {most} update", "a lesson can train at most {most} updates", MOST_UPDATES
+            ).format(most=MOST_UPDATES),
+        )
+    return updates
+
+
+def _choice(t: Table) -> Choice:
+    low, high = t.pair("when", MISSING)
+    choice = Choice(text=t.said("text"), low=low, high=high)
+    t.done()
+    return choice
+
+
+def _quantity(t: Table) -> Quantity:
+    """Return a number's address. In the file, rows, tokens, passes, contexts, actions and groups are counted from 1."""
+    name = t.word("name", sorted({*QUANTITIES, *METRICS}))
+    parts = {part: t.whole(part, low=1) - 1 for part in ("row", "token", "context", "action", "group") if part in t}
+    if "pass" in t and "after" in t:
+        raise t.error("after", tr("a number can be that of a pass or that after a number of passes, but not both"))
+    passed = t.whole("pass", low=1) - 1 if "pass" in t else t.whole("after", 0)
+    t.done()
+    return Quantity(name, passed=passed, **parts)

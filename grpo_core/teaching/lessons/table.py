@@ -1,0 +1,171 @@
+"""A table of a lesson file, read key by key. Wrong types and unread keys are errors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from grpo_core.teaching.lessons.place import LessonError, Place, Source
+from grpo_core.text import tr
+
+MISSING = object()
+
+
+class Table:
+    """A table of a TOML lesson file, which keeps track of the keys that were read and reports where errors are.
+
+    Attributes:
+        source: the file.
+        place: location of the table in the file.
+    """
+
+    def __init__(self, source: Source, place: Place, data: Any) -> None:
+        """Wrap ``data``, the table at ``place``.
+
+        Raises:
+            LessonError: ``data`` is not a table.
+        """
+        self.source, self.place = source, place
+        if not isinstance(data, dict):
+            raise source.error(place, tr("a table is expected here, not {found}").format(found=_named(data)))
+        self._data: dict[str, Any] = data
+        self._asked: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._data
+
+    def error(self, key: str, what: str) -> LessonError:
+        """Return an error about one of the table's keys."""
+        return self.source.error((*self.place, key) if key else self.place, what)
+
+    def any(self, key: str, default: Any = MISSING) -> Any:
+        """Return the value under ``key``.
+
+        Raises:
+            LessonError: the key is missing and there is no default.
+        """
+        self._asked.append(key)
+        value = self._data.get(key, default)
+        if value is MISSING:
+            raise self.error("", tr("“{key}” is missing").format(key=key))
+        return value
+
+    def text(self, key: str, default: Any = MISSING) -> str:
+        """Read a string, with each run of spaces and line breaks replaced by one space."""
+        value = self.any(key, default)
+        if not isinstance(value, str) or (default is MISSING and not value.strip()):
+            raise self.error(key, tr("a text is expected, not {found}").format(found=_named(value)))
+        return " ".join(value.split())
+
+    def said(self, key: str, default: Any = MISSING) -> str:
+        """Read a translatable string."""
+        text = self.text(key, default)
+        return tr(text) if text else ""
+
+    def number(self, key: str, default: Any = MISSING) -> float:
+        """Read a number, which can be infinite."""
+        value = self.any(key, default)
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
+            raise self.error(key, tr("a number is expected, not {found}").format(found=_named(value)))
+        return float(value)
+
+    def whole(self, key: str, default: Any = MISSING, low: int = 0) -> int:
+        """Read an integer of at least ``low``."""
+        value = self.any(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < low:
+            raise self.error(
+                key,
+                tr("a whole number of at least {low} is expected, not {found}").format(low=low, found=_named(value)),
+            )
+        return value
+
+    def word(self, key: str, allowed: Sequence[str], default: Any = MISSING) -> str:
+        """Read a string that must be one of ``allowed``."""
+        value = self.text(key, default)
+        if value not in allowed:
+            raise self.error(
+                key,
+                tr("“{value}” is unknown here; there {known}{nearest}").format(
+                    value=value, known=_there_is(allowed), nearest=nearest(value, allowed)
+                ),
+            )
+        return value
+
+    def texts(self, key: str, default: Any = MISSING) -> tuple[str, ...]:
+        """Read a list of strings."""
+        values = self.any(key, default)
+        if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
+            raise self.error(key, tr("a list of texts is expected, not {found}").format(found=_named(values)))
+        return tuple(values)
+
+    def pair(self, key: str, default: Any = MISSING) -> tuple[float, float]:
+        """Read two numbers, the lower first."""
+        values = self.any(key, default)
+        good = isinstance(values, (list, tuple)) and len(values) == 2
+        if not good or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+            raise self.error(key, tr("two numbers [low, high] are expected, not {found}").format(found=_named(values)))
+        if not values[0] <= values[1]:
+            raise self.error(key, tr("the lower number must come first"))
+        return float(values[0]), float(values[1])
+
+    def table(self, key: str, default: Any = MISSING) -> Table:
+        """Read a nested table."""
+        return Table(self.source, (*self.place, key), self.any(key, default))
+
+    def tables(self, key: str, default: Any = MISSING) -> list[Table]:
+        """Read the array of tables ``key``. Returns ``default`` if the file does not have it."""
+        values = self.any(key, default)
+        if not isinstance(values, (list, tuple)):
+            raise self.error(
+                key, tr("a list of tables, [[{key}]], is expected, not {found}").format(key=key, found=_named(values))
+            )
+        return [Table(self.source, (*self.place, key, n), value) for n, value in enumerate(values)]
+
+    def done(self) -> None:
+        """Reject this table if it has keys that were not read.
+
+        Raises:
+            LessonError: a key was not read.
+        """
+        for key in self._data:
+            if key not in self._asked:
+                known = sorted(set(self._asked))
+                raise self.error(
+                    key,
+                    tr("this key is unknown here; there {known}{nearest}").format(
+                        known=_there_is(known), nearest=nearest(key, known)
+                    ),
+                )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the complete table as a dictionary for settings. Lists are converted to tuples."""
+        self._asked += list(self._data)
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in self._data.items()}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a suggestion of the most similar word in ``known``, to end an error message. Empty if none is similar."""
+    close = difflib.get_close_matches(word, [name for name in known if name], n=1)
+    return tr("; the nearest is “{name}”").format(name=close[0]) if close else ""
+
+
+def _there_is(words: Sequence[str]) -> str:
+    words = [f"“{word}”" if word else tr("nothing", "value") for word in words]
+    if len(words) < 2:
+        return tr("is only {words}").format(words=words[0]) if words else tr("is nothing")
+    return tr("are {words} and {words2}").format(words=", ".join(words[:-1]), words2=words[-1])
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, dict):
+        return tr("a table")
+    if isinstance(value, (list, tuple)):
+        return tr("a list")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    shown = f"“{value}”" if isinstance(value, str) else str(value)
+    return shown if len(shown) <= 40 else shown[:39] + "…"

@@ -1,0 +1,337 @@
+"""Audit of a recorded run: recompute it with the trainer's settings, compare, and locate deviations.
+
+Comparisons follow causal order: advantages before losses, an update before the next. If a number deviates, or the
+record itself shows that a tensor is wrong, the cause is searched for (``causes.py``).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
+from grpo_core.foreign.recording import Report
+from grpo_core.record import Step
+from grpo_core.trainers.audit import causes, compare, given, remainder
+from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
+from grpo_core.trainers.audit.compare import Comparison
+from grpo_core.trainers.audit.put_right import PutRight, first_named, put_right
+from grpo_core.trainers.changes.figures import Figure, figures
+from grpo_core.trainers.changes.given import RECORDED
+from grpo_core.trainers.changes.numbers import Update
+from grpo_core.trainers.changes.precision import Precision
+
+KEPT = 20_000_000
+"""Maximum number of values in cached updates.
+
+The cache makes it unnecessary to read updates again to find and verify causes.
+"""
+
+
+class Traced(Protocol):
+    """Protocol of a recorded run with the losses that its trainer computed."""
+
+    processes: int
+
+    @property
+    def labels(self) -> Sequence[int]: ...
+    def __len__(self) -> int: ...
+    def step(self, position: int) -> Step: ...
+    def losses(self, position: int) -> np.ndarray | None: ...
+    def incomplete(self, position: int) -> str: ...
+    def reports(self, position: int) -> Sequence[Report]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAudit:
+    """The findings of an audit for one update: each of the trainer's numbers next to the recomputed one.
+
+    Attributes:
+        position: its position, counted from 1.
+        label: the trainer's number for the update.
+        comparisons: every number of the trainer compared with ours.
+        skipped: the reason why a comparison was not possible; empty if all were.
+        precision: precision of log-probabilities in the file, if lower than the trainer's; otherwise None.
+    """
+
+    position: int
+    label: int
+    comparisons: tuple[Comparison, ...] = ()
+    skipped: str = ""
+    precision: Precision | None = None
+
+    @property
+    def departing(self) -> tuple[Comparison, ...]:
+        """The comparisons that are not explained by rounding, advantages first."""
+        return tuple(c for c in self.comparisons if not c.agrees)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The audit of a complete run.
+
+    Attributes:
+        steps: the audited updates.
+        causes: causes of deviations, and those evident from the record itself, in order of priority.
+        remainder: sentence that describes the pattern of unexplained deviations; empty if there are none.
+        first_pass: number of tokens whose old log-probabilities were compared with those of the first pass.
+        figures: the trainer's own metrics, compared with those that follow from the record.
+        put_right: the first deviating update compared with itself after correcting the named cause; None if no cause is
+            named.
+    """
+
+    steps: tuple[StepAudit, ...]
+    causes: tuple[Cause, ...] = ()
+    remainder: str = ""
+    first_pass: int = 0
+    figures: tuple[Figure, ...] = ()
+    put_right: PutRight | None = None
+
+    @property
+    def explanations(self) -> tuple[str, ...]:
+        """Explanations of the deviating updates, as sentences.
+
+        There are several if several explain the numbers equally well.
+        """
+        those = [cause.sentences for cause in self.causes if cause.grade != SUSPECTED]
+        return tuple(dict.fromkeys(sentence for sentences in those for sentence in sentences))
+
+    @property
+    def suspicions(self) -> tuple[str, ...]:
+        """Suspicions that the numbers suggest without proving, as sentences."""
+        return tuple(s for cause in self.causes if cause.grade == SUSPECTED for s in cause.sentences)
+
+    @property
+    def compared(self) -> int:
+        """Number of comparisons."""
+        return sum(len(step.comparisons) for step in self.steps)
+
+    @property
+    def first(self) -> tuple[StepAudit, Comparison] | None:
+        """The first deviating number. None if all agree."""
+        return next(((step, step.departing[0]) for step in self.steps if step.departing), None)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether at least one number was compared, none deviates, and no tensor is known to be wrong."""
+        return self.compared > 0 and self.first is None and not any(cause.grade == NAMED for cause in self.causes)
+
+    @property
+    def precision(self) -> Precision | None:
+        """The lowest precision of log-probabilities in the file. None if it is as high as the trainer's."""
+        those = [step.precision for step in self.steps if step.precision is not None]
+        return max(those, key=lambda precision: float(precision.half_unit(np.ones(()))), default=None)
+
+    def worst(self, what: str) -> Comparison | None:
+        """Return the "loss" or "advantage" comparison with the largest difference relative to the rounding tolerance.
+
+        None if there is no such comparison.
+        """
+        those = [c for step in self.steps for c in step.comparisons if c.what == what]
+        return max(those, key=lambda c: c.excess, default=None)
+
+
+@np.errstate(all="ignore")  # non-finite numbers deviate and are reported
+def audit(
+    run: Traced, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
+) -> Audit:
+    """Recompute updates of a recorded run, compare them, and search for the causes of deviations.
+
+    Args:
+        run: the recorded run.
+        positions: updates to audit, counted from 1; by default all.
+        progress: called with (updates done, total number of updates) after each update.
+    """
+    wanted = list(positions) if positions is not None else list(range(1, len(run) + 1))
+    auditing = Auditing(run)
+    for done, position in enumerate(wanted, 1):
+        auditing.take(position)
+        if progress is not None:
+            progress(done, len(wanted))
+    return auditing.result()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Taken:
+    """Data collected from one update: comparisons, measurements of given tensors, and the trainer's own metrics."""
+
+    audit: StepAudit
+    measured: tuple[given.Measured, ...]
+    figures: tuple[Figure, ...]
+
+
+class Auditing:
+    """An audit that processes one update after another.
+
+    Attributes:
+        updates: the run's updates, read on demand.
+    """
+
+    def __init__(self, run: Traced) -> None:
+        self.updates = Updates(run)
+        self._taken: dict[int, _Taken] = {}
+
+    @property
+    def departing(self) -> int:
+        """Number of updates with a deviation."""
+        return sum(bool(taken.audit.departing) for taken in self._taken.values())
+
+    @np.errstate(all="ignore")
+    def take(self, position: int, run: Traced | None = None) -> None:
+        """Compare the numbers of the update at ``position``, counted from 1.
+
+        ``run`` replaces the run that is read, if it has newer data on an update already compared.
+        """
+        if run is not None:
+            self.updates.begin_anew(run, position)
+        self._taken[position] = _Taken(
+            audit=_step_audit(self.updates, position),
+            measured=tuple(self.updates.measured(position)),
+            figures=tuple(self.updates.figures(position)),
+        )
+
+    @np.errstate(all="ignore")
+    def result(self) -> Audit:
+        """Return the audit of the updates processed so far, with the causes of deviations."""
+        every = [self._taken[position] for position in sorted(self._taken)]
+        steps = [taken.audit for taken in every]
+        measured = [one for taken in every for one in taken.measured]
+        seen = [one for taken in every for one in taken.figures]
+        found = list(_causes(self.updates, steps, measured))
+        if not _explained(found, "loss"):
+            found += causes.of_given(list(given.other_ratios(seen)))
+        unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
+        shape = remainder.shape([c for step in steps for c in step.comparisons if c.what in unexplained])
+        return Audit(
+            steps=tuple(steps),
+            causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)),
+            remainder=shape,
+            first_pass=sum(u.old[RECORDED].count for u in measured if u.old),
+            figures=tuple(seen),
+            put_right=_put_right(self.updates, steps, found),
+        )
+
+
+class Updates:
+    """The updates of a run, read on demand, with a cache and notes on unreadable ones.
+
+    Attributes:
+        run: the run from which they are read.
+        trainer_values: the trainer's own settings, available once an update has been read.
+    """
+
+    def __init__(self, run: Traced) -> None:
+        self.run = run
+        self._kept: OrderedDict[int, tuple[Update, str]] = OrderedDict()
+        self._size = 0
+        self.trainer_values: dict[str, Any] = {}
+
+    def begin_anew(self, run: Traced, position: int) -> None:
+        """Read from ``run``, which has newer data, and discard the cached update at ``position``."""
+        self.run = run
+        known = self._kept.pop(position, None)
+        self._size -= 0 if known is None else _size(known[0].step)
+
+    def read(self, position: int) -> tuple[Update, str]:
+        """Return the update, and the reason why its losses cannot be compared, which is empty if they can.
+
+        Raises:
+            RunFileError, NotRecordedError: it cannot be read.
+        """
+        if position not in self._kept:
+            before = None
+            if position > 1:
+                try:
+                    before = self._kept[position - 1][0].step if position - 1 in self._kept else None
+                    before = self.run.step(position - 1) if before is None else before
+                except (RunFileError, NotRecordedError):
+                    before = None
+            step, skipped, theirs = self.run.step(position), self.run.incomplete(position), None
+            try:
+                theirs = None if skipped else self.run.losses(position)
+            except (RunFileError, SettingsError) as error:
+                skipped = str(error)
+            update = Update(
+                step=step,
+                theirs=theirs,
+                processes=self.run.processes,
+                previous=before,
+                reports={report.step: report.numbers for report in self.run.reports(position)},
+            )
+            self._kept[position] = update, skipped
+            self.trainer_values = self.trainer_values or step.settings.recorded.trainer_values
+            self._size += _size(step)
+            while self._size > KEPT and len(self._kept) > 2:
+                self._size -= _size(self._kept.popitem(last=False)[1][0].step)
+        return self._kept[position]
+
+    def update(self, position: int) -> Update:
+        """Return the update at ``position``, whether or not its losses can be compared.
+
+        Raises:
+            RunFileError, NotRecordedError: it cannot be read.
+        """
+        return self.read(position)[0]
+
+    def measured(self, position: int) -> Iterator[given.Measured]:
+        """Yield measurements of the tensors that an update's loss takes as given, or nothing for an unreadable
+        update.
+        """
+        try:
+            yield given.measured(self.update(position), self.run.labels[position - 1])
+        except (RunFileError, NotRecordedError):
+            return
+
+    def figures(self, position: int) -> Iterator[Figure]:
+        """Yield the trainer's own metrics of an update compared with ours, or nothing for an unreadable update."""
+        try:
+            yield from figures(self.update(position))
+        except (RunFileError, NotRecordedError, SettingsError):
+            return
+
+
+def _size(step: Step) -> int:
+    return int(step.mask.size) * (2 * len(step.logp) + 4)
+
+
+def _step_audit(updates: Updates, position: int) -> StepAudit:
+    label = updates.run.labels[position - 1]
+    try:
+        update, skipped = updates.read(position)
+    except (RunFileError, NotRecordedError) as error:
+        return StepAudit(position=position, label=label, skipped=str(error))
+    comparisons = compare.advantages(update)
+    try:
+        comparisons += compare.losses(update)
+    except (RunFileError, SettingsError) as error:  # the record lacks what its settings need
+        skipped = str(error)
+    return StepAudit(
+        position=position, label=label, comparisons=tuple(comparisons), skipped=skipped, precision=update.precision
+    )
+
+
+def _causes(updates: Updates, steps: Sequence[StepAudit], measured: Sequence[given.Measured]) -> Iterator[Cause]:
+    for what in ("advantage", "loss"):
+        compared = [
+            causes.Departing(position=step.position, label=step.label, excess=max(each))
+            for step in steps
+            if (each := [c.excess for c in step.comparisons if c.what == what])
+        ]
+        yield from causes.of_departures(what, compared, updates.update)
+    yield from causes.of_given(list(given.misplaced(measured, updates.trainer_values)))
+
+
+def _put_right(updates: Updates, steps: Sequence[StepAudit], found: Sequence[Cause]) -> PutRight | None:
+    claim = first_named(found)
+    if claim is None:
+        return None
+    first = next(step for step in steps if any(c.what == claim.what for c in step.departing))
+    return put_right(claim, updates.update(first.position), first.label)
+
+
+def _explained(found: Iterable[Cause], what: str) -> bool:
+    return any(getattr(claim, "what", "") == what for cause in found for claim in cause.claims)

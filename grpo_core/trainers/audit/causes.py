@@ -1,0 +1,207 @@
+"""Search for causes of deviations: found in some updates, verified on all, then classified and graded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED, Cause
+from grpo_core.trainers.audit.given import Misplaced as Found
+from grpo_core.trainers.audit.solver import Explanation, Search, alike
+from grpo_core.trainers.changes import of_advantage, of_loss
+from grpo_core.trainers.changes.numbers import Numbers, Update
+from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
+from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
+from grpo_core.trainers.claims.causes import Done, Explained, Misplaced, settings_of
+
+SEARCHED, ENOUGH = 8, 4
+"""Maximum and minimum number of updates in which causes are searched for.
+
+If fewer than the minimum deviate, later agreeing updates are added.
+"""
+LARGE = 400_000
+"""Number of tokens in the searched updates and passes above which pairs of changes are not tried.
+
+Above it, fewer updates are searched, too.
+"""
+CLEAR = 3.0
+"""Minimum deviation, as a multiple of the rounding tolerance, that cannot be due to chance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Departing:
+    """An update whose numbers of one kind have been compared.
+
+    Attributes:
+        position: its position, counted from 1.
+        label: the trainer's number for the update.
+        excess: the largest difference, relative to the rounding tolerance; if it is above 1, the update deviates.
+    """
+
+    position: int
+    label: int
+    excess: float
+
+
+def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int], Update]) -> Iterator[Cause]:
+    """Yield the causes of deviating numbers.
+
+    Args:
+        what: "advantage" or "loss".
+        compared: every update whose numbers of this kind were compared, in order.
+        read: function that reads an update by its position.
+    """
+    departing = [each for each in compared if each.excess > 1]
+    if not departing:
+        return
+    chosen = _spread(departing, SEARCHED)
+    later = [each for each in compared if each.excess <= 1 and each.position > departing[0].position]
+    clear = any(each.excess > CLEAR for each in departing)
+    added = _spread(later, ENOUGH - len(chosen))
+    for those in ([*chosen, *added], chosen) if added else (chosen,):  # alone if the fault ended before the others
+        updates = [read(each.position) for each in sorted(those, key=lambda each: -each.excess)]
+        size = sum(update.step.mask.size * update.step.passes for update in updates)
+        if size > LARGE:
+            updates = updates[: max(2, int(len(updates) * LARGE / size))]
+        search = _search(what, updates)
+        found = search.explanations(pairs=size <= LARGE)
+        held = list(
+            _Held(what=what, search=search, explanations=_distinct(search, found)).causes(compared, read, clear)
+        )
+        yield from held
+        if held:
+            return
+
+
+def of_given(found: Sequence[Found]) -> Iterator[Cause]:
+    """Yield the causes that are evident from the record itself."""
+    for each in found:
+        claim = Misplaced(done=Done(cause=each.name, values=each.values, detail=each.detail))
+        yield Cause(grade=NAMED if each.sure else SUSPECTED, claims=(claim,), since=each.since)
+
+
+def _search(what: str, updates: Sequence[Update]) -> Search:
+    first = updates[0].step
+    if what == "loss":
+        return Search(updates, loss_numbers, list(of_loss.of_loss(first)), of_loss.FACTORS)
+    changes = list(of_advantage.of_advantage(first))
+    return Search(updates, lambda u, apply, added: advantage_numbers(u, apply), changes, of_advantage.FACTORS)
+
+
+def _spread(departing: Sequence[Departing], count: int) -> list[Departing]:
+    """Select the first, the last and some in between, evenly spread."""
+    if not departing or count < 1:
+        return []
+    places = np.unique(np.linspace(0, len(departing) - 1, min(count, len(departing))).round().astype(int))
+    return [departing[place] for place in places]
+
+
+def _distinct(search: Search, found: Sequence[Explanation]) -> list[Explanation]:
+    """Return the explanations that are not redundant.
+
+    An explanation is redundant if a simpler one changes the same part of an update and predicts the same numbers.
+    """
+    kept: list[Explanation] = []
+    for each in found:
+        simpler = [k for k in kept if _parts(k) == _parts(each) and k.cost < each.cost]
+        if not any(_same(search, each, k) for k in simpler):
+            kept.append(each)
+    return kept
+
+
+def _parts(explanation: Explanation) -> set[str]:
+    return {change.part for change, _ in explanation.changes}
+
+
+def _same(search: Search, one: Explanation, other: Explanation) -> bool:
+    a, b = search.predicted(one), search.predicted(other)
+    return a is not None and b is not None and alike(a, b)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """Explanations verified on all updates."""
+
+    what: str
+    search: Search
+    explanations: Sequence[Explanation]
+
+    def causes(self, compared: Sequence[Departing], read: Callable[[int], Update], clear: bool) -> Iterator[Cause]:
+        left = self._left(compared, read)
+        holding = []
+        for explanation, excesses in zip(self.explanations, left, strict=True):
+            span = _span(compared, excesses)
+            if span is not None:
+                holding.append((explanation, *span))
+        classes: list[list[tuple[Explanation, int | None, int | None, float]]] = []
+        for each in holding:
+            own = next((those for those in classes if _same(self.search, each[0], those[0][0])), None)
+            if own is None:
+                classes.append([each])
+            else:
+                own.append(each)
+        for those in classes:
+            explanation, since, until, residual = those[0]
+            enough = sum(int((n.excess() > 1).sum()) for n in self.search.base) > explanation.numbers
+            named = len(classes) == 1 and clear and enough
+            yield Cause(
+                grade=NAMED if named else POSSIBLE,
+                claims=tuple(self._claim(each[0]) for each in those),
+                since=since,
+                until=until,
+                residual=residual,
+            )
+
+    def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
+        """Return the largest remaining difference of every update, for each explanation.
+
+        It is relative to the rounding tolerance.
+        """
+        left: list[list[float]] = [[] for _ in self.explanations]
+        if self.explanations:
+            for each in compared:
+                update = read(each.position)
+                for explanation, excesses in zip(self.explanations, left, strict=True):
+                    numbers = self.search.predicted(explanation, [update])
+                    excesses.append(_worst(numbers))
+        return left
+
+    def _claim(self, explanation: Explanation) -> Explained:
+        objective = self.search.updates[0].step.settings.objective
+        done = [
+            Done(cause=c.name, values=p, detail=c.detail, set=settings_of(c.name, objective))
+            for c, p in explanation.changes
+        ]
+        if explanation.factor is not None:
+            name, value = explanation.factor.name, explanation.value
+            known = settings_of(name, objective)
+            value = float(f"{value * known[0]:.6g}") if name == "beta" else value
+            done.append(Done(cause=name, values=(value,), set=known))
+        return Explained(what=self.what, done=tuple(done))
+
+
+def _worst(numbers: Sequence[Numbers] | None) -> float:
+    return float("inf") if not numbers else max(float(each.excess().max()) for each in numbers)
+
+
+def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | None, int | None, float] | None:
+    """Return the range of updates to which an explanation applies, and the largest remaining difference.
+
+    The range is given by the labels of its first and last update (None for the first and the last of the run). The
+    result is None if deviations remain in updates that no such range excludes. An update that agrees both with and
+    without the explanation can be inside or outside the range.
+    """
+    shown = [i for i, each in enumerate(compared) if each.excess > 1]
+    first, last = shown[0], shown[-1]
+    if any(excess > LEAVES for excess in left[first : last + 1]):
+        return None
+    before = any(excess > LEAVES for excess in left[:first])
+    after = any(excess > LEAVES for excess in left[last + 1 :])
+    residual = max(left[first : last + 1])
+    return compared[first].label if before else None, compared[last].label if after else None, residual
+
+
+LEAVES = 2.0
+"""Maximum remaining difference of an explained update, relative to the rounding tolerance."""

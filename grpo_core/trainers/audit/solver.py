@@ -1,0 +1,277 @@
+"""Search for explanations of deviating numbers: discrete and fitted changes, alone, with a factor, and in pairs.
+
+The simplest explanations are tried first: one change or one factor; a change with fitted parameters; a change with a
+factor; two changes. Of the explanations that match every number up to rounding, those about as simple as the simplest
+one are kept. Finally, those with equal predictions for this run are merged into one class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.errors import SettingsError
+from grpo_core.trainers.audit.fit import factor, followed, is_round, rounded, squares
+from grpo_core.trainers.changes.change import Change, Factor, Parameters, combined
+from grpo_core.trainers.changes.numbers import SINGLE, Apply, Numbers, Update
+
+PROMISING = 5
+"""Number of the most promising changes that are combined with fitted ones in pairs."""
+WORK, PASS = 25_000_000, 3_500
+"""Budget in tokens for pairs of changes, which takes a few seconds, and the overhead of each pass in tokens."""
+FEW = 3
+"""Number of updates with which a fit begins."""
+AS_SIMPLE = 0.25
+"""Maximum cost above that of the cheapest explanation at which an explanation counts as equally simple."""
+WRITTEN, FITTED, FURTHER = 1.2, 2.0, 0.3
+"""Costs of a fitted number that a person may have chosen, of any other number, and of each additional number.
+
+A change without numbers costs 1.
+"""
+ALIKE = 0.25
+"""Maximum difference between equal predictions, as a share of the rounding tolerance."""
+LOOSE = 10.0
+"""Maximum tolerance of an explanation.
+
+It is a multiple of the larger of two tolerances: the original one, and the rounding error of the trainer's number.
+"""
+SLACK = 1.5
+"""Maximum deviation under an explanation, as a multiple of the rounding tolerance."""
+
+Measure = Callable[[Update, Apply | None, np.ndarray | None], Numbers | None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explanation:
+    """An explanation of deviating numbers.
+
+    Attributes:
+        changes: changes with their parameters, in the order in which they are applied; empty for a factor alone.
+        factor: the factor; None if there is none.
+        value: value of the factor.
+        cost: its complexity, lower for fewer and rounder numbers.
+    """
+
+    changes: tuple[tuple[Change, Parameters], ...] = ()
+    factor: Factor | None = None
+    value: float = 1.0
+    cost: float = 0.0
+
+    @property
+    def numbers(self) -> int:
+        """Number of fitted numbers."""
+        return sum(len(p) for _, p in self.changes) + (self.factor is not None)
+
+
+class Search:
+    """Searches for explanations of the numbers of some updates.
+
+    Attributes:
+        updates: updates to search, those with the largest deviations first.
+        measure: function that computes the numbers of an update under a change.
+        changes, factors: candidates.
+    """
+
+    def __init__(
+        self, updates: Sequence[Update], measure: Measure, changes: Sequence[Change], factors: Sequence[Factor]
+    ) -> None:
+        self.updates, self.measure, self.factors = updates, measure, factors
+        self._work, self._allowed = 0, dict[int, np.ndarray]()
+        self._kept: dict[int, list[Numbers] | None] = {}
+        self.base = [numbers for update in updates if (numbers := measure(update, None, None)) is not None]
+        self.changes = [change for change in changes if change.starts or self._acts(change)]
+
+    def explanations(self, *, pairs: bool = True) -> list[Explanation]:
+        """Return all explanations found, the simplest first. Empty if there are none."""
+        alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
+        if any(update.rounding > SINGLE or update.precision is not None for update in self.updates):
+            alone = (lambda: itertools.chain(self._single(), self._with_numbers()),)  # few digits fit by chance
+            pairs = False
+        for stage in (*alone, self._with_factor, self._pairs) if pairs else alone:
+            found = sorted(stage(), key=lambda each: each.cost)
+            if found:
+                return [each for each in found if each.cost <= found[0].cost + AS_SIMPLE]
+        return []
+
+    def predicted(self, explanation: Explanation, updates: Sequence[Update] | None = None) -> list[Numbers] | None:
+        """Return the numbers of ``updates`` (those of the search by default) under an explanation."""
+        changes = explanation.changes
+        if updates is None and len(changes) == 1 and not changes[0][1]:
+            numbers = self._discrete(changes[0][0])
+        elif updates is None and not changes:
+            numbers = self.base
+        else:
+            numbers = self._measured(changes, self.updates if updates is None else updates)
+        if numbers is None or explanation.factor is None:
+            return numbers
+        return [each.scaled(explanation.factor.columns, explanation.value) for each in numbers]
+
+    def _single(self) -> Iterator[Explanation]:
+        for change in self.changes:
+            if not change.starts and explains(self._discrete(change)):
+                yield Explanation(changes=((change, ()),), cost=1.0)
+        yield from self._factored(())
+
+    def _with_numbers(self) -> Iterator[Explanation]:
+        for change in self.changes:
+            if change.starts:
+                yield from self._fitted((), change)
+
+    def _with_factor(self) -> Iterator[Explanation]:
+        for change in self.changes:
+            if not change.starts:
+                yield from self._factored(((change, ()),))
+
+    def _pairs(self) -> Iterator[Explanation]:
+        """Yield pairs of changes, starting with those that explain most on their own, until the budget is used up.
+
+        Fitted changes are only combined with the most promising ones, because each such pair needs a fit.
+        """
+        ranked = sorted(self.changes, key=self._left)
+        end = self._work + WORK
+        pairs = sorted(itertools.combinations(range(len(ranked)), 2), key=lambda pair: (pair[0], pair[1]))
+        order = {id(change): place for place, change in enumerate(self.changes)}
+        for one, other in ((ranked[i], ranked[j]) for i, j in pairs if i < PROMISING or not ranked[j].starts):
+            if self._work > end:
+                return
+            one, other = sorted((one, other), key=lambda change: order[id(change)])
+            if one.part == other.part or (one.starts and other.starts):
+                continue
+            if not one.starts and not other.starts:
+                changes: tuple[tuple[Change, Parameters], ...] = ((one, ()), (other, ()))
+                found = all(explains(self._measured(changes, tried)) for tried in (self.updates[:1], self.updates))
+                each = [Explanation(changes=changes, cost=2.0)] if found else []
+            else:
+                free, fixed = (one, other) if one.starts else (other, one)
+                each = list(self._fitted(((fixed, ()),), free))
+            if each:
+                end = min(end, self._work + WORK // 4)
+            yield from each
+
+    def _left(self, change: Change) -> float:
+        """Return the sum of squares that a change alone leaves in the first updates."""
+        few = self.updates[:FEW]
+        if not change.starts:
+            return squares(self._residuals(((change, ()),), few))
+        return min(squares(self._residuals(((change, start),), few)) for start in change.starts)
+
+    def _factored(self, changes: tuple[tuple[Change, Parameters], ...]) -> Iterator[Explanation]:
+        numbers = self.predicted(Explanation(changes=changes))
+        if numbers is None or sum(len(each.theirs) for each in numbers) < 3:
+            return
+        for each in self.factors:
+            found = factor(numbers, each.columns)
+            if found is None or abs(found - 1) < 1e-6 or not self._scaled(numbers, each, (found,)):
+                continue
+            (value,) = rounded((found,), lambda p, each=each: self._scaled(numbers, each, p))  # type: ignore[misc]
+            if value == 0.0 and each.name == "beta":  # a separate change
+                continue
+            cost = len(changes) + (WRITTEN if is_round((value,)) else FITTED)
+            yield Explanation(changes=changes, factor=each, value=value, cost=cost)
+
+    def _scaled(self, numbers: Sequence[Numbers], by: Factor, value: Parameters) -> bool:
+        return explains([each.scaled(by.columns, value[0]) for each in numbers])
+
+    def _fitted(self, before: tuple[tuple[Change, Parameters], ...], change: Change) -> Iterator[Explanation]:
+        """Yield the change with its best-fitting parameters, if they explain the numbers."""
+
+        def residuals(p: Parameters, updates: Sequence[Update]) -> np.ndarray | None:
+            return self._residuals((*before, (change, p)), updates)
+
+        few, count = self.updates[:FEW], len(change.starts[0])
+        if sum(len(each.theirs) for each in self.base) <= count + 1:
+            return
+        start = followed(
+            lambda p: residuals(p, few), lambda p: residuals(p, few), change.starts, change.low, change.high
+        )
+        if not self._fits(before, change, start, few):
+            return
+        best = followed(
+            lambda p: residuals(p, self.updates),
+            lambda p: residuals(p, self.updates),
+            (start,),
+            change.low,
+            change.high,
+        )
+        if not self._fits(before, change, best, self.updates):
+            return
+        values = rounded(best, lambda p: self._fits(before, change, p, self.updates))
+        if not self._differs(before, change, values):
+            return
+        cost = len(before) + (WRITTEN if is_round(values) else FITTED) + FURTHER * (count - 1)
+        yield Explanation(changes=(*before, (change, values)), cost=cost)
+
+    def _residuals(
+        self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
+    ) -> np.ndarray | None:
+        """Return the differences relative to the original rounding tolerance.
+
+        The tolerance of a change must not affect its fit.
+        """
+        numbers = self._measured(changes, updates)
+        if numbers is None:
+            return None
+        return np.concatenate([(n.ours - n.theirs) / b.allowed for n, b in zip(numbers, self.base, strict=False)])
+
+    def _fits(
+        self, before: tuple[tuple[Change, Parameters], ...], change: Change, p: Parameters, updates: Sequence[Update]
+    ) -> bool:
+        return explains(self._measured((*before, (change, p)), updates))
+
+    def _differs(self, before: tuple[tuple[Change, Parameters], ...], change: Change, p: Parameters) -> bool:
+        """Return whether the change has any effect after the changes before it."""
+        without = self.predicted(Explanation(changes=before))
+        numbers = self._measured((*before, (change, p)), self.updates)
+        return without is None or numbers is None or not alike(without, numbers)
+
+    def _acts(self, change: Change) -> bool:
+        numbers = self._discrete(change)
+        return numbers is not None and not alike(numbers, self.base)
+
+    def _discrete(self, change: Change) -> list[Numbers] | None:
+        if id(change) not in self._kept:
+            self._kept[id(change)] = self._measured(((change, ()),), self.updates)
+        return self._kept[id(change)]
+
+    def _measured(
+        self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
+    ) -> list[Numbers] | None:
+        apply = combined(*(change.bound(p) for change, p in changes))
+        adding = [change.added for change, _ in changes if change.added is not None]
+        found = []
+        for update in updates:
+            self._work += update.step.passes * (PASS + update.step.mask.size)
+            try:
+                added = sum(add(update) for add in adding) if adding else None
+                numbers = self.measure(update, apply, added)  # type: ignore[arg-type]
+            except (SettingsError, ValueError):
+                return None
+            if numbers is None:
+                return None
+            found.append(self._tight(update, numbers))
+        return found
+
+    def _tight(self, update: Update, numbers: Numbers) -> Numbers:
+        """Return the numbers with limited tolerances, so that huge summands that cancel do not make everything fit."""
+        if update.step.step not in self._allowed:
+            base = self.measure(update, None, None)
+            self._allowed[update.step.step] = numbers.allowed if base is None else base.allowed
+        most = LOOSE * np.maximum(self._allowed[update.step.step], SINGLE * np.abs(numbers.theirs))
+        return dataclasses.replace(numbers, allowed=np.minimum(numbers.allowed, most))
+
+
+def explains(numbers: Sequence[Numbers] | None) -> bool:
+    """Return whether there are numbers and none deviates by more than :data:`SLACK` allows."""
+    return numbers is not None and len(numbers) > 0 and all(each.excess().max() <= SLACK for each in numbers)
+
+
+def alike(one: Sequence[Numbers], other: Sequence[Numbers]) -> bool:
+    """Return whether two predictions are equal, up to a share of the rounding tolerance."""
+    return all(
+        bool((np.abs(a.ours - b.ours) <= ALIKE * np.minimum(a.allowed, b.allowed) + 1e-12).all())
+        for a, b in zip(one, other, strict=True)
+    )

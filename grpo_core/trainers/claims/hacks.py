@@ -1,0 +1,150 @@
+"""Claims of a diagnosis about what earns rewards: rare successes, the prompt, length, one outlier, a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Kind, agrees
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.findings import Run
+
+
+def _thirds(values: Sequence[float]) -> tuple[float, float]:
+    third = max(len(values) // 3, 1)
+    return sum(values[:third]) / third, sum(values[-third:]) / third
+
+
+def _is_sparse(data: Run, v: Any) -> bool:
+    later = [update for update in data if update.label >= v.since and update.groups]
+    every = sum(len(update.groups) for update in later)
+    live = every - sum(len(update.idle()) for update in later)
+    before, after = _thirds([float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.groups])
+    return (v.live, v.all) == (live, every) and agrees(v.before, before) and agrees(v.after, after)
+
+
+def _is_of_prompt(data: Run, v: Any) -> bool:
+    groups = sum(len(update.groups) for update in data)
+    idle = sum(len(update.idle()) for update in data)
+    if not groups == idle == v.groups:
+        return False
+    held = [u.rewards[members[0]] for u in data for members in u.groups]
+    return min(held) < max(held) and agrees(v.low, float(min(held))) and agrees(v.high, float(max(held)))
+
+
+def _pays_length(data: Run, v: Any) -> bool:
+    known = [(u, u.lengths) for u in data if u.lengths is not None and u.compared.any()]
+    pairs = []
+    for update, lengths in known:
+        for g in np.unique(update.group[update.compared]):
+            here = update.compared & (update.group == g)
+            both = np.stack([update.rewards[here], lengths[here]])
+            pairs.append(both - both.mean(axis=1, keepdims=True))
+    if not pairs:
+        return False
+    one, other = np.concatenate(pairs, axis=1)
+    size = float(np.sqrt((one @ one) * (other @ other)))
+    before, after = _thirds([float(lengths.sum() / len(lengths)) for _, lengths in known])
+    fits = size > 0 and agrees(v.correlation, float(one @ other) / size)
+    return fits and agrees(v.before, before) and agrees(v.after, after)
+
+
+def _far_rewards(data: Run, v: Any) -> bool:
+    paid = np.concatenate([update.rewards[update.compared] for update in data])
+    far = np.sort(np.abs(paid - np.median(paid)))
+    if not 0 < v.count < len(far) == v.all or far[-v.count - 1] == far[-v.count]:
+        return False
+    found = (float(far[-v.count]), float(np.median(paid)), float(np.quantile(far, 0.9)))
+    return all(agrees(a, b) for a, b in zip((v.nearest, v.median, v.usual), found, strict=True))
+
+
+def _cut_costs(data: Run, v: Any) -> bool:
+    whole, cut = [], []
+    for update in data:
+        if update.truncated is None:
+            continue
+        for g in np.unique(update.group[update.compared]):
+            here = update.compared & (update.group == g)
+            ended, paid = ~update.truncated[here], update.rewards[here]
+            if ended.any() and not ended.all():
+                whole += (paid[ended] - paid.mean()).tolist()
+                cut += (paid[~ended] - paid.mean()).tolist()
+    if not whole:
+        return False
+    loss = sum(whole) / len(whole) - sum(cut) / len(cut)
+    return loss > 0 and agrees(v.loss, loss) and agrees(v.spreads, loss / float(np.std(whole + cut)))
+
+
+def _range_of_completions(data: Run, v: Any) -> bool:
+    o, shares = data[0].settings.objective, {}
+    if o.level != "token":
+        return False
+    for update in data:
+        each = [0.0]
+        for n in range(0 if update.step is None else update.step.passes):
+            assert update.step is not None
+            terms, used = recompute.terms(update.step, n), recompute.used(update.step, n)
+            used &= np.isfinite(terms.ratio)
+            each += [float(terms.clipped[used].mean())] if used.any() else []
+        shares[update.label] = max(each)
+    most = shares.get(v.label, -1.0) == max(shares.values())
+    return most and agrees(v.share, shares[v.label]) and agrees(v.low, o.clip_low) and agrees(v.high, o.clip_high)
+
+
+HACKS: dict[str, Kind[Run]] = {
+    "sparse": Kind(
+        text=lambda v: plural(
+            "{live:,} of {all:,} group gives an advantage, and the run learns from it alone. The mean reward is "
+            "{before:.3g} in the first third of the run and {after:.3g} in the last.",
+            "{live:,} of {all:,} groups give an advantage, and the run learns from these alone. The mean reward is "
+            "{before:.3g} in the first third of the run and {after:.3g} in the last.",
+            v.all,
+        ),
+        holds=_is_sparse,
+    ),
+    "of_prompt": Kind(
+        text=lambda v: plural(
+            "In each of {groups:,} group all rewards are equal; between groups they run from {low:.4g} to "
+            "{high:.4g}. The reward depends on the prompt and not on the answer, or each prompt is wholly solved or "
+            "wholly failed.",
+            "In each of {groups:,} groups all rewards are equal; between groups they run from {low:.4g} to "
+            "{high:.4g}. The reward depends on the prompt and not on the answer, or each prompt is wholly solved or "
+            "wholly failed.",
+            v.groups,
+        ),
+        holds=_is_of_prompt,
+    ),
+    "paid_length": Kind(
+        text=tr(
+            "Within groups the reward is correlated with the length (correlation {correlation:.2f}). The mean length "
+            "is {before:.1f} tokens in the first third of the run and {after:.1f} in the last."
+        ),
+        holds=_pays_length,
+    ),
+    "far_rewards": Kind(
+        text=tr(
+            "{count:,} of {all:,} rewards are {nearest:.4g} or more from the median {median:.3g}; nine tenths are "
+            "within {usual:.3g}. After division by a standard deviation that includes such a reward, all others look "
+            "alike."
+        ),
+        holds=_far_rewards,
+    ),
+    "cut_costs": Kind(
+        text=tr(
+            "Within groups, completions that are cut off earn {loss:.3g} less than those that end: {spreads:.2g} "
+            "standard deviations."
+        ),
+        holds=_cut_costs,
+    ),
+    "range_of_completions": Kind(
+        text=tr(
+            "The clip range is {low:g} below and {high:g} above, as in GSPO for ratios of whole completions, but "
+            "here single tokens are clipped: up to {share:.0%} of those of a pass (step {label})."
+        ),
+        holds=_range_of_completions,
+    ),
+}
+"""The kinds of claims in this module, by name."""

@@ -1,0 +1,53 @@
+"""A sweep for TRL from the command line: written by ``sweep --trl MODEL``, collected by ``import --sweep FOLDER``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from grpo_core.commands.queue_command import queue_of
+from grpo_core.config import folder_settings
+from grpo_core.csv_file import CsvWriter
+from grpo_core.queue.queue_plan import read
+from grpo_core.runs.files import replacing
+from grpo_core.trainers.trl_sweep import ARRAY, ONE_BY_ONE, Opened, collected, last_known, write
+
+SHOWN = ("reward_mean", "kl_estimate", "loss")
+"""Series whose last values are printed."""
+
+
+def write_for_trl(options: argparse.Namespace) -> int:
+    """Write a folder from which TRL can train the runs of the sweep, and print how to start them. Return 0."""
+    folder, wanted = queue_of(options, folder_settings(options.trl))
+    queue = write(folder, wanted)
+    print(
+        f"{folder} trains {len(queue.runs)} runs with TRL 1.16. On SLURM: sbatch {ARRAY}; one after another: "
+        f"sh {ONE_BY_ONE}. Then: grpo-lab import --sweep {folder} results.csv"
+    )
+    return 0
+
+
+def collect(folder: Path, out: Path, opened: Opened) -> int:
+    """Write every series of the runs that have left a trace, one row per update, and print the last values. Return
+    the exit code.
+    """
+    queue, found = read(folder), [*collected(folder, opened)]
+    titles = {run.settings: run.title for run in queue.runs}
+    names = [*{name: None for result in found for name in result.measures}]
+    with replacing(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = CsvWriter(file)
+        writer.writerow((*queue.axes, "seed", "update", *names))
+        for result in found:
+            place = [result.settings.get(path) for path in queue.axes]
+            nothing = np.full(len(next(iter(result.measures.values()))), np.nan)
+            for update, values in enumerate(zip(*(result.measures.get(n, nothing) for n in names), strict=True)):
+                writer.writerow((*place, result.seed, update + 1, *(repr(float(value)) for value in values)))
+    print("updates   reward   KL      loss     run")
+    for result in found:
+        series = [result.measures.get(name, np.empty(0)) for name in SHOWN]
+        reward, kl, loss = (last_known(values) for values in series)
+        print(f"{len(series[0]):7d}   {reward:6.3f}   {kl:.3f}   {loss:6.3f}   {titles[result.settings]}")
+    print(f"{out} contains all series of {len(found)} of {len(queue.runs)} runs.")
+    return 0

@@ -1,0 +1,263 @@
+"""The table of health checks, with their requirements, measures, advice and sources."""
+
+from __future__ import annotations
+
+from grpo_core.text import tr
+from grpo_core.trainers.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, rewards, stale
+from grpo_core.trainers.health import policy_checks as policy
+from grpo_core.trainers.health.check import Check
+
+HACKS = ("reward_exploited", "length_hack", "shortness_hack")
+"""Checks for ways in which a policy earns reward without doing the task. These are causes of other findings."""
+COLLAPSING = (*HACKS, "entropy_collapse")
+"""Checks for causes of similar completions, which lead to dead groups."""
+CHECKS: dict[str, Check] = {
+    "non_finite": Check(
+        title=tr("Numbers that are not finite"),
+        missing=numerics.nothing_missing, measure=numerics.non_finite, judge=numerics.judge_non_finite,
+        change=tr(
+            "Fix what produces the first of them (a logarithm or a division in a reward, a learning rate or a "
+"precision that overflows), and continue from a checkpoint before that step."
+        ),
+        source="volcengine/verl#721, modelscope/ms-swift#3136",
+    ),
+    "rewards_missing": Check(
+        title=tr("Rewards that are missing"),
+        missing=rewards.no_table, measure=rewards.unscored, judge=rewards.judge_unscored,
+        change=tr(
+            "Find the answers for which the reward function returns None or NaN (an exception, a timeout, an answer "
+"that it cannot read), and give them the reward that they deserve."
+        ),
+        source=tr("TRL, GRPOTrainer: a reward function may return None"),
+    ),
+    "reward_of_prompt": Check(
+        title=tr("A reward that the prompt alone decides"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_prompt,
+        change=tr(
+            "Check whether the reward function reads the completion at all. If it does, choose prompts that are "
+"solved some of the time."
+        ),
+        source="huggingface/trl#3857",
+    ),
+    "advantage_outliers": Check(
+        title=tr("Advantages far beyond the others"),
+        missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
+        change=tr(
+            "Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage in a "
+"group of G completions can be beyond (G − 1) / √G."
+        ),
+        source="NVIDIA-NeMo/RL#1518, #4158",
+    ),
+    "reward_outliers": Check(
+        title=tr("Rewards far beyond the others"),
+        missing=groups.no_rewards, measure=rewards.far_rewards, judge=rewards.judge_far_rewards,
+        change=tr("Limit the reward: next to it, the others of its group cannot be told apart."),
+        source="NVIDIA-NeMo/RL#1518, #4158", said_by=("advantage_outliers",),
+    ),
+    "reward_parts_fight": Check(
+        title=tr("Reward functions that go against each other"),
+        missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_fighting_parts,
+        change=tr("Give one of them a smaller weight, or a threshold beyond which it stops paying."),
+        source="huggingface/trl#6350",
+    ),
+    "reward_exploited": Check(
+        title=tr("One reward rises while another falls"),
+        missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
+        change=tr(
+            "Read completions from before and after that step, fix the reward that can be earned without solving the "
+"task, and continue from a checkpoint before it; a larger β keeps the policy closer to where it began."
+        ),
+        source="huggingface/trl#6350",
+        least=9,
+    ),
+    "length_hack": Check(
+        title=tr("A reward that longer completions earn"),
+        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_longer,
+        change=tr(
+            "Read the longest completions: if they are no better, remove what pays for length from the reward, or "
+"subtract what length alone earns."
+        ),
+        source=tr("Singhal and others, arXiv:2310.03716"),
+    ),
+    "shortness_hack": Check(
+        title=tr("A reward that shorter completions earn"),
+        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_shorter,
+        change=tr(
+            "Read the shortest completions: if they are not answers, pay for shortness only together with a right "
+"answer, or only beyond a certain length."
+        ),
+        source=tr("Singhal and others, arXiv:2310.03716"),
+    ),
+    "entropy_collapse": Check(
+        title=tr("Entropy collapse"),
+        missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_collapse,
+        change=tr(
+            "Lower the learning rate; raise the upper clip bound alone (clip-higher), or add an entropy bonus; check "
+"whether one short answer earns the full reward."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.1; volcengine/verl#5953",
+        follows=HACKS,
+    ),
+    "dead_groups_right": Check(
+        title=tr("Dead groups: everything is correct"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
+        change=tr(
+            "Choose harder prompts, leave out those that are solved, or sample until the rewards of a group differ "
+            "(dynamic sampling)."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.2; huggingface/trl#3857",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "dead_groups_wrong": Check(
+        title=tr("Dead groups: everything is wrong"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
+        change=tr(
+            "Choose easier prompts or more completions per prompt, give partial rewards, and check whether the "
+"reward function finds the answer in what the model writes and whether completions are cut off."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.2; unslothai/unsloth#2757",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "dead_groups_same": Check(
+        title=tr("Dead groups: all of one reward"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same,
+        change=tr("Use a finer-grained reward: it must differ between the completions of a prompt."),
+        source="huggingface/trl#3857",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "rewards_sparse": Check(
+        title=tr("Rewards that few completions earn"),
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse,
+        change=tr(
+            "If the reward rises, wait. If it does not, start with easier prompts, sample more completions per "
+"prompt, or give partial rewards."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.2",
+        said_by=("reward_of_prompt",), follows=COLLAPSING,
+    ),
+    "reward_part_constant": Check(
+        title=tr("A reward function that never varies"),
+        missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_constant_part,
+        change=tr("Check whether the function's reward can be earned at all; if not, leave it out."),
+        source="huggingface/trl#3857",
+        least=3,
+    ),
+    "entropy_blow_up": Check(
+        title=tr("Entropy blow-up"),
+        missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_blow_up,
+        change=tr(
+            "Read completions from before and after that step. If they got worse, lower the learning rate, or the "
+"coefficient of an entropy bonus; check whether the rewards are noise."
+        ),
+        source="volcengine/verl#651",
+        least=3,
+    ),
+    "clip_of_completions": Check(
+        title=tr("A clip range of whole completions on single tokens"),
+        missing=knobs.no_range_of_tokens, measure=policy.clipped, judge=knobs.judge_range_of_completions,
+        change=tr(
+            "Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions "
+"(importance_sampling_level = \"sequence\")."
+        ),
+        source="GSPO, arXiv:2507.18071, section 5.1; huggingface/trl#3834",
+    ),
+    "clip_saturation": Check(
+        title=tr("Clip saturation"),
+        missing=policy.no_later_pass, measure=policy.clipped, judge=policy.judge_clipped,
+        change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
+        source="huggingface/trl#3120, #3834",
+        said_by=("clip_of_completions",),
+    ),
+    "clip_never_reached": Check(
+        title=tr("A clip range that no completion's ratio reaches"),
+        missing=knobs.no_ratio_of_completions, measure=knobs.reach, judge=knobs.judge_reach,
+        change=tr("Use GSPO's range for ratios of whole completions, 3e-4 below and 4e-4 above."),
+        source="GSPO, arXiv:2507.18071; huggingface/trl#3834",
+        least=8,
+    ),
+    "cap_below_one": Check(
+        title=tr("A cap on the weight below 1"),
+        missing=knobs.no_cap, measure=knobs.cap, judge=knobs.judge_cap,
+        change=tr("Set the cap itself, above 1 (in TRL epsilon_high, such as 5), which is 1 + ε in the paper."),
+        source="NovaSky-AI/SkyRL#553, huggingface/trl#4495",
+    ),
+    "kl_few_tokens": Check(
+        title=tr("A KL that few tokens carry"),
+        missing=policy.no_reference, measure=policy.far_tokens, judge=policy.judge_far_tokens,
+        change=tr(
+            "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, use "
+            "the estimator k2, or k3 times the ratio, and limit log-ratios."
+        ),
+        source="meta-pytorch/torchforge#664, OpenRLHF#931, huggingface/trl#3015",
+        follows=HACKS,
+    ),
+    "length_drift": Check(
+        title=tr("Length drift"),
+        missing=lengths.no_length, measure=lengths.length, judge=lengths.judge_drift,
+        change=tr(
+            "Check whether the reward changes with length."
+        ),
+        source="Dr. GRPO, arXiv:2503.20783, section 3; sail-sg/understand-r1-zero#10",
+        least=6, said_by=("length_hack", "shortness_hack"),
+    ),
+    "mask_covers_others": Check(
+        title=tr("A mask that counts what the model did not write"),
+        missing=masks.no_masks, measure=masks.unwritten, judge=masks.judge_unwritten,
+        change=tr(
+            "Leave what tools and users wrote out of the loss: TRL multiplies its mask by tool_mask (with a "
+"rollout_func: env_mask), verl by response_mask, and in verifiers the mask of every message that was not "
+"sampled is False."
+        ),
+        source="Search-R1, arXiv:2503.09516, section 3.1",
+    ),
+    "mask_leaves_nothing_out": Check(
+        title=tr("A mask that leaves out nothing where tools answer"),
+        missing=masks.no_answers, measure=masks.all_counted, judge=masks.judge_all_counted,
+        change=tr(
+            "Check whether the trainer gets a mask of the tokens that the model wrote: in TRL tool_mask, or env_mask "
+"with a rollout_func."
+        ),
+        source="Search-R1, arXiv:2503.09516, section 3.1",
+        said_by=("mask_covers_others",),
+    ),
+    "truncation": Check(
+        title=tr("Completions that are cut off"),
+        missing=lengths.no_limit, measure=lengths.cut_off, judge=lengths.judge_cut_off,
+        change=tr(
+            "Raise the limit (max_completion_length), or reward shorter answers; a completion without an end cannot "
+"earn a reward for what comes at the end, and leaving it out of the loss (mask_truncated_completions) "
+"still counts its reward in the group's mean."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.4; modelscope/ms-swift#4950",
+        follows=("length_hack",),
+    ),
+    "first_pass_differs": Check(
+        title=tr("Old and new log-probabilities differ in the first pass"),
+        missing=numerics.no_old, measure=numerics.first_pass, judge=numerics.judge_first_pass,
+        change=tr(
+            "Switch dropout off, divide the logits by the same temperature in both forward passes, and use the same "
+"precision and the same padding for both."
+        ),
+        source="huggingface/trl#4159, PrimeIntellect-ai/prime-rl#697",
+    ),
+    "stale_samples": Check(
+        title=tr("Samples of a policy that is long left behind"),
+        missing=stale.no_versions, measure=stale.staleness, judge=stale.judge_stale,
+        change=tr(
+            "Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with "
+"truncated importance weights."
+        ),
+        source="AReaL, arXiv:2505.24298; lesson 25",
+    ),
+    "sampler_differs": Check(
+        title=tr("Sampler and trainer differ"),
+        missing=numerics.no_sampler, measure=numerics.sampler, judge=numerics.judge_sampler,
+        change=tr(
+            "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with "
+"truncated importance weights."
+        ),
+        source="huggingface/trl#4772, #6789",
+        follows=("stale_samples",),
+    ),
+}  # fmt: skip # table, one row per line
+"""All checks by name, in causal order."""

@@ -1,0 +1,139 @@
+"""Diagnosis of a recorded run: each update is read once and measured by every check, and then the run is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import RunFileError
+from grpo_core.foreign.recording import Source
+from grpo_core.text import plural, tr
+from grpo_core.trainers.health.check import Measure
+from grpo_core.trainers.health.checks import CHECKS
+from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
+from grpo_core.trainers.health.healthy import measured
+from grpo_core.trainers.health.update import read
+
+
+@np.errstate(all="ignore")  # non-finite numbers are findings
+def diagnose(
+    source: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
+) -> Diagnosis:
+    """Diagnose a recorded run.
+
+    Args:
+        source: the run.
+        positions: updates to diagnose, counted from 1; by default all.
+        progress: called with (updates done, total number of updates) after each update.
+    """
+    wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
+    diagnosing = Diagnosing()
+    for done, position in enumerate(wanted, 1):
+        diagnosing.take(source, position)
+        if progress is not None:
+            progress(done, len(wanted))
+    return diagnosing.result(source.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Looked:
+    """Results of the checks for one update.
+
+    They are two mappings, from check to measure and from check to the reason why it could not be measured, and the
+    reason why the update is unreadable.
+    """
+
+    measures: dict[str, Measure | None] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    unreadable: str = ""
+
+
+class Diagnosing:
+    """A diagnosis that processes one update after another and stores little data of each."""
+
+    def __init__(self) -> None:
+        self._looked: dict[int, _Looked] = {}
+
+    @np.errstate(all="ignore")
+    def take(self, source: Source, position: int) -> None:
+        """Measure the update at ``position``, counted from 1, even if it has been measured before."""
+        try:
+            update = read(source, position, source.vocabulary)
+        except RunFileError as error:
+            sentence = tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
+            self._looked[position] = _Looked(unreadable=sentence)
+            return
+        missing = {name: why for name, check in CHECKS.items() if (why := check.missing(update))}
+        measures = {name: check.measure(update) for name, check in CHECKS.items() if name not in missing}
+        self._looked[position] = _Looked(measures=measures, missing=missing)
+
+    def result(self, settings: Settings) -> Diagnosis:
+        """Diagnose the updates processed so far, trained with ``settings``."""
+        measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
+        missing: dict[str, str] = {}
+        looked: set[str] = set()
+        every = [self._looked[position] for position in sorted(self._looked)]
+        for one in every:
+            missing = {**one.missing, **missing}
+            looked |= one.measures.keys()
+            for name, measure in one.measures.items():
+                if measure is not None:
+                    measures[name].append(measure)
+        findings = _in_order(
+            [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], settings))]
+        )
+        for name, check in CHECKS.items():
+            if name in looked and 0 < len(measures[name]) < check.least:
+                looked.discard(name)
+                missing[name] = plural(
+                    "{count} update is too few: at least {least} are needed.",
+                    "{count} updates are too few: at least {least} are needed.",
+                    len(measures[name]),
+                ).format(count=len(measures[name]), least=check.least)
+        unreadable = tuple(one.unreadable for one in every if one.unreadable)
+        return Diagnosis(
+            updates=len(every) - len(unreadable),
+            findings=tuple(findings),
+            not_looked_at=tuple(
+                NotLookedAt(
+                    check=name, title=check.title, why=missing.get(name) or tr("There are no updates to examine.")
+                )
+                for name, check in CHECKS.items()
+                if name not in looked
+            ),
+            looked_at=_without_finding(looked, findings, measures),
+            unreadable=unreadable,
+        )
+
+
+def _in_order(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, worst first, without those that another finding replaces. A cause ranks no lower than its
+    effects.
+    """
+    found = {finding.check for finding in findings}
+    kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
+
+    def rank(cause: Finding) -> int:
+        effects = [finding for finding in kept if cause.check in CHECKS[finding.check].follows]
+        return min(finding.grade.rank for finding in (cause, *effects))
+
+    return sorted(kept, key=rank)
+
+
+def _without_finding(
+    looked: set[str], findings: Sequence[Finding], measures: Mapping[str, Sequence[Measure]]
+) -> tuple[Healthy, ...]:
+    named = {finding.check for finding in findings}
+    sick = {CHECKS[name].measure for name in named}
+    return tuple(
+        Healthy(
+            check=name,
+            title=check.title,
+            measured=None if check.measure in sick else measured(check.measure, measures[name]),
+        )
+        for name, check in CHECKS.items()
+        if name in looked - named
+    )

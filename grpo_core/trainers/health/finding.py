@@ -1,0 +1,138 @@
+"""Data types for a diagnosis: findings with their evidence, and checks that were not possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grpo_core.claims.claim import Claim, told
+from grpo_core.text import plural
+from grpo_core.trainers.claims.findings import Run
+from grpo_core.trainers.claims.measured import Measured
+from grpo_core.trainers.health.grade import Grade
+
+SHORT = 9
+"""Minimum number of updates for comparing thirds of a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One instance of a problem in the run.
+
+    Attributes:
+        step: the trainer's number for the update.
+        what: a sentence, or a number with its name.
+        row: the completion, counted from 1; None for the update as a whole.
+        token: the token of the completion, counted from 1; None for the completion as a whole.
+        quote: the completion's text, shortened; empty if none is recorded or needed.
+    """
+
+    step: int
+    what: str
+    row: int | None = None
+    token: int | None = None
+    quote: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A problem of a run, with its evidence.
+
+    Attributes:
+        check: name of the check, a key of ``CHECKS``.
+        title: the check's title.
+        grade: severity.
+        what: one or more claims that describe the problem.
+        began: the trainer's number for the update in which the problem began.
+        evidence: instances of the problem.
+        change: advice on what to change.
+        source: where this problem is described.
+        course: the check's measurements over the run, (trainer's number, value) each, in order; for a long run the
+            largest value of each section.
+    """
+
+    check: str
+    title: str
+    grade: Grade
+    what: tuple[Claim[Run], ...]
+    began: int
+    evidence: tuple[Evidence, ...]
+    change: str
+    source: str
+    course: tuple[tuple[int, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
+        object.__setattr__(self, "grade", Grade(self.grade))  # from another process it arrives as a string
+
+    @property
+    def sentence(self) -> str:
+        """The claims as sentences with numbers."""
+        return told(self.what)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Healthy:
+    """A check that found nothing.
+
+    Attributes:
+        check: the check's name.
+        title: the check's title.
+        measured: claim about the range of its measure; None if the check does not judge a single number per update, or
+            if that number led to another check's finding.
+    """
+
+    check: str
+    title: str
+    measured: Measured | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotLookedAt:
+    """A check for which the source lacks data.
+
+    Attributes:
+        check: the check's name.
+        title: the check's title.
+        why: what is missing, as a sentence.
+    """
+
+    check: str
+    title: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """The complete diagnosis of a run.
+
+    Attributes:
+        updates: number of examined updates.
+        findings: the findings, worst first, and causes before their effects.
+        not_looked_at: checks for which the source lacks data.
+        looked_at: checks that found nothing.
+        unreadable: messages about updates that could not be read.
+    """
+
+    updates: int
+    findings: tuple[Finding, ...] = ()
+    not_looked_at: tuple[NotLookedAt, ...] = ()
+    looked_at: tuple[Healthy, ...] = ()
+    unreadable: tuple[str, ...] = field(default=())
+
+    @property
+    def serious(self) -> bool:
+        """Whether there is a serious finding."""
+        return any(finding.grade is Grade.SERIOUS for finding in self.findings)
+
+    @property
+    def caution(self) -> str:
+        """Warning that a run of so few updates proves little. Empty if the run is long enough."""
+        if not 0 < self.updates < SHORT:
+            return ""
+        return plural(
+            "A run of {updates} update proves little: problems that develop slowly are judged from {least} updates "
+            "on, and finding nothing in so few does not prove that the run is healthy.",
+            "A run of {updates} updates proves little: problems that develop slowly are judged from {least} updates "
+            "on, and finding nothing in so few does not prove that the run is healthy.",
+            self.updates,
+        ).format(updates=self.updates, least=SHORT)

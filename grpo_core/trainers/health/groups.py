@@ -1,0 +1,206 @@
+"""Checks of groups: equal rewards within groups, rewards that few completions earn, rewards that depend only on the
+prompt."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.advantages import equal_rewards, sort_of
+from grpo_core.config import Settings
+from grpo_core.foreign.recording import Completions
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.claims.findings import EqualGroups
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.update import Update
+
+SHOWN = 3
+"""Maximum number of dead groups of each kind that are listed as evidence."""
+
+
+def no_rewards(update: Update) -> str:
+    """Return why the rewards of groups are unknown."""
+    if update.table is None:
+        return update.why_no_table
+    if not np.isfinite(update.table.rewards).any():
+        return tr("No completion has a reward.")
+    return ""
+
+
+def dead_groups(update: Update) -> Measure | None:
+    """Measure the share of dead groups, whose rewards are equal and give no advantage, and the rewards of these groups.
+
+    A group with equal rewards but nonzero recorded advantages has a gradient. This is the case in GDPO if the parts of
+    the reward differ.
+    """
+    table = update.table
+    assert table is not None
+    rows = counted(table) & np.isfinite(table.rewards)
+    groups = [np.flatnonzero(rows & (table.group == g)) for g in np.unique(table.group[rows])]
+    groups = [members for members in groups if len(members) > 1]
+    if not groups:
+        return None
+    equal = [members for members in groups if bool(equal_rewards(table.rewards[members][None])[0])]
+    gained = table.advantage
+    dead = [rows_of for rows_of in equal if gained is None or not np.nan_to_num(gained[rows_of]).any()]
+    known = tuple(gained is not None and not bool(np.isnan(gained[rows_of]).any()) for rows_of in dead)
+    dead.sort(key=lambda members: float(table.rewards[members[0]]))
+    rewards = tuple(float(table.rewards[members[0]]) for members in dead)
+    cut = table.truncated
+    return Measure(
+        label=update.label,
+        value=len(dead) / len(groups),
+        more={
+            "groups": len(groups),
+            "dead": rewards,
+            "rows": tuple(int(members[0]) + 1 for members in dead),
+            "equal": len(equal) / len(groups),
+            "known": known,
+            "mean": float(table.rewards[rows].mean()),
+            "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
+            "low": float(table.rewards[rows].min()),
+            "high": float(table.rewards[rows].max()),
+            "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
+        },
+        evidence=_examples(update, table, dead),
+    )
+
+
+def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) -> tuple[Evidence, ...]:
+    """Return examples of dead groups: up to three each with the lowest rewards, the highest, and those in between.
+
+    ``dead``: the rows of each dead group, in ascending order of reward.
+    """
+    low, between, high = dead[:SHOWN], dead[SHOWN:-SHOWN], dead[SHOWN:][-SHOWN:]
+    return tuple(
+        Evidence(
+            step=update.label,
+            row=int(members[0]) + 1,
+            quote=update.quote(int(members[0])),
+            what=plural(
+                "the only completion of this prompt has the reward {reward:.4g}",
+                "all {count} completions of this prompt have the reward {reward:.4g}",
+                len(members),
+            ).format(count=len(members), reward=table.rewards[members[0]]),
+        )
+        for members in (*low, *between[:SHOWN], *high)
+    )
+
+
+def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for groups in which all completions are correct."""
+    return _judge_dead(measures, "right")
+
+
+def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for groups in which all completions are wrong, while few other groups have a signal."""
+    return _judge_dead(measures, "wrong")
+
+
+def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for groups in which all completions have the same reward, neither the highest nor the lowest."""
+    return _judge_dead(measures, "same")
+
+
+def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for groups in which all completions are wrong, while enough other groups have a signal."""
+    return _judge_dead(measures, "wrong", sparse=True)
+
+
+def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False) -> Verdict | None:
+    since = lasting(measures, lambda m: m.value >= limit("dead"), min(2, len(measures)))
+    groups = sum(m.more["groups"] for m in since)
+    if groups < limit("groups"):
+        return None
+    low, high = min(m.more["low"] for m in measures), max(m.more["high"] for m in measures)
+    those = [m for m in since if any(sort_of(r, low, high) == kind for r in m.more["dead"])]
+    dead = [
+        (cut, known)
+        for m in since
+        for reward, cut, known in zip(m.more["dead"], m.more["cut"], m.more["known"], strict=True)
+        if sort_of(reward, low, high) == kind
+    ]
+    if len(dead) < limit("dead_of_a_kind") * groups:
+        return None
+    live = groups - sum(len(m.more["dead"]) for m in since)
+    if kind == "wrong" and (live >= limit("sparse_live") * groups) is not sparse:
+        return None
+    what = EqualGroups(
+        since=since[0].label,
+        dead=len(dead),
+        groups=groups,
+        kind=kind,
+        low=low,
+        high=high,
+        known=all(known for _, known in dead),
+    )
+    cut_off = kind == "wrong" and all(cut for cut, _ in dead)
+    claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
+    bad = grade("dead")
+    if kind != "right" and live >= limit("sparse_live") * groups:
+        before, after = _thirds(measures)
+        claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
+        bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
+    elif kind == "right" and _learned(measures, those):
+        bad = grade("dead_later")
+    return Verdict(
+        grade=bad, what=claims, began=those[0].label, evidence=worst([_of_kind(m, kind, low, high) for m in those])
+    )
+
+
+def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
+    """Return a copy of ``measure`` whose evidence is limited to dead groups of one kind."""
+    rows = {
+        row
+        for row, reward in zip(measure.more["rows"], measure.more["dead"], strict=True)
+        if sort_of(reward, low, high) == kind
+    }
+    shown = tuple(one for one in measure.evidence if one.row in rows)
+    return dataclasses.replace(measure, evidence=shown)
+
+
+def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
+    """Return the mean reward in the first and in the last third of the updates, each at least one update."""
+    third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
+    return float(np.mean(means[:third])), float(np.mean(means[-third:]))
+
+
+def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
+    """Return whether many updates with a lower mean reward precede the dead groups, which means that the prompts were
+    learned.
+
+    ``those``: the measures of the updates with dead groups.
+    """
+    before = [m.more["mean"] for m in measures if m.label < those[0].label]
+    if len(before) < limit("dead_later") * len(measures):
+        return False
+    return bool(np.mean(before) < np.mean([m.more["mean"] for m in those]))
+
+
+def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for rewards that are equal within every group but differ between prompts."""
+    groups = sum(m.more["groups"] for m in measures)
+    if groups < limit("groups") or any(m.value < 1 for m in measures):
+        return None
+    paid = [one for m in measures for one in m.more["paid"]]
+    rewards = [reward for _, reward in paid]
+    prompts: dict[str, float] = {}
+    for prompt, reward in paid:
+        prompts.setdefault(prompt, reward)
+    low, high = min(rewards), max(rewards)
+    tiny = limit("part_constant") * max(1.0, abs(low), abs(high))
+    if high - low <= tiny or any(abs(prompts[prompt] - reward) > tiny for prompt, reward in paid):
+        return None
+    what = Fault.of("of_prompt", groups=groups, low=low, high=high)
+    return Verdict(grade=Grade.SERIOUS, what=[what], began=measures[0].label, evidence=worst(measures))
+
+
+def counted(table: Completions) -> np.ndarray:
+    """Return which completions count, as booleans (B,)."""
+    return np.ones(len(table.rewards), bool) if table.counted is None else table.counted

@@ -1,0 +1,225 @@
+"""Checks of length: drift, and completions cut off by a limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.claims.claim import Claim
+from grpo_core.config import Settings
+from grpo_core.foreign.recording import Completions
+from grpo_core.reductions import REDUCTIONS
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.claims.findings import Run
+from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.groups import counted
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.update import Update
+
+
+def no_length(update: Update) -> str:
+    """Return why lengths are unknown. Empty if they are known."""
+    if _length(update) is not None:
+        return ""
+    return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
+
+
+def _length(update: Update) -> float | None:
+    if update.table is not None and update.table.length is not None and len(update.table.length):
+        return float(update.table.length.mean())
+    reported = update.reported("completions/mean_length")
+    return reported[0] if reported else None
+
+
+def length(update: Update) -> Measure | None:
+    """Measure the mean length in tokens."""
+    value = _length(update)
+    if value is None or not math.isfinite(value):
+        return None
+    seen = Evidence(step=update.label, what=tr("mean length {value:.1f} tokens").format(value=value))
+    return Measure(label=update.label, value=value, evidence=(seen,))
+
+
+def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a mean length that grows or shrinks throughout the run."""
+    moved = changed(measures, limit("length_drift"))
+    if moved is None:
+        return None
+    before, after, began = moved
+    return Verdict(
+        grade=grade("length_drift"),
+        what=[Drifts(before=before, after=after)],
+        began=began,
+        evidence=worst([measures[0], measures[-1]]),
+        change=_advice(settings, grows=after > before),
+    )
+
+
+def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, int] | None:
+    """Return the change of a length from the first to the last third of a run. None if it is small or could be chance.
+
+    Args:
+        measures: measures whose values are lengths.
+        least: minimum change relative to the initial length.
+
+    Returns:
+        The length before, the length after, and the update at which half of the change was reached.
+    """
+    third = len(measures) // 3
+    if len(measures) < limit("length_updates"):
+        return None
+    before, after = (np.array([m.value for m in part]) for part in (measures[:third], measures[-third:]))
+    change = after.mean() - before.mean()
+    error = math.sqrt((before.var(ddof=1) + after.var(ddof=1)) / third)
+    if before.mean() <= 0 or abs(change) < max(least * before.mean(), limit("length_errors") * error):
+        return None
+    halfway = before.mean() + change / 2
+    began = next(m.label for m in measures if (m.value - halfway) * change > 0)
+    return float(before.mean()), float(after.mean()), began
+
+
+def _advice(settings: Settings, *, grows: bool) -> str:
+    """Return advice against a drift in length. Measures that the run already takes are left out."""
+    if not grows:
+        return tr(
+            "Check whether the reward falls with length, and whether a penalty for overlong answers is too strong."
+        )
+    look = tr("Check whether the reward grows with length; a penalty for overlong answers counteracts this.")
+    if not settings.recorded.names_loss:
+        return (
+            look
+            + " "
+            + tr(
+                "If each completion's loss is divided by its own length, long wrong answers are favoured: use a "
+                "token mean (DAPO) or a constant (Dr. GRPO)."
+            )
+        )
+    if not REDUCTIONS[settings.objective.reduction].by_length:
+        return look
+    return (
+        look
+        + " "
+        + tr(
+            "This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
+            "(DAPO) or a constant (Dr. GRPO)."
+        )
+    )
+
+
+def no_limit(update: Update) -> str:
+    """Return why the completions that were cut off are unknown. Empty if they are known."""
+    if _cut(update) is not None:
+        return ""
+    return update.why_no_table or tr("Which completions reached a limit is not recorded.")
+
+
+def _cut(update: Update) -> tuple[float, int] | None:
+    """Return the number of completions cut off, and the number of completions."""
+    table = update.table
+    if table is not None and table.truncated is not None:
+        return float(table.truncated.sum()), len(table.truncated)
+    reported = update.reported("completions/clipped_ratio")
+    if not reported:
+        return None
+    rows = 1 if table is None else len(table.rewards)
+    return reported[0] * rows, rows
+
+
+def cut_off(update: Update) -> Measure | None:
+    """Measure the share of completions that a limit cut off."""
+    known = _cut(update)
+    if known is None or not known[1] or not math.isfinite(known[0]):
+        return None
+    count, rows = known
+    table = update.table
+    rewards = "" if table is None or not np.isfinite(table.rewards).any() else f"{np.nanmean(table.rewards):.3g}"
+    what = plural(
+        "{share:.0%} of {rows} completion is cut off", "{share:.0%} of {rows} completions are cut off", rows
+    ).format(share=count / rows, rows=rows)
+    if rewards:
+        what = plural(
+            "{share:.0%} of {rows} completion is cut off; mean reward {reward}",
+            "{share:.0%} of {rows} completions are cut off; mean reward {reward}",
+            rows,
+        ).format(share=count / rows, rows=rows, reward=rewards)
+    first = None
+    if table is not None and table.truncated is not None and table.truncated.any():
+        first = int(table.truncated.argmax())
+    seen = Evidence(
+        step=update.label,
+        what=what,
+        row=None if first is None else first + 1,
+        quote="" if first is None else update.quote(first),
+    )
+    costs = None if table is None else _costs(table)
+    return Measure(
+        label=update.label, value=count / rows, more={"count": count, "rows": rows, "costs": costs}, evidence=(seen,)
+    )
+
+
+def _costs(table: Completions) -> np.ndarray:
+    """Return data on rewards in groups that contain both truncated and complete completions, (n, 2).
+
+    Each row holds a completion's reward minus its group's mean, and whether the completion was truncated.
+    """
+    cut = table.truncated
+    if cut is None:
+        return np.zeros((0, 2))
+    rows, found = counted(table) & np.isfinite(table.rewards), []
+    for g in np.unique(table.group[rows]):
+        members = np.flatnonzero(rows & (table.group == g))
+        if 0 < cut[members].sum() < len(members):
+            paid = table.rewards[members]
+            found.append(np.stack([paid - paid.mean(), cut[members]], axis=1))
+    return np.concatenate(found) if found else np.zeros((0, 2))
+
+
+def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a limit that cuts off nearly all completions, a growing share of them, or enough to reduce rewards."""
+    count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
+    most = settings.recorded.max_tokens
+    where = [] if most is None else [Fault.of("limit", limit=most)]
+    sure = rows >= limit("rows") and _lower_end(count / rows, rows)
+    if sure and sure >= limit("cut"):
+        what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+        return Verdict(grade=grade("cut"), what=what, began=measures[0].label, evidence=worst(measures))
+    third = len(measures) // 3
+    if third >= 2 and 3 * third * rows >= 3 * limit("rows") * len(measures):
+        few, many = limit("cut_few_before"), limit("cut_many_after")
+        before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
+        since = lasting(measures, lambda m: m.value >= (few + many) / 2, 2)
+        if since and before <= few and after >= many:
+            what = [CutOffMore(before=before, after=after), *where]
+            return Verdict(grade=grade("cut_many_after"), what=what, began=since[0].label, evidence=worst(since))
+    if not sure or sure < limit("cut_many"):
+        return None
+    costs = np.concatenate([m.more["costs"] for m in measures if m.more["costs"] is not None] or [np.zeros((0, 2))])
+    cost = _loss(costs) if len(costs) >= limit("rows") else None
+    claims: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+    if cost is not None:
+        claims.append(Fault.of("cut_costs", loss=cost[0], spreads=cost[1]))
+    bad = grade("cut_many" if cost is None else "cut_costs")
+    return Verdict(grade=bad, what=claims, began=measures[0].label, evidence=worst(measures))
+
+
+def _loss(costs: np.ndarray) -> tuple[float, float] | None:
+    """Return the loss of reward due to truncation, absolute and in standard deviations. None if small."""
+    paid, cut = costs[:, 0], costs[:, 1] > 0
+    loss, spread = float(paid[~cut].mean() - paid[cut].mean()), float(paid.std())
+    error = math.sqrt(float(paid[cut].var()) / cut.sum() + float(paid[~cut].var()) / (~cut).sum())
+    if loss <= max(limit("cut_costs") * spread, limit("cut_costs_errors") * error):
+        return None
+    return loss, loss / spread
+
+
+def _lower_end(share: float, count: int) -> float:
+    """Return the lower end of Wilson's interval for a share."""
+    z2 = limit("cut_errors") ** 2
+    middle = share + z2 / (2 * count)
+    spread = limit("cut_errors") * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2))
+    return (middle - spread) / (1 + z2 / count)

@@ -1,0 +1,130 @@
+"""Checks of the loss mask: whether it excludes text from tools and users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.foreign.trajectory import Turn
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.measures import AllCounted, Unwritten
+from grpo_core.trainers.health.check import Measure, Verdict, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.update import LONGEST_QUOTE, Update
+
+
+def no_masks(update: Update) -> str:
+    """Describe what must be recorded to determine who wrote the tokens in the loss, or return an empty string."""
+    if update.table is None:
+        return update.why_no_table
+    if not any(turn.in_loss for turns in _turns(update) for turn in turns):
+        return tr("The turns of the tokens in the loss are not recorded.")
+    return ""
+
+
+def _turns(update: Update) -> list[list[Turn]]:
+    """Return the turns of each completion. Turns with unknown tokens or authors are left out."""
+    assert update.table is not None
+    rows = update.table.trajectories or (None,) * len(update.table.rewards)
+    return [
+        [t for t in (*row.prompt, *row.turns) if t.in_loss is not None and t.sampled is not None] if row else []
+        for row in rows
+    ]
+
+
+def unwritten(update: Update) -> Measure | None:
+    """Measure the share of the tokens in the loss that the model did not write."""
+    rows = _turns(update)
+    counted = sum(turn.in_loss or 0 for turns in rows for turn in turns)
+    if not counted:
+        return None
+    others = [sum(turn.in_loss or 0 for turn in turns if not turn.sampled) for turns in rows]
+    share, evidence = sum(others) / counted, []
+    if share:
+        row = max(range(len(rows)), key=others.__getitem__)
+        turn = max((turn for turn in rows[row] if not turn.sampled), key=lambda turn: turn.in_loss or 0)
+        what = plural(
+            "{count} token from a turn of “{role}” is in the loss",
+            "{count} tokens from a turn of “{role}” are in the loss",
+            turn.in_loss or 0,
+        ).format(count=turn.in_loss, role=turn.role)
+        text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
+        evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=text))
+    return Measure(
+        label=update.label, value=share, more={"others": sum(others), "counted": counted}, evidence=tuple(evidence)
+    )
+
+
+def no_answers(update: Update) -> str:
+    """Describe what would have to be recorded to determine whether the mask excludes anything.
+
+    Return an empty string if nothing is missing.
+    """
+    if update.table is None or update.step is None:
+        return update.why_no_table or update.why_no_step
+    return "" if _answered(update).any() else tr("There are no recorded completions in which a tool or a user answers.")
+
+
+def _answered(update: Update) -> np.ndarray:
+    assert update.table is not None
+    rows = update.table.trajectories or (None,) * len(update.table.rewards)
+    return np.array([row is not None and row.answered for row in rows], bool)
+
+
+def all_counted(update: Update) -> Measure | None:
+    """Measure the share of completions with messages from tools or users in which the loss counts every token."""
+    assert update.step is not None and update.table is not None
+    answered = _answered(update)
+    if len(answered) != len(update.step.mask) or not answered.any():
+        return None
+    bad = answered & (update.step.mask == update.step.there).all(axis=1)
+    evidence: tuple[Evidence, ...] = ()
+    if bad.any():
+        row = int(bad.argmax())
+        evidence = (
+            Evidence(
+                step=update.label,
+                what=tr("none of its tokens is left out of the loss"),
+                row=row + 1,
+                quote=update.quote(row),
+            ),
+        )
+    return Measure(
+        label=update.label,
+        value=float(bad.sum() / answered.sum()),
+        more={"count": int(bad.sum()), "of": int(answered.sum())},
+        evidence=evidence,
+    )
+
+
+def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a mask that excludes nothing although the completions contain messages from tools or users."""
+    first = next((i for i, measure in enumerate(measures) if measure.more["count"]), None)
+    if first is None:
+        return None
+    since = measures[first:]
+    count, of = (sum(m.more[name] for m in since) for name in ("count", "of"))
+    if count < limit("all_counted") * of:
+        return None
+    what = [AllCounted(since=since[0].label, count=count, of=of)]
+    return Verdict(grade=grade("all_counted"), what=what, began=since[0].label, evidence=worst(since))
+
+
+def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a mask that includes tokens of the prompt or of tools or users."""
+    bad = [i for i, measure in enumerate(measures) if measure.more["others"]]
+    if not bad:
+        return None
+    since = measures[bad[0] :]
+    share = sum(m.more["others"] for m in since) / sum(m.more["counted"] for m in since)
+    if share < limit("unwritten"):
+        return None
+    return Verdict(
+        grade=grade("unwritten"),
+        what=[Unwritten(since=since[0].label, share=share)],
+        began=since[0].label,
+        evidence=worst(since),
+    )

@@ -1,0 +1,244 @@
+"""Checks of the numbers themselves: whether they are finite, and whether programs agree on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.config import Settings
+from grpo_core.recompute import USUAL_CAP
+from grpo_core.text import tr
+from grpo_core.trainers.claims.faults import PLACES, Fault
+from grpo_core.trainers.claims.measures import FACTOR, FirstPassApart, ImportanceCut, SamplerApart
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.update import Update
+
+
+def nothing_missing(update: Update) -> str:
+    """Return an empty string, because every source has some numbers to check."""
+    return ""
+
+
+def non_finite(update: Update) -> Measure:
+    """Count the non-finite numbers, with the first ones as evidence."""
+    found = list(_not_finite(update))
+    more = {"first": found[0][1:]} if found else {}
+    return Measure(
+        label=update.label, value=float(len(found)), more=more, evidence=tuple(seen for seen, _, _ in found[:3])
+    )
+
+
+def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
+    """Yield non-finite numbers in causal order: rewards, advantages, log-probabilities, loss.
+
+    Each comes with its kind, a key of ``PLACES``, and the values for the sentence. A reward of NaN is an unscored
+    completion, and a sampler's NaN is an unscored token; neither is a fault.
+    """
+    table, step = update.table, update.step
+    if table is not None:
+        parts = table.rewards[:, None] if table.reward_parts is None else table.reward_parts
+        names = table.reward_names or (tr("reward"),) * parts.shape[1]
+        for row, k in np.argwhere(np.isinf(parts))[:3]:
+            yield _bad(update, "reward", parts[row, k], int(row), name=names[k])
+        if table.advantage is not None:
+            scored = ~np.isnan(table.rewards)
+            traced = step is not None and step.settings.recorded.names_loss
+            unknown = np.isnan(table.advantage) & scored if traced else np.isinf(table.advantage)
+            for row in np.flatnonzero(unknown)[:3]:
+                yield _bad(update, "advantage", table.advantage[row], int(row))
+    if step is not None:
+        for n in range(step.passes):
+            yield from _bad_tokens(update, "logp", step.logp[n], update.used(n), number=n + 1)
+        yield from _bad_tokens(update, "old_logp", step.old_logp, update.used(0))
+        if step.ref_logp is not None:
+            yield from _bad_tokens(update, "ref_logp", step.ref_logp, step.mask)
+    for name in ("loss", "grad_norm"):
+        for value in update.reported(name):
+            if not np.isfinite(value):
+                yield _bad(update, "report", value, name=name)
+
+
+def _bad_tokens(
+    update: Update, place: str, values: np.ndarray, used: np.ndarray, **facts: Any
+) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
+    for row, token in np.argwhere(~np.isfinite(values) & used)[:1]:
+        yield _bad(update, place, values[row, token], int(row), int(token), **facts)
+
+
+def _bad(
+    update: Update, place: str, value: float, row: int | None = None, token: int | None = None, **facts: Any
+) -> tuple[Evidence, str, dict[str, Any]]:
+    facts["value"] = float(value)
+    seen = Evidence(
+        step=update.label,
+        what=PLACES[place].format(**facts),
+        row=None if row is None else row + 1,
+        token=None if token is None else token + 1,
+        quote="" if row is None else update.quote(row),
+    )
+    return seen, place, facts
+
+
+def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for non-finite numbers, which affect all later numbers."""
+    those = [m for m in measures if m.value]
+    if not those:
+        return None
+    place, facts = those[0].more["first"]
+    label = those[0].label
+    what = Fault.of(f"not_finite:{place}", count=len(those), all=len(measures), label=label, **facts)
+    return Verdict(grade=Grade.SERIOUS, what=[what], began=label, evidence=list(those[0].evidence))
+
+
+def no_old(update: Update) -> str:
+    """Return why the old policy cannot be compared with the first pass."""
+    if update.step is None:
+        return update.why_no_step
+    used = update.used(0)
+    if not used.any() or np.array_equal(update.step.old_logp[used], update.step.logp[0][used], equal_nan=True):
+        return tr("The old log-probabilities are those of the first pass itself; they were not scored separately.")
+    return ""
+
+
+def first_pass(update: Update) -> Measure | None:
+    """Measure the mean difference between old and new log-probabilities in the first pass, before any learning."""
+    step = update.step
+    assert step is not None
+    used = update.used(0)
+    gap = _gap(step.logp[0], step.old_logp, used)
+    if gap is None:
+        return None
+    coarse = _half_precision(update.settings) or _like_half(step.logp[0][used])
+    evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
+    return Measure(
+        label=update.label,
+        value=gap,
+        more={"limit": limit("first_pass_half" if coarse else "first_pass_single")},
+        evidence=evidence,
+    )
+
+
+def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a first pass that is not on-policy."""
+    since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
+    if not since:
+        return None
+    what = FirstPassApart(
+        since=since[0].label, gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"]
+    )
+    return Verdict(grade=grade("first_pass_single"), what=[what], began=since[0].label, evidence=worst(since))
+
+
+def no_sampler(update: Update) -> str:
+    """Return why the sampler cannot be compared with the trainer."""
+    if update.step is not None and update.step.sampling_logp is not None:
+        return ""
+    table = update.table
+    if table is not None and table.sampling_logp is not None and table.training_logp is not None:
+        return ""
+    if update.step is None and update.why_no_step and (table is None or table.sampling_logp is None):
+        return tr("Neither the sampler's nor the trainer's log-probabilities are recorded.")
+    return tr("The log-probabilities of the sampler, or those of the trainer, are not recorded.")
+
+
+def sampler(update: Update) -> Measure | None:
+    """Measure the mean difference between the log-probabilities of tokens scored by sampler and trainer."""
+    step, table = update.step, update.table
+    if step is not None and step.sampling_logp is not None:
+        differences = recompute.from_sampler(step)
+        assert differences is not None
+        evidence = _far_places(update, differences, recompute.importance_weights(step))
+        flat = differences[recompute.scored_by_sampler(step)]
+    else:
+        assert table is not None and table.sampling_logp is not None and table.training_logp is not None
+        flat = np.concatenate([t - s for t, s in zip(table.training_logp, table.sampling_logp, strict=True)])
+        flat = flat[np.isfinite(flat)]
+        evidence = ()
+    if not len(flat):
+        return None
+    more = {
+        "far": float((np.abs(flat) > np.log(FACTOR)).mean()),
+        "cut": float((flat > np.log(USUAL_CAP)).mean()),
+        "divergence": float((np.expm1(flat) - flat).mean()),
+    }
+    return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
+
+
+def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a sampler whose policy differs from the trained one."""
+    since = lasting(
+        measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
+    )
+    if not since:
+        return None
+    what = SamplerApart(
+        since=since[0].label,
+        gap=float(np.mean([m.value for m in since])),
+        far=float(np.mean([m.more["far"] for m in since])),
+    )
+    weights = ImportanceCut(
+        since=since[0].label,
+        divergence=float(np.mean([m.more["divergence"] for m in since])),
+        cut=float(np.mean([m.more["cut"] for m in since])),
+    )
+    evidence = worst(since) or [
+        Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
+    ]
+    return Verdict(grade=grade("sampler"), what=[what, weights], began=since[0].label, evidence=evidence)
+
+
+def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
+    both = used & np.isfinite(one) & np.isfinite(other)
+    return float(np.abs(one[both].astype(np.float64) - other[both]).mean()) if both.any() else None
+
+
+def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
+    """Return the two tokens with the largest differences as evidence.
+
+    The evidence includes their importance ``weights`` (B, T), if given.
+    """
+    sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
+    order = np.argsort(-sizes, axis=None)[:2]
+    places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
+    return tuple(
+        Evidence(
+            step=update.label,
+            row=row + 1,
+            token=token + 1,
+            quote=update.quote(row),
+            what=_apart(update, row, token, float(differences[row, token]), weights),
+        )
+        for row, token in places
+        if sizes[row, token] > 0
+    )
+
+
+def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray | None) -> str:
+    facts = {"token": update.token(row, token), "gap": gap}
+    if weights is None:
+        return tr("token {token} differs by {gap:.3g} nats").format(**facts)
+    return tr("token {token} differs by {gap:.3g} nats, importance weight {weight:.3g}").format(
+        **facts, weight=float(weights[row, token])
+    )
+
+
+def _half_precision(settings: Settings) -> bool:
+    """Return whether the trainer's settings specify 16-bit computation."""
+    try:
+        trainer = json.loads(settings.recorded.trainer_settings or "{}")
+    except ValueError:
+        return False
+    return isinstance(trainer, dict) and bool(trainer.get("bf16") or trainer.get("fp16"))
+
+
+def _like_half(values: np.ndarray) -> bool:
+    """Return whether all numbers are precise to no more digits than bfloat16 or float16 can hold."""
+    single = np.ascontiguousarray(values[np.isfinite(values)], np.float32)
+    return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())

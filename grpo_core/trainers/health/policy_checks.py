@@ -1,0 +1,292 @@
+"""Checks of the policy: entropy, clipping, distance to the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from grpo_core.claims.claim import Claim
+from grpo_core.config import Settings
+from grpo_core.kl import ESTIMATORS
+from grpo_core.levels import LEVELS
+from grpo_core.surrogates import SURROGATES
+from grpo_core.text import tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.claims.findings import Clipped, EntropyFar, EqualShares, Run
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.groups import dead_groups, no_rewards
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.update import Update
+
+NO_LOSS = tr("The settings of the loss are not recorded.")
+
+
+def no_entropy(update: Update) -> str:
+    """Return why the entropy is unknown."""
+    if _entropy(update) is not None:
+        return ""
+    return update.why_no_step or tr("The entropy of the policy is not recorded.")
+
+
+def _entropy(update: Update) -> float | None:
+    """Return the mean entropy at the tokens of the first pass, or else the one reported by the trainer.
+
+    None if unknown.
+    """
+    step, table = update.step, update.table
+    if step is not None and step.entropy is not None:
+        values = step.entropy[0][update.used(0)]
+        values = values[np.isfinite(values)]
+        if len(values):
+            return float(values.mean())
+    if table is not None and table.entropy is not None and np.isfinite(table.entropy).any():
+        return float(np.nanmean(table.entropy))
+    reported = update.reported("entropy")
+    return reported[0] if reported else None
+
+
+def entropy(update: Update) -> Measure | None:
+    """Measure the mean entropy."""
+    value = _entropy(update)
+    if value is None or not np.isfinite(value):
+        return None
+    seen = Evidence(step=update.label, what=tr("entropy {value:.3g} nats").format(value=value))
+    groups = None if no_rewards(update) else dead_groups(update)
+    equal = None if groups is None else groups.more["equal"]
+    return Measure(label=update.label, value=value, more={"equal": equal}, evidence=(seen,))
+
+
+def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for entropy that fell to a small fraction of its initial value."""
+    start, part = measures[0].value, limit("entropy_collapsed")
+    since = lasting(measures, lambda m: m.value <= part * start, 2)
+    if not since or start <= 0:
+        return None
+    least = min(since, key=lambda m: m.value)
+    what = EntropyFar(
+        start=start,
+        part=part,
+        count=sum(m.value <= part * start for m in since),
+        of=len(since),
+        since=since[0].label,
+        end=least.value,
+        where=least.label,
+    )
+    claims: list[Claim[Run]] = [what]
+    before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
+    if before is not None and after is not None:
+        claims.append(EqualShares(since=since[0].label, before=before, after=after))
+    return Verdict(
+        grade=grade("entropy_collapsed"), what=claims, began=since[0].label, evidence=worst([measures[0], *since])
+    )
+
+
+def _equal(measures: Sequence[Measure]) -> float | None:
+    """Return the mean share of groups with equal rewards. None if unknown."""
+    shares = [m.more["equal"] for m in measures if m.more["equal"] is not None]
+    return float(np.mean(shares)) if shares else None
+
+
+def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for entropy that rose to a multiple of its initial value."""
+    start = measures[0].value
+    since = lasting(measures, lambda m: _blown_up(m.value, start), 3)
+    if not since:
+        return None
+    most = max(since, key=lambda m: m.value)
+    what = EntropyFar(
+        start=start,
+        part=limit("entropy_blown_up"),
+        count=sum(_blown_up(m.value, start) for m in since),
+        of=len(since),
+        since=since[0].label,
+        end=most.value,
+        where=most.label,
+    )
+    return Verdict(
+        grade=grade("entropy_blown_up"), what=[what], began=since[0].label, evidence=worst([measures[0], *since])
+    )
+
+
+def _blown_up(value: float, start: float) -> bool:
+    return value >= limit("entropy_blown_up") * start and value >= start + limit("entropy_more")
+
+
+def no_later_pass(update: Update) -> str:
+    """Return why nothing can be clipped, or why that is unknown. Empty if tokens can be clipped."""
+    if update.step is None:
+        return update.why_no_step
+    if not update.settings.recorded.names_loss:
+        return NO_LOSS
+    clip = SURROGATES[update.settings.objective.surrogate].clip
+    if clip is None:
+        return tr("This loss has no clip.")
+    if clip.cuts_weight:
+        return tr("This loss limits weights: its cap does not stop pushes.")
+    if not update.terms:
+        return tr("The loss of these updates cannot be recomputed.")
+    if update.step.passes < 2 and _ratios_are_one(update):
+        return tr("Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.")
+    return ""
+
+
+def _ratios_are_one(update: Update) -> bool:
+    """Return whether every ratio of the first pass is 1 in single precision."""
+    ratio = update.terms[0].ratio[update.used(0)]
+    return bool((np.abs(ratio - 1) <= limit("one")).all())
+
+
+def clipped(update: Update) -> Measure | None:
+    """Measure the largest share of clipped tokens in a pass."""
+    shares = []
+    other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
+    for n, terms in enumerate(update.terms):
+        used = update.used(n)
+        used = used & np.isfinite(terms.ratio)  # NaN ratios are a different finding
+        shares.append(float(terms.clipped[used].mean()) if used.any() else 0.0)
+        if terms.clipped[used].any():
+            other |= update.pulled(n) & terms.clipped & used
+            stopped |= terms.clipped & used
+    if not shares:
+        return None
+    n = int(np.argmax(shares))
+    facts = {"share": shares[n], "number": n + 1, "count": len(shares)}
+    seen = Evidence(
+        step=update.label, what=tr("{share:.0%} of the tokens are clipped in pass {number} of {count}").format(**facts)
+    )
+    if shares[n]:  # the one farthest from the sampling policy
+        terms = update.terms[n]
+        far = np.where(terms.clipped & update.used(n) & np.isfinite(terms.ratio), np.abs(terms.ratio - 1), -1.0)
+        row, token = (int(i) for i in np.unravel_index(np.argmax(far), far.shape))
+        seen = Evidence(
+            step=update.label,
+            row=row + 1,
+            token=token + 1,
+            quote=update.quote(row),
+            what=tr(
+                "{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}"
+            ).format(ratio=float(terms.ratio[row, token]), **facts),
+        )
+    pulled = None if not stopped.any() else float(other.sum() / stopped.sum())
+    return Measure(
+        label=update.label,
+        value=shares[n],
+        evidence=(seen,),
+        more={
+            "pulled": pulled,
+            "passes": len(shares),
+            "many": float(np.mean([share >= limit("clipped_many") for share in shares])),
+        },
+    )
+
+
+def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for passes in which most tokens have no gradient."""
+    of_completion = LEVELS[settings.objective.level].of_completion
+    beyond: dict[str, Callable[[Measure], bool]] = {
+        "clipped": lambda m: m.value >= limit("clipped"),
+        "clipped_passes": lambda m: m.more["many"] > limit("clipped_passes"),
+        "clipped_many": lambda m: m.value >= limit("clipped_many"),
+    }
+    if of_completion:
+        beyond = {"clipped_completions": lambda m: m.value >= limit("clipped_completions")}
+    spans = ((name, lasting(measures, bad, min(2, len(measures)))) for name, bad in beyond.items())
+    name, since = next(((name, span) for name, span in spans if span), ("", []))
+    if not since:
+        return None
+    pulled = max((m.more["pulled"] or 0.0 for m in since), default=0.0)
+    what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
+    once = all(m.more["passes"] == 1 for m in since)
+    return Verdict(
+        grade=grade(name),
+        what=[what],
+        began=since[0].label,
+        evidence=worst(since),
+        change=tr(
+            "The ratios differ from 1 although each completion was used once: check the age of the policy that "
+            "sampled, or widen the clip range ε."
+        )
+        if once
+        else "",
+    )
+
+
+def no_reference(update: Update) -> str:
+    """Return why the distance from a reference is unknown. Empty if it is known."""
+    if update.step is None:
+        return update.why_no_step
+    if update.step.ref_logp is None:
+        return tr("No log-probabilities of a reference policy are recorded, so the KL from it is not known.")
+    return ""
+
+
+def far_tokens(update: Update) -> Measure | None:
+    """Measure the share of the KL due to tokens far from the reference, in the last pass."""
+    step = update.step
+    assert step is not None and step.ref_logp is not None
+    last = step.passes - 1
+    used = update.used(last)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = np.where(used, step.ref_logp.astype(np.float64) - step.logp[last], 0.0)
+        estimate = np.where(np.isfinite(gap), np.exp(gap) - gap - 1, 0.0)  # k3
+    total = estimate.sum()
+    if not used.any() or not total > 0:
+        return None
+    far = estimate >= limit("kl_token")
+    carried = float(estimate[far].sum() / total) if np.isfinite(total) else 1.0
+    order = np.argsort(-estimate, axis=None)[:3]
+    places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, estimate.shape), strict=True)]
+    return Measure(
+        label=update.label,
+        value=carried,
+        more={"tokens": int(far.sum()), "of": int(used.sum())},
+        evidence=tuple(
+            Evidence(
+                step=update.label,
+                row=row + 1,
+                token=token + 1,
+                quote=update.quote(row),
+                what=tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
+                    kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
+                ),
+            )
+            for row, token in places
+            if estimate[row, token] >= limit("kl_token")
+        ),
+    )
+
+
+def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a KL that is due to a few tokens."""
+    those = [m for m in measures if m.value >= limit("kl_carried")]
+    if len(those) < 2:
+        return None
+    most = max(those, key=lambda m: m.value)
+    what = Fault.of(
+        "far_tokens",
+        count=len(those),
+        limit=limit("kl_token"),
+        part=limit("kl_carried"),
+        label=most.label,
+        few=most.more["tokens"],
+        all=most.more["of"],
+        share=most.value,
+    )
+    o = settings.objective
+    spiky = (
+        o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and not o.kl_in_reward
+    )
+    return Verdict(
+        grade=grade("kl_carried"),
+        what=[what],
+        began=those[0].label,
+        evidence=worst(those),
+        change=""
+        if spiky
+        else tr(
+            "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and "
+            "limit log-ratios."
+        ),
+    )

@@ -1,0 +1,190 @@
+"""A diagnosis as text, as JSON, and as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from grpo_core.foreign.recording import Source
+from grpo_core.text import plural, tr
+from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding
+from grpo_core.trainers.health.healthy import by_figure
+
+
+def as_text(source: Source, result: Diagnosis) -> str:
+    """Return the diagnosis in sentences."""
+    lines = [headline(source, result), *filter(None, [result.caution])]
+    for finding in result.findings:
+        title = tr("{title} ({grade}, from step {began})").format(
+            title=finding.title, grade=finding.grade.word, began=finding.began
+        )
+        change = tr("What to change: {change}").format(change=finding.change)
+        described = tr("Described in: {source}").format(source=finding.source)
+        lines += ["", title, f"  {finding.sentence}"]
+        lines += [f"  - {place(one)}" for one in finding.evidence]
+        lines += [f"  {change}", f"  {described}"]
+    if result.looked_at:
+        lines += ["", tr("Looked at, and nothing found:"), *(f"- {line}" for line in healthy(result))]
+    reasons: dict[str, list[str]] = {}
+    for one in result.not_looked_at:
+        reasons.setdefault(one.why, []).append(one.title)
+    lines += [""] * bool(reasons)
+    for why, titles in reasons.items():
+        lines.append(tr("Not looked at: {titles}. Reason: {why}").format(titles="; ".join(titles), why=why))
+    lines += [*result.unreadable, *source.notes]
+    return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
+
+
+def healthy(result: Diagnosis) -> list[str]:
+    """Return one line per measure about the checks that found nothing, with the range of the measure."""
+    return [
+        "; ".join(titles)
+        if figure is None
+        else tr("{titles} ({figure})").format(titles="; ".join(titles), figure=figure.words())
+        for titles, figure in by_figure(result.looked_at)
+    ]
+
+
+def headline(source: Source, result: Diagnosis) -> str:
+    """Return the number of updates examined and the number of findings, in a sentence."""
+    facts = {"title": source.title, "source": source.settings.recorded.source, "updates": result.updates}
+    if not result.updates:
+        return tr("{title}: {source}; no update could be examined.").format(**facts)
+    if not result.findings:
+        return plural(
+            "{title}: {source}, {updates} update; nothing found.",
+            "{title}: {source}, {updates} updates; nothing found.",
+            result.updates,
+        ).format(**facts)
+    return plural(
+        "{title}: {source}, {updates} update; findings: {count}.",
+        "{title}: {source}, {updates} updates; findings: {count}.",
+        result.updates,
+    ).format(count=len(result.findings), **facts)
+
+
+def place(one: Evidence) -> str:
+    """Return the location and description of a piece of evidence."""
+    words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
+    if one.row is None:
+        text = tr("step {step}: {what}").format(**words)
+    elif one.token is None:
+        text = tr("step {step}, completion {row}: {what}").format(**words)
+    else:
+        text = tr("step {step}, completion {row}, token {token}: {what}").format(**words)
+    return text if not one.quote else tr("{place}; “{quote}”").format(place=text, quote=" ".join(one.quote.split()))
+
+
+def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
+    """Return the diagnosis as JSON-serializable values."""
+    return {
+        "run": source.title,
+        "source": source.settings.recorded.source,
+        "updates": result.updates,
+        "serious": result.serious,
+        "caution": result.caution,
+        "findings": [_plain(finding) for finding in result.findings],
+        "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
+        "nothing_found": [one.title for one in result.looked_at],
+        "healthy": [
+            {"check": one.check, "measured": None if one.measured is None else dataclasses.asdict(one.measured)}
+            for one in result.looked_at
+        ],
+        "unreadable": list(result.unreadable),
+        "notes": list(source.notes),
+    }
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": finding.check,
+        "title": finding.title,
+        "severity": finding.grade.value,
+        "what": finding.sentence,
+        "began": finding.began,
+        "evidence": [dataclasses.asdict(one) for one in finding.evidence],
+        "change": finding.change,
+        "source": finding.source,
+        "course": [list(one) for one in finding.course],
+    }
+
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin: 0; }
+section { border: 1px solid #8888; border-left-width: 6px; border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }
+section.serious { border-left-color: #c0392b; } section.warning { border-left-color: #b9770e; }
+section.notice { border-left-color: #2e6da4; }
+svg { display: block; width: 100%; height: 1.4rem; margin: .4rem 0; }
+rect { fill: #8888; } rect.since { fill: #b9480e; }
+q { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; }
+small, .quiet { color: #777; }
+"""
+
+
+def as_html(source: Source, result: Diagnosis) -> str:
+    """Return the diagnosis as one page, with untrusted text escaped, no external resources, and no scripts."""
+    title = tr("Diagnosis of {title}").format(title=source.title)
+    quoting = tr("This page quotes completions of the run.")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+            f"<h1>{escape(title)}</h1><p>{escape(headline(source, result))}</p>",
+            *([f"<p>{escape(result.caution)}</p>"] if result.caution else []),
+            *(line for finding in result.findings for line in _section(finding)),
+            *_list(tr("Looked at, and nothing found"), healthy(result)),
+            *_list(
+                tr("Not looked at"),
+                [tr("{title}. Reason: {why}").format(title=one.title, why=one.why) for one in result.not_looked_at],
+            ),
+            *_list(tr("About the recording"), [*result.unreadable, *source.notes]),
+            f"<p><small>{escape(quoting)}</small></p>" if _quotes(result) else "",
+            "</body></html>",
+        ]
+    )
+
+
+def _section(finding: Finding) -> Iterator[str]:
+    grade = tr("{grade}, from step {began}").format(grade=finding.grade.word, began=finding.began)
+    change = tr("What to change: {change}").format(change=finding.change)
+    described = tr("Described in: {source}").format(source=finding.source)
+    yield f'<section class="{finding.grade.value}"><h2>{escape(finding.title)} <small>{escape(grade)}</small></h2>'
+    yield strip(finding)
+    yield f"<p>{escape(finding.sentence)}</p><ul>"
+    for one in finding.evidence:
+        quote = f"<br><q>{escape(one.quote)}</q>" if one.quote else ""
+        yield f"<li>{escape(place(dataclasses.replace(one, quote='')))}{quote}</li>"
+    yield f'</ul><p>{escape(change)}</p><p class="quiet">{escape(described)}</p></section>'
+
+
+def strip(finding: Finding) -> str:
+    """Return an inline drawing of the values measured over the run. Empty if there are none."""
+    if not finding.course:
+        return ""
+    largest = max(abs(value) for _, value in finding.course) or 1.0
+    title = tr("Measured values over the steps")
+    bars = []
+    for place, (label, value) in enumerate(finding.course):
+        since = ' class="since"' if label >= finding.began else ""
+        top = 1 - max(abs(value) / largest, 0.05)
+        bars.append(f'<rect x="{place}" y="{top:.3f}" width="0.9" height="1"{since}/>')
+    return (
+        f'<svg viewBox="0 0 {len(finding.course)} 1" preserveAspectRatio="none" role="img"'
+        f' aria-label="{escape(title)}">{"".join(bars)}</svg>'
+    )
+
+
+def _list(title: str, lines: list[str] | tuple[str, ...]) -> list[str]:
+    if not lines:
+        return []
+    return [f"<h2>{escape(title)}</h2><ul>", *(f"<li>{escape(line)}</li>" for line in lines), "</ul>"]
+
+
+def _quotes(result: Diagnosis) -> bool:
+    return any(one.quote for finding in result.findings for one in finding.evidence)

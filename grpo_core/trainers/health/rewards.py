@@ -1,0 +1,270 @@
+"""Checks of rewards and advantages, which every source has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.baselines import BASELINES
+from grpo_core.config import Settings
+from grpo_core.deviations import DEVIATIONS
+from grpo_core.foreign.recording import Completions
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.health.check import Measure, Verdict, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.groups import counted
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.update import Update
+
+
+def no_table(update: Update) -> str:
+    """Return why completions are unknown. Empty if they are known."""
+    return update.why_no_table if update.table is None else ""
+
+
+def unscored(update: Update) -> Measure | None:
+    """Measure the share of completions without a reward, with the first of them as evidence."""
+    table = update.table
+    assert table is not None
+    rows = np.flatnonzero(counted(table))
+    if not len(rows):
+        return None
+    lost = rows[np.isnan(table.rewards[rows])]
+    return Measure(
+        label=update.label,
+        value=len(lost) / len(rows),
+        more={"lost": len(lost), "rows": len(rows)},
+        evidence=tuple(
+            Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=tr("it has no reward"))
+            for row in lost[:2]
+        ),
+    )
+
+
+def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for missing rewards in a run in which other completions have rewards."""
+    lost, rows = sum(m.more["lost"] for m in measures), sum(m.more["rows"] for m in measures)
+    those = [m for m in measures if m.more["lost"]]
+    if not those or lost == rows or lost / rows < limit("missing"):
+        return None
+    first = those[0].label
+    what = Fault.of("unscored", share=lost / rows, count=lost, all=rows, label=first)
+    return Verdict(grade=grade("missing"), what=[what], began=first, evidence=worst(those))
+
+
+def no_parts(update: Update) -> str:
+    """Return why reward functions are not recorded separately."""
+    if update.table is None:
+        return update.why_no_table
+    if update.table.reward_parts is None or update.table.reward_parts.shape[1] < 2:
+        return tr("Only one reward is recorded.")
+    return ""
+
+
+def no_advantage(update: Update) -> str:
+    """Return why advantages are unknown."""
+    if update.table is None:
+        return update.why_no_table
+    advantage = update.table.advantage
+    return "" if advantage is not None and not np.isnan(advantage).all() else tr("No advantages are recorded.")
+
+
+def spread_of_parts(update: Update) -> Measure | None:
+    """Measure the covariance of the weighted reward functions within groups, and the range of each."""
+    table = update.table
+    assert table is not None and table.reward_parts is not None
+    rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
+    if not rows.any():
+        return None
+    weights = np.asarray(table.reward_weights or (1.0,) * table.reward_parts.shape[1])
+    parts, group = (table.reward_parts * weights)[rows], table.group[rows]
+    sums = np.zeros((int(group.max()) + 1, parts.shape[1]))
+    np.add.at(sums, group, parts)
+    centred = parts - (sums / np.maximum(np.bincount(group), 1)[:, None])[group]
+    return Measure(
+        label=update.label,
+        value=float(len(parts)),
+        more={
+            "names": _names(table),
+            "weights": weights,
+            "covariance": centred.T @ centred,
+            "low": parts.min(axis=0),
+            "high": parts.max(axis=0),
+        },
+    )
+
+
+def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a reward function that is constant over all completions, or over those of each prompt."""
+    measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
+    if len(measures) < limit("updates") or sum(m.value for m in measures) < limit("rows"):
+        return None
+    low, high = np.min([m.more["low"] for m in measures], axis=0), np.max([m.more["high"] for m in measures], axis=0)
+    spread = np.sqrt(np.diag(sum(m.more["covariance"] for m in measures)) / sum(m.value for m in measures))
+    flat: list[Fault] = []
+    tiny = limit("part_constant")
+    for name, weight, lowest, highest, within in zip(
+        measures[0].more["names"], measures[0].more["weights"], low, high, spread, strict=True
+    ):
+        if weight == 0 or within > tiny * max(1.0, abs(lowest), abs(highest)):
+            continue
+        if highest - lowest <= tiny * max(1.0, abs(highest)):
+            flat.append(Fault.of("constant", name=name, value=float(lowest / weight)))
+        else:
+            flat.append(Fault.of("between", name=name))
+    if not flat or len(flat) == len(low):  # without any variation the groups are dead, which is a different finding
+        return None
+    o = settings.objective
+    whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it increases the divisor
+    if BASELINES[o.baseline].within_group and settings.recorded.names_loss and not whole:
+        flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
+    first = measures[0].label
+    seen = Evidence(
+        step=first,
+        what=plural("{count} completion", "{count} completions", int(sum(m.value for m in measures))).format(
+            count=int(sum(m.value for m in measures))
+        ),
+    )
+    return Verdict(grade=grade("part_constant"), what=flat, began=first, evidence=[seen])
+
+
+def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for two reward functions that work against each other."""
+    measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
+    rows = sum(m.value for m in measures)
+    if rows < limit("rows"):
+        return None
+    covariance, names = sum(m.more["covariance"] for m in measures) / rows, measures[0].more["names"]
+    opposed = []
+    for i in range(len(names)):
+        for j in range(i):
+            correlation, ratio = _opposition(covariance, i, j)
+            if correlation <= limit("opposed") and ratio >= limit("opposed_comparable"):
+                opposed.append((correlation, j, i))
+    if not opposed:
+        return None
+    correlation, i, j = min(opposed)
+    left = covariance[i, i] + covariance[j, j] + 2 * covariance[i, j]
+    what = Fault.of(
+        "fight",
+        one=names[i],
+        other=names[j],
+        correlation=correlation,
+        share=float(left / (covariance[i, i] + covariance[j, j])),
+    )
+    seen = [
+        Evidence(
+            step=m.label, what=tr("correlation {value:.2f}").format(value=_opposition(m.more["covariance"], i, j)[0])
+        )
+        for m in measures[:5]
+    ]
+    return Verdict(grade=grade("opposed"), what=[what], began=measures[0].label, evidence=seen)
+
+
+def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
+    """Return the correlation of two parts and the ratio of the smaller spread to the larger. 0 if one does not vary."""
+    one, other = np.sqrt(max(covariance[i, i], 0.0)), np.sqrt(max(covariance[j, j], 0.0))
+    if min(one, other) <= 1e-12 * max(one, other, 1e-12):
+        return 0.0, 0.0
+    return float(covariance[i, j] / (one * other)), float(min(one, other) / max(one, other))
+
+
+def largest_advantage(update: Update) -> Measure | None:
+    """Measure the largest advantage, and the magnitudes of all advantages."""
+    table = update.table
+    assert table is not None and table.advantage is not None
+    sizes = np.abs(table.advantage)
+    known = np.flatnonzero(np.isfinite(sizes) & (sizes > 0))
+    if not len(known):
+        return None
+    order = known[np.argsort(-sizes[known])][:3]
+    return Measure(
+        label=update.label,
+        value=float(sizes[order[0]]),
+        more={"median": float(np.median(sizes[known])), "share": float(sizes[order[0]] / sizes[known].sum())},
+        evidence=tuple(
+            Evidence(
+                step=update.label,
+                row=int(row) + 1,
+                quote=update.quote(int(row)),
+                what=tr("advantage {value:.4g}, reward {reward:.4g}").format(
+                    value=table.advantage[row], reward=table.rewards[row]
+                ),
+            )
+            for row in order
+            if sizes[row] >= limit("advantage_large")
+        ),
+    )
+
+
+def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for advantages far beyond those of other completions of the run."""
+    usual = float(np.median([m.more["median"] for m in measures]))
+    those = [m for m in measures if m.value >= limit("advantage_large") and m.value >= limit("advantage_far") * usual]
+    if not those:
+        return None
+    most = max(those, key=lambda m: m.value)
+    what = Fault.of(
+        "outlier",
+        largest=most.value,
+        label=most.label,
+        times=most.value / usual,
+        usual=usual,
+        share=most.more["share"],
+    )
+    divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.names_loss
+    return Verdict(
+        grade=grade("advantage_far"),
+        what=[what],
+        began=those[0].label,
+        evidence=worst(sorted(those, key=lambda m: -m.value)),
+        change=tr("Limit the reward; find out where an advantage of this size comes from.") if divided else "",
+    )
+
+
+def far_rewards(update: Update) -> Measure | None:
+    """Measure the rewards of the completions that count, with the largest as evidence."""
+    table = update.table
+    assert table is not None
+    rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
+    if not len(rows):
+        return None
+    paid = table.rewards[rows]
+    most = int(rows[np.argmax(np.abs(paid - np.median(paid)))])
+    seen = Evidence(
+        step=update.label,
+        row=most + 1,
+        quote=update.quote(most),
+        what=tr("reward {reward:.4g}").format(reward=table.rewards[most]),
+    )
+    return Measure(label=update.label, value=float(table.rewards[most]), more={"paid": paid}, evidence=(seen,))
+
+
+def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for rewards far beyond all others, which dividing by a standard deviation hides in the advantages."""
+    every = np.concatenate([m.more["paid"] for m in measures])
+    if len(every) < limit("rows"):
+        return None
+    middle = float(np.median(every))
+    usual = float(np.quantile(np.abs(every - middle), limit("reward_usual")))
+    least = max(limit("reward_far") * usual, limit("reward_large"))
+    those = [m for m in measures if np.abs(m.more["paid"] - middle).max() >= least]
+    if not those or not usual > 0:
+        return None
+    far = np.abs(every - middle)
+    what = Fault.of(
+        "far_rewards",
+        count=int((far >= least).sum()),
+        all=len(every),
+        nearest=float(far[far >= least].min()),
+        median=middle,
+        usual=usual,
+    )
+    return Verdict(grade=grade("reward_far"), what=[what], began=those[0].label, evidence=worst(those))
+
+
+def _names(table: Completions) -> tuple[str, ...]:
+    assert table.reward_parts is not None
+    return table.reward_names or tuple(str(k + 1) for k in range(table.reward_parts.shape[1]))

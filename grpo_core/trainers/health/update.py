@@ -1,0 +1,125 @@
+"""One update as input to the checks: its table of completions, its step and the trainer's reports, if available."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.foreign.recording import Completions, Report, Source
+from grpo_core.kl import EXACT
+from grpo_core.objective import Terms
+from grpo_core.record import Step
+from grpo_core.text import tr
+
+LONGEST_QUOTE = 160
+"""Maximum number of characters of a completion quoted in a finding."""
+
+
+@dataclass(kw_only=True)
+class Update:
+    """An update that was read.
+
+    Attributes:
+        label: the trainer's number for the update.
+        settings: settings of the training.
+        table: its completions; None if none are recorded.
+        why_no_table: a sentence that says why there is no table; empty if there is one.
+        step: its tokens; None if the source only contains text.
+        why_no_step: a sentence that says why there is no step; empty if there is one.
+        reports: the trainer's reports.
+        vocabulary: the text of each token by token ID, (V,); empty if the source has no text.
+    """
+
+    label: int
+    settings: Settings
+    table: Completions | None = None
+    why_no_table: str = ""
+    step: Step | None = None
+    why_no_step: str = ""
+    reports: tuple[Report, ...] = ()
+    vocabulary: tuple[str, ...] = ()
+
+    @cached_property
+    def terms(self) -> list[Terms]:
+        """The loss of each pass with all intermediate values. Empty if it cannot be recomputed."""
+        if self.step is None:
+            return []
+        try:
+            with np.errstate(all="ignore"):
+                return [recompute.terms(self.step, n) for n in range(self.step.passes)]
+        except GrpoError:
+            return []
+
+    def used(self, passed: int) -> np.ndarray:
+        """Return the tokens used in pass ``passed`` (0 = the first) that count in the loss, boolean (B, T)."""
+        assert self.step is not None
+        return recompute.used(self.step, passed)
+
+    def pulled(self, passed: int) -> np.ndarray:
+        """Return the tokens with a gradient that does not come from their advantage in pass ``passed``, boolean (B, T).
+
+        It comes from a KL in the loss or an entropy bonus.
+        """
+        assert self.step is not None
+        step, objective = self.step, self.settings.objective
+        with np.errstate(all="ignore"):
+            pull = recompute.token_gradient(step, passed)[1]
+        everywhere = bool(objective.entropy_bonus) or step.entropy_coefficient is not None
+        exact = objective.kl == EXACT and not objective.kl_in_reward and bool(objective.beta)
+        through = step.mask & (everywhere or exact)
+        return through if pull is None else through | (pull != 0)
+
+    def reported(self, name: str) -> list[float]:
+        """Return the trainer's numbers called ``name``, in the order of its reports."""
+        return [report.numbers[name] for report in self.reports if name in report.numbers]
+
+    def token(self, row: int, place: int) -> str:
+        """Return the token at index ``place`` of a completion: its text in quotation marks, or its token ID."""
+        assert self.step is not None
+        number = int(self.step.tokens[row, place])
+        return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
+
+    def quote(self, row: int) -> str:
+        """Return the text of a completion, shortened. Empty if none is recorded."""
+        text = None if self.table is None else self.table.completions[row]
+        if text is None:
+            return ""
+        return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+
+
+def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
+    """Read the update at ``position``.
+
+    Args:
+        source: the run.
+        position: position of the update, counted from 1.
+        vocabulary: the source's vocabulary, passed in because it takes a long time to read and is the same for every
+            update.
+
+    Raises:
+        RunFileError: its file is damaged, missing or malicious.
+    """
+    update = Update(
+        label=source.labels[position - 1],
+        settings=source.settings,
+        reports=tuple(source.reports(position)),
+        vocabulary=vocabulary,
+    )
+    try:
+        table = source.completions(position)
+        if table.repeated:
+            update.why_no_table = tr("This step has the same completions as the step before.")
+        else:
+            update.table = table
+    except NotRecordedError as error:
+        update.why_no_table = str(error)
+    try:
+        update.step = source.step(position)
+    except NotRecordedError as error:
+        update.why_no_step = str(error)
+    return update

@@ -1,0 +1,199 @@
+"""Reader of a folder that contains a trained adapter instead of a full model (LoRA, as saved by peft). It does not need
+torch.
+
+Of its ``adapter_config.json`` only rank, α and the name of its model are used. peft supports much more: regular
+expressions, modules to import, changes to the model's own weights. Fields that would change the numbers are rejected.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from grpo_core.errors import SettingsError, shortened
+from grpo_core.regular_file import read_limited
+from grpo_core.text import tr
+from grpo_core.trainers.hf.refusal import refuse
+from grpo_core.trainers.hf.tensors import Shapes, numbers, shapes_of
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+LARGEST_CONFIG = 4 << 20
+LARGEST_RANK = 1024
+LARGEST_ALPHA = 4096.0
+PREFIX = "base_model.model."
+"""Prefix that peft puts before every layer's name."""
+_HARMLESS = (
+    "alora_invocation_tokens", "auto_mapping", "base_model_name_or_path", "fan_in_fan_out", "inference_mode",
+    "layers_pattern", "layers_to_transform", "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version",
+    "qalora_group_size", "r", "revision", "runtime_config", "target_modules", "task_type", "use_rslora",
+)  # fmt: skip # table, one row per line
+"""Fields that are read here, or that have no effect once the adapter's tensors exist."""
+_PLAIN: Mapping[str, tuple[Any, ...]] = {"bias": ("none",), "init_lora_weights": (True, "gaussian")}
+"""Other fields that can be non-empty -> values with which they do not affect a trained adapter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterFiles:
+    """A trained adapter, as described by its files.
+
+    Attributes:
+        path: path of its folder.
+        base: the folder of the model that it belongs to.
+        rank: r.
+        alpha: α; the adapter's output is multiplied by α / r.
+        layers: names of the layers that it changes, as in transformers.
+        shapes: shapes of its tensors.
+    """
+
+    path: Path
+    base: Path
+    rank: int
+    alpha: float
+    layers: tuple[str, ...]
+    shapes: Shapes
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameters of the adapter."""
+        return numbers(self.shapes)
+
+    def check(self, base: Shapes) -> None:
+        """Check that the adapter fits a model whose tensors have the shapes ``base``.
+
+        Raises:
+            SettingsError: the adapter belongs to another model.
+        """
+        for layer in self.layers:
+            inner, outer = (self.shapes[f"{PREFIX}{layer}.{part}"] for part in ("lora_A.weight", "lora_B.weight"))
+            own = next((base[name] for name in _names(layer) if name in base), None)
+            wanted = (inner[1], outer[0])
+            if own is None or own not in (wanted, wanted[::-1]):
+                raise refuse(
+                    self.path,
+                    tr("its adapter does not fit the model in {base}: {layer} has a different shape there").format(
+                        base=self.base, layer=layer
+                    ),
+                )
+
+    def check_settings(self, rank: int, alpha: float) -> None:
+        """Check that a run's settings name the adapter's own rank and α, or train every weight (rank 0).
+
+        Raises:
+            SettingsError: they name another rank or α.
+        """
+        if rank and (rank, alpha) != (self.rank, self.alpha):
+            raise SettingsError(
+                "model.adapter_rank",
+                rank,
+                tr(
+                    "the folder contains an adapter of rank {rank} and α {alpha:g}; use both, or 0 to train every "
+                    "weight"
+                ).format(rank=self.rank, alpha=self.alpha),
+            )
+
+
+def adapter_in(folder: Path) -> AdapterFiles | None:
+    """Return the adapter in ``folder``, or None if there is none.
+
+    Raises:
+        SettingsError: the adapter cannot be used, or its model is not in an adjacent folder.
+    """
+    if not (folder / CONFIG).exists():
+        return None
+    config = _config(folder)
+    if config.get("peft_type") != "LORA":
+        raise refuse(
+            folder,
+            tr("its adapter is of type {kind}; only LORA can be read").format(
+                kind=shortened(config.get("peft_type"), 60)
+            ),
+        )
+    for name, value in config.items():
+        if value and name not in _HARMLESS and value not in _PLAIN.get(name, ()):
+            raise refuse(
+                folder,
+                tr("its {file} asks for {name} = {value}, which is not supported here").format(
+                    file=CONFIG, name=shortened(name, 60), value=shortened(value, 60)
+                ),
+            )
+    rank, alpha = config.get("r"), _alpha(config.get("lora_alpha"))
+    if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or alpha is None:
+        raise refuse(folder, tr("its {file} does not give a usable r and lora_alpha").format(file=CONFIG))
+    shapes = shapes_of(folder / WEIGHTS) if (folder / WEIGHTS).exists() else {}
+    if not shapes:
+        raise refuse(folder, tr("it does not contain {file}").format(file=WEIGHTS))
+    return AdapterFiles(
+        path=folder,
+        base=_base(folder, config),
+        rank=rank,
+        layers=_layers(folder, shapes, rank),
+        shapes=shapes,
+        alpha=alpha * (math.sqrt(rank) if config.get("use_rslora") else 1.0),
+    )
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        read = json.loads(read_limited(folder / CONFIG, LARGEST_CONFIG) or b"")
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise refuse(folder, tr("its {file} is empty or not JSON").format(file=CONFIG))
+    return read
+
+
+def _alpha(value: Any) -> float | None:
+    """Return ``value`` as α, or None if it is not a valid number."""
+    return float(value) if type(value) in (int, float) and 0 < value <= LARGEST_ALPHA else None
+
+
+def _base(folder: Path, config: Mapping[str, Any]) -> Path:
+    """Find the adapter's model, in the same folder or in a sibling folder with its name.
+
+    No other location is tried, since the configuration can name any path, even on the network.
+    """
+    if (folder / "config.json").is_file():
+        return folder
+    named = config.get("base_model_name_or_path")
+    text = named if isinstance(named, str) else ""
+    name = PurePosixPath(PureWindowsPath(text).as_posix()).name
+    beside = folder.parent / name
+    if not name or name in (".", "..") or not (beside / "config.json").is_file():
+        raise refuse(
+            folder,
+            tr("it contains only an adapter; put the folder of its model, {name}, next to it").format(
+                name=shortened(name, 60) or tr("which it does not name")
+            ),
+        )
+    return beside
+
+
+def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
+    """Return the names of the adapted layers, from the tensors of their low-rank pairs A (r, in) and B (out, r)."""
+    pairs: dict[str, set[str]] = {}
+    for name, shape in shapes.items():
+        layer, separator, part = name.removeprefix(PREFIX).partition(".lora_")
+        side = {"A.weight": 0, "B.weight": 1}.get(part)
+        if not name.startswith(PREFIX) or not separator or side is None or len(shape) != 2 or shape[side] != rank:
+            raise refuse(
+                folder,
+                tr(
+                    "its adapter contains the tensor {name} of shape {shape}, which does not belong to rank {rank}"
+                ).format(name=shortened(name, 60), shape=shape, rank=rank),
+            )
+        pairs.setdefault(layer, set()).add(part)
+    torn = [layer for layer, parts in pairs.items() if len(parts) < 2]
+    if torn:
+        raise refuse(folder, tr("its adapter contains only one half of {layer}").format(layer=shortened(torn[0], 60)))
+    return tuple(sorted(pairs))
+
+
+def _names(layer: str) -> tuple[str, ...]:
+    """Return the possible names of a layer's tensor in the files of a model, with and without the prefix of the model's
+    body.
+    """
+    return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"

@@ -1,0 +1,49 @@
+"""Gradient checkpointing (arXiv:1604.06174), which recomputes activations in the backward pass
+instead of storing them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from grpo_core.errors import SettingsError
+from grpo_core.text import tr
+from grpo_core.trainers.hf.loading import libraries
+
+
+def prepare_checkpointing(model: Any) -> None:
+    """Check that ``model`` supports checkpointing, which :func:`checkpointed` then enables.
+
+    Raises:
+        SettingsError: transformers does not support checkpointing for this model.
+    """
+    if not getattr(model, "supports_gradient_checkpointing", False) or not _layers(model):
+        raise SettingsError(
+            "model.checkpointing", True, tr("transformers does not support it for this model; switch it off")
+        )
+    model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
+
+
+@contextlib.contextmanager
+def checkpointed(model: Any, wanted: bool = True) -> Iterator[None]:
+    """Context manager in which forward passes store no activations inside the layers of ``model``, and no cache.
+
+    transformers checkpoints layers that are in training mode. Only the layers themselves are put into training mode,
+    not their submodules, so that dropout stays off.
+    """
+    layers = _layers(model) if wanted else []
+    for layer in layers:
+        layer.training = True
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.training = False
+
+
+def _layers(model: Any) -> list[Any]:
+    transformers, _ = libraries()
+    kind = transformers.modeling_layers.GradientCheckpointingLayer
+    return [module for module in model.modules() if isinstance(module, kind)]

@@ -1,0 +1,330 @@
+"""A model from a folder as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`): all weights or an adapter."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from grpo_core import kl, recompute
+from grpo_core.config import Objective, Settings
+from grpo_core.errors import SettingsError
+from grpo_core.lm.checkpoint import device_named
+from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Table
+from grpo_core.lm.passes import array_of, require_finite
+from grpo_core.lm.problems import Prompt
+from grpo_core.text import tr
+from grpo_core.trainers.hf.adapter import trainable
+from grpo_core.trainers.hf.attentive import attend
+from grpo_core.trainers.hf.chat import Chat
+from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
+from grpo_core.trainers.hf.chunk_loss import chunk_loss
+from grpo_core.trainers.hf.folder import look
+from grpo_core.trainers.hf.loading import load
+from grpo_core.trainers.hf.measuring import Measured, Measuring
+from grpo_core.trainers.hf.memory import require_space
+from grpo_core.trainers.hf.reference import Reference
+from grpo_core.trainers.hf.refusal import refuse
+from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
+from grpo_core.trainers.hf.scoring import Batch, Ways, chunks, distributions, proved
+from grpo_core.trainers.hf.weights import FolderWeights
+
+
+class FolderPolicy(FolderWeights):
+    """A model from a folder and its frozen reference. The base class takes its optimizer steps, and saves and restores
+    its weights.
+
+    Attributes:
+        model: a model of transformers or peft, without dropout.
+        ignored: the folder's generation settings that are ignored.
+        ways: the shortcuts that have been verified for this model.
+        ask: called between the layers of a pass; any exception it raises ends the pass.
+
+    Raises:
+        SettingsError: the folder cannot be used, its files have changed since the run began, or the model needs more
+            memory than is available.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        wanted, device = settings.model, device_named(settings.model.device)
+        torch.set_num_threads(wanted.threads)
+        files = look(Path(wanted.folder))
+        if wanted.digest and wanted.digest != files.digest:
+            raise refuse(
+                files.path, tr("its files have changed since this run began; restore them, or start a new run")
+            )
+        if files.adapter is not None:
+            files.adapter.check_settings(wanted.adapter_rank, wanted.adapter_alpha)
+        require_space(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
+        # bfloat16 has 3 digits, in which small steps vanish: trained weights are float32, under autocast
+        precision = wanted.precision if wanted.adapter_rank else "float32"
+        loaded = load(files, device, precision)
+        if not keeps_rows(loaded.model):
+            raise refuse(
+                files.path,
+                tr(
+                    "its layers keep a recurrent state, but sampling here shares keys and values between rows; "
+                    "choose a model with attention layers only"
+                ),
+            )
+        self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
+        self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
+        self._batch_rows = 0  # of the last batch
+        self._sampling = 0  # rows sampled now, or when memory ran out
+        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
+        if wanted.checkpointing:
+            prepare_checkpointing(loaded.model)
+        self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
+        self.model = trainable(
+            loaded.model, files.adapter, rank=wanted.adapter_rank, alpha=wanted.adapter_alpha, seed=settings.seed
+        )
+        self.ask: Callable[[], None] = _go_on
+        attend(self.model, lambda: self.ask())
+        self._reference = Reference(
+            self.model,
+            files,
+            fresh_adapter=bool(wanted.adapter_rank) and files.adapter is None,
+            device=device,
+            precision=precision,
+            ask=lambda: self.ask(),
+        )
+        super().__init__(self.model, settings, device=device, digest=files.digest)
+
+    def check(self, settings: Settings) -> None:
+        """Reject settings with a critic, or with a loss that depends on full distributions, which are not recorded.
+
+        This also prepares checkpointing and the snapshot folder, if the settings request them.
+
+        Raises:
+            SettingsError: such a setting is used, or a request cannot be fulfilled; the message names the setting.
+        """
+        if settings.model.checkpointing:
+            prepare_checkpointing(self.model)
+        self.require_snapshot_folder(settings.model.snapshot_folder)
+        if settings.learner.critic:
+            raise SettingsError("learner.critic", True, tr("only the character model can have a critic; switch it off"))
+        if settings.objective.kl == kl.EXACT and settings.objective.beta:
+            raise SettingsError(
+                "objective.kl",
+                kl.EXACT,
+                tr("the distributions over a large vocabulary are not recorded; choose k1, k2 or k3"),
+            )
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
+        """Encode prompts with the model's chat template, (P, T_prompt), −1 in padding on the right."""
+        return self._chat.encoded(prompts)
+
+    def text(self, tokens: np.ndarray) -> str:
+        """Return the text of a completion's tokens (L,), without the end-of-sequence token."""
+        return self._chat.text(tokens)
+
+    def completion(self, text: str) -> np.ndarray:
+        """Encode a typed completion, including the end-of-sequence token, (L,)."""
+        return self._chat.completion(text)
+
+    # -- sample and score ------------------------------------------------------------------------------------------
+
+    def sample(
+        self,
+        prompt_tokens: np.ndarray,
+        prompt_of: np.ndarray,
+        uniforms: np.ndarray,
+        *,
+        temperature: float,
+        greedy: np.ndarray,
+        poll: Poll,
+        drawing: Callable[[ReadRows], None] | None = None,
+        environment: Environment | None = None,
+    ) -> Table:
+        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks
+        in words have no tool.
+        """
+        assert environment is None
+        self._sampling = min(len(prompt_of), self._sampled_at_most)
+        table = (
+            partial(sample, sharing=self.ways.sharing)
+            if self.device.type == "cpu"
+            else partial(sampled_on_device, prepared=self.ways.prepared)
+        )(
+            self.model,
+            prompt_tokens,
+            prompt_of,
+            uniforms,
+            ends=self._chat.ends,
+            padding=self.ways.padding,
+            temperature=temperature,
+            greedy=greedy,
+            poll=poll,
+            drawing=drawing,
+            at_once=self._sampling,
+        )
+        self._sampling = 0
+        return table
+
+    def make_space(self) -> bool:
+        """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
+        depending on which ran out of memory. Return False if that number was already one.
+        """
+        super().make_space()
+        rows, self._sampling = self._sampling, 0
+        if rows:
+            self._sampled_at_most = max(rows // 2, 1)
+            return rows > 1
+        rows = min(self._at_once, self._batch_rows)
+        self._learned_at_most = max(rows // 2, 1)
+        return rows > 1
+
+    @property
+    def _at_once(self) -> int:
+        """Number of rows in a chunk."""
+        return min(self._rows_at_once, self._learned_at_most)
+
+    def batch(
+        self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
+    ) -> Batch:
+        """Return the batch in recorded form. Read-only arrays from a file are copied, since torch warns about them."""
+        assert present is None or np.array_equal(mask, present)
+        self._batch_rows = len(tokens)
+        return Batch(prompt_tokens=prompt_tokens, tokens=tokens, mask=np.require(mask, requirements="W"))
+
+    def score(
+        self,
+        batch: Batch,
+        temperature: float,
+        poll: Poll,
+        *,
+        against_reference: bool = False,
+        first: Measured | None = None,
+    ) -> Measured:
+        """Score the batch under the current policy, without gradients, chunk by chunk, optionally with its divergence
+        from the reference and the alternatives selected in ``first``.
+        """
+        measure = Measuring(batch, self.device, first=first)
+        with torch.no_grad():
+            parts = [*chunks(batch, self._at_once, self.ways)]
+            for number, rows in enumerate(parts, 1):
+                poll(number, len(parts))
+                dist = distributions(self.model, batch, rows, temperature, self.ways)
+                measure.take(rows, dist)
+                if against_reference:
+                    poll(number, len(parts))
+                    with self._reference.model() as model:
+                        other = distributions(model, batch, rows, temperature, self.ways)
+                    measure.take_reference(rows, dist, other)
+        return measure.done(against_reference)
+
+    @property
+    def reference_at_hand(self) -> bool:
+        """Whether scoring under the reference is possible without loading a second model."""
+        return self._reference.at_hand
+
+    def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
+        """Score the batch under the reference: the model with its adapter off, or a frozen copy."""
+        measure = Measuring(batch, self.device)
+        with torch.no_grad(), self._reference.model() as model:
+            parts = [*chunks(batch, self._at_once, self.ways)]
+            for number, rows in enumerate(parts, 1):
+                poll(number, len(parts))
+                measure.take(rows, distributions(model, batch, rows, temperature, self.ways))
+        return measure.done(False)
+
+    # -- train -----------------------------------------------------------------------------------------------------
+
+    def train(
+        self,
+        settings: Settings,
+        batch: Batch,
+        reference: Measured | None,
+        draft: Drafts,
+        poll: Poll,
+        number: int,
+    ) -> Passes[Measured]:
+        """Run all passes of update ``number``. Each pass accumulates the gradients of chunks of rows, then steps.
+
+        Raises:
+            NonFiniteError: a loss or a gradient is not finite.
+        """
+        self._rows_at_once, self.snapshot_folder = settings.model.rows_at_once, settings.model.snapshot_folder
+        ways = dataclasses.replace(self.ways, sharing=self.ways.sharing and not settings.model.checkpointing)
+        objective, temperature = settings.objective, settings.learner.temperature
+        scores, norms, step = list[Measured](), list[float](), None
+        old = torch.zeros(batch.tokens.shape, device=self.device)
+        if objective.beta and objective.kl_in_reward:  # advantages follow from the whole batch's log-probabilities
+            first = self.score(batch, temperature, lambda chunk, chunks: poll(1, settings.learner.mu))
+            step = draft(array_of(first.logp), None)
+        for passed in range(settings.learner.mu):
+            given = step if step is not None else draft(np.zeros(batch.tokens.shape, np.float32), None)
+            advantage = torch.from_numpy(recompute.advantage(given)).float().to(self.device)
+            sampling = None
+            if objective.importance_cap is not None and given.sampling_logp is not None:
+                sampling = torch.from_numpy(given.sampling_logp.copy()).to(self.device)
+            measure, total = Measuring(batch, self.device, choose=passed == 0), torch.zeros((), device=self.device)
+            for rows in chunks(batch, self._at_once, self.ways):
+                poll(passed + 1, settings.learner.mu)
+                with checkpointed(self.model, settings.model.checkpointing):
+                    dist = distributions(self.model, batch, rows, temperature, ways)
+                logp = measure.take(rows, dist)
+                if passed == 0:
+                    old[rows, : logp.shape[1]] = logp.detach()
+                loss = chunk_loss(objective, batch, rows, dist, logp, old, advantage, reference, sampling)
+                poll(passed + 1, settings.learner.mu)
+                loss.backward()  # type: ignore[no-untyped-call]
+                total += loss.detach()
+            if passed == 0:
+                step = draft(array_of(old), None)
+            require_finite(float(total), number, tr("the loss of pass {passed}").format(passed=passed + 1))
+            poll(passed + 1, settings.learner.mu)
+            norms.append(self.stepped(settings.optimizer))
+            require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
+            scores.append(measure.done(False))
+        assert step is not None
+        return Passes(draft=step, scores=scores, norm=norms[0])
+
+    # -- record ----------------------------------------------------------------------------------------------------
+
+    def recorded_before(self, batch: Batch, reference: Measured | None) -> dict[str, Any]:
+        """Return the reference's log-probabilities."""
+        return {} if reference is None else {"ref_logp": array_of(reference.logp)}
+
+    def recorded_after(
+        self, objective: Objective, batch: Batch, scores: list[Measured], reference: Measured | None
+    ) -> dict[str, Any]:
+        """Return the log-probabilities and entropies of every pass, measured while the distributions were available,
+        and the likeliest tokens of each position before the first pass, with their log-probabilities before the first
+        pass, after the last pass and under the reference.
+        """
+        before, after = scores[0], scores[-1]
+        assert before.top_tokens is not None and before.top_logp is not None and after.top_logp is not None
+        recorded = {
+            "logp": array_of(torch.stack([each.logp for each in scores])),
+            "entropy": array_of(torch.stack([each.entropy for each in scores])),
+            "top_tokens": before.top_tokens.cpu().numpy(),
+            "top_logp": torch.stack([before.top_logp, after.top_logp]).cpu().numpy(),
+        }
+        if after.ref_top_logp is not None:
+            recorded["ref_top_logp"] = after.ref_top_logp.cpu().numpy()
+        return recorded
+
+    def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
+        """Return means over the visited positions of quantities that need full distributions,
+        which are not recorded.
+        """
+        means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
+        given = {name: table for name, table in means.items() if table is not None}
+        there = torch.from_numpy(batch.mask)
+        return {
+            name: float(table[there].mean())
+            for name, table in zip(given, torch.stack([*given.values()]).cpu(), strict=True)
+        }
+
+
+def _go_on() -> None:
+    """Do nothing: the callback ``ask`` that never interrupts."""

@@ -1,0 +1,154 @@
+"""The learner of a model from a folder: the loop of all language models (``lm/learner.py``) with another policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.lm.learner import PolicyLearner
+from grpo_core.lm.trained_weights import Kept
+from grpo_core.progress import Progress, unreported
+from grpo_core.record import Step
+from grpo_core.snapshot_file import holds_weights
+from grpo_core.text import tr
+from grpo_core.trainers.hf.folder_policy import FolderPolicy
+from grpo_core.trainers.hf.probe import probe
+from grpo_core.update_time import UpdateTime
+
+
+class FolderLearner(PolicyLearner[FolderPolicy]):
+    """One run of a model from a folder. For the arguments see the base class.
+
+    With an adapter, it can temporarily return to the start of an earlier update to answer a question: the model is
+    already loaded, and copies of the adapter are kept from the start of the run, from before the last update, and from
+    before the update last asked about. If all weights are trained, it can return only to updates after its first
+    snapshot.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        history: Sequence[Step] = (),
+        cancelled: Callable[[], bool],
+        progress: Callable[[Progress], None] = unreported,
+        group: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._start: Kept | None = None
+        self._before: tuple[Step | None, Kept] | None = None  # state before the last update, and the update
+        self._asked: tuple[bytes, Kept] | None = None
+        self._astray = False  # whether the weights are those of an earlier update
+        self._loading = 0.0  # seconds
+
+        def policy(wanted: Settings) -> FolderPolicy:
+            begun = time.perf_counter()
+            made = FolderPolicy(wanted)
+            self._loading = time.perf_counter() - begun
+            made.ask = self._ask
+            self._start = made.kept() if wanted.model.adapter_rank else None
+            return made
+
+        super().__init__(policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
+
+    def __next__(self) -> Step:
+        self._require_own_weights()
+        before = self.policy.kept() if self._start is not None else None
+        step = super().__next__()
+        self._before = None if before is None else (step, before)
+        return step
+
+    def update_time(self) -> UpdateTime:
+        """Estimate the time of an update on this machine without computing one.
+
+        Raises:
+            Cancelled: the estimate was cancelled.
+        """
+        with self._autocast():
+            return dataclasses.replace(probe(self.policy, self._settings, self._ask), loading=self._loading)
+
+    @contextmanager
+    def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
+        """Context manager in which the learner is in its state before ``step``. Its previous state is restored
+        afterwards.
+
+        Args:
+            step: a recorded update of this run.
+            history: the consecutive updates that end with the one before ``step``, starting with one that has weights,
+                or with the first.
+
+        Raises:
+            GrpoError: every weight of the model is trained, and there is no snapshot of an update before ``step``.
+            Cancelled: the work was cancelled.
+        """
+        if self._start is None:
+            with self._standing_at_snapshot(step, history):
+                yield
+            return
+        here = self.policy.kept(), self._step, self._settings, self.drift, self._keep_next
+        try:
+            self._go_before(step, history)
+            with self._autocast():
+                yield
+        finally:
+            kept, self._step, self._settings, self.drift, self._keep_next = here
+            self.policy.put_back(kept)
+
+    @contextmanager
+    def _standing_at_snapshot(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
+        """Implement :meth:`standing_before` for runs that train all weights, using files in the snapshot folder."""
+        if not history or not holds_weights(history[0]):
+            raise GrpoError(
+                tr(
+                    "Every weight of this model is trained, and no snapshot contains the weights from before update "
+                    "{step}. A run that trains an adapter can answer such questions. With a folder for snapshots, "
+                    "they can be asked about updates after the last snapshot but one."
+                ).format(step=step.step)
+            )
+        self._require_own_weights()
+        here = self._step, self._settings, self.drift, self._keep_next
+        with self.policy.set_aside():
+            self._astray = True
+            try:
+                for earlier in history:
+                    self._replay(earlier)
+                with self._autocast():
+                    yield
+            finally:
+                self._step, self._settings, self.drift, self._keep_next = here
+        self._astray = False
+
+    def _require_own_weights(self) -> None:
+        if self._astray:
+            raise GrpoError(
+                tr("The run's weights could not be restored after a question; its updates are being learned again.")
+            )
+
+    def _go_before(self, step: Step, history: Sequence[Step]) -> None:
+        assert self._start is not None
+        name = step.old_logp.tobytes()  # two branches share update numbers
+        if self._asked is not None and self._asked[0] == name:
+            self._stand(self._asked[1], step)
+        elif self._before is not None and self._before[0] is not None and self._before[0].old_logp.tobytes() == name:
+            self._stand(self._before[1], step)
+        else:
+            self.policy.put_back(_copied(self._start))
+            self._step = 0
+            for earlier in history:
+                self._replay(earlier)
+        self._asked = name, self.policy.kept()
+
+    def _stand(self, kept: Kept, step: Step) -> None:
+        self.policy.put_back(_copied(kept))
+        self._step = step.step - 1
+
+
+def _copied(kept: Kept) -> Kept:
+    """Return ``kept`` with a copy of its optimizer state, since the optimizer adopts the state of a restored
+    snapshot.
+    """
+    memory = [{name: value.clone() for name, value in moments.items()} for moments in kept.memory]
+    return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)

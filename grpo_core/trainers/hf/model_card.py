@@ -1,0 +1,145 @@
+"""The model card of an exported model: a README.md that describes its training."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grpo_core import __version__
+from grpo_core.config import Settings, folder_settings
+from grpo_core.lm.word_tasks import REWARD_NAMES
+from grpo_core.trainers.hf.folder import ModelFiles
+from grpo_core.versions import installed
+
+LIBRARIES = ("torch", "transformers", "peft", "safetensors")
+USE = {
+    "adapter": """from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+base = AutoModelForCausalLM.from_pretrained("BASE", dtype="float32")
+tokenizer = AutoTokenizer.from_pretrained("BASE")
+model = PeftModel.from_pretrained(base, "THIS FOLDER")""",
+    "merged": """from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("THIS FOLDER", dtype="float32")
+tokenizer = AutoTokenizer.from_pretrained("THIS FOLDER")""",
+}
+"""Python code that loads each kind of export."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Facts about a run up to the exported update.
+
+    Attributes:
+        title: title of the run.
+        version: version of the program that started the run.
+        settings: the settings in force, by the first update that they applied to.
+        last: number of the exported update.
+        series: metric -> its values at all updates up to that one, NaN where not measured.
+    """
+
+    title: str
+    version: str
+    settings: Mapping[int, Settings]
+    last: int
+    series: Mapping[str, list[float]]
+
+
+MEASURED = {
+    "reward_mean": "mean reward of the update's completions",
+    "accuracy": "right answers, sampled in training",
+    "accuracy_sampled": "right answers to held-out prompts, sampled",
+    "accuracy_greedy": "right answers to held-out prompts, greedy",
+    "kl": "KL from the reference, nats per token",
+}
+"""Series in the card's table of results, with their descriptions."""
+
+
+def card(training: Training, files: ModelFiles, kind: str) -> str:
+    """Return the text of an export's README.md. ``kind`` is "adapter" or "merged"."""
+    settings = training.settings[max(training.settings)]
+    what = {
+        "adapter": f"A LoRA adapter (rank {settings.model.adapter_rank}, alpha {settings.model.adapter_alpha:g})",
+        "merged": "An entire model",
+    }[kind]
+    parts = [
+        _front(files, kind),
+        f"# {training.title}",
+        f"{what} for {files.whole.name}, trained by GRPO (group relative policy optimization) for "
+        f"{_counted(training.last)} with GRPO Lab {training.version}.",
+        "## Use",
+        f"```python\n{USE[kind]}\n```",
+        "## Base model",
+        f"{files.description} Digest of its files: `{files.digest}`. An adapter fits only these files."
+        if kind == "adapter"
+        else f"{files.description} Digest of its files: `{files.digest}`.",
+        "## Task and reward",
+        _task(settings),
+        "## Result",
+        _result(training),
+        "## Training",
+        _training(training),
+        "## Versions",
+        ", ".join([f"Exported by GRPO Lab {__version__}", f"Python {platform.python_version()}", *_versions()]) + ".",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front(files: ModelFiles, kind: str) -> str:
+    library = {"adapter": "peft", "merged": "transformers"}[kind]
+    lines = [f"base_model: {json.dumps(files.whole.name)}", f"library_name: {library}", "tags:", "- grpo", "- grpo-lab"]
+    if files.licence:
+        lines.append(f"license: {json.dumps(files.licence)}")
+    return "---\n" + "\n".join(lines) + "\n---"
+
+
+def _task(settings: Settings) -> str:
+    task, learner = settings.language, settings.learner
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in zip(REWARD_NAMES, task.part_weights, strict=True))
+    prompts = (
+        f"the prompts of `{task.file}`, judged by the rule “{task.checker}”" if task.from_file else "drawn by rule"
+    )
+    return (
+        f"Task `{task.problem}` ({prompts}). Each update samples {learner.group_size} completions of up to "
+        f"{task.max_tokens} tokens for each of {task.prompts} prompts at temperature {learner.temperature:g}. "
+        f"The reward adds up its parts by these weights: {weights}. One prompt in eight is held out."
+    )
+
+
+def _result(training: Training) -> str:
+    rows = ["| measured | first | last | update |", "|---|---|---|---|"]
+    for name, words in MEASURED.items():
+        known = [(n, value) for n, value in enumerate(training.series.get(name, ()), 1) if math.isfinite(value)]
+        if known:
+            rows.append(f"| {words} | {known[0][1]:.3f} | {known[-1][1]:.3f} | {known[-1][0]} |")
+    return "\n".join(rows) + "\n\nEach is measured in the update, before its step."
+
+
+def _training(training: Training) -> str:
+    first = training.settings[min(training.settings)]
+    lines = [f"Seed {first.seed}, {_counted(training.last)}. Settings that differ from the defaults of GRPO Lab:"]
+    for start, settings in sorted(training.settings.items()):
+        base = folder_settings(settings.model.folder, settings.model.digest)
+        different = {path: here for path, (here, _) in settings.differences(base).items() if path not in _PLACES}
+        shown = json.dumps(different, indent=1, sort_keys=True, default=str, ensure_ascii=False)
+        lines.append(f"From update {start} on:\n\n```json\n{shown}\n```")
+    whole = json.loads(first.to_json())
+    whole["model"] = {name: value for name, value in whole["model"].items() if f"model.{name}" not in _PLACES}
+    lines.append(f"All settings of update 1:\n\n```json\n{json.dumps(whole, indent=1, sort_keys=True)}\n```")
+    return "\n\n".join(lines)
+
+
+_PLACES = ("model.folder", "model.snapshot_folder")
+"""Settings that contain a path on the machine that trained the model."""
+
+
+def _versions() -> list[str]:
+    return [f"{name} {version}" for name, version in installed(LIBRARIES).items()]
+
+
+def _counted(updates: int) -> str:
+    return "1 update" if updates == 1 else f"{updates} updates"

@@ -1,0 +1,99 @@
+"""Importers of runs recorded by other programs, one file per format, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpo_core.errors import RunFileError
+from grpo_core.foreign.recording import Source
+from grpo_core.text import tr
+from grpo_core.trainers.importers import converted, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.trainers.importers.unknown import what_it_looks_like
+
+
+@dataclass(frozen=True, kw_only=True)
+class Importer:
+    """An importer for one format.
+
+    Attributes:
+        title: name of the format.
+        probe: function that recognises a file or folder of this format by names and first bytes.
+        open: function that opens the run; raises RunFileError if it cannot be read.
+        open_indexed: like ``open``, with a folder for indexes of large files; None if the format has no index.
+    """
+
+    title: str
+    probe: Callable[[Path], bool]
+    open: Callable[[Path], Source]
+    open_indexed: Callable[[Path, Path], Source] | None = None
+
+
+def importer_for(path: Path) -> Importer | None:
+    """Return the importer for ``path``, or None if none recognises it."""
+    return next((importer for importer in IMPORTERS.values() if importer.probe(path)), None)
+
+
+def exists(path: Path) -> bool:
+    """Return whether ``path`` is a file or folder, or names a run inside a database."""
+    return place_of(path).exists()
+
+
+def place_of(path: Path) -> Path:
+    """Return the file or folder to watch for changes of the run at ``path``.
+
+    For a run in a database, this is the database.
+    """
+    return trackio.database_of(path)[0]
+
+
+def open_source(path: Path, *, index: Path | None = None) -> Source:
+    """Open the recorded run in a file or folder.
+
+    Args:
+        path: path of the file or folder.
+        index: folder in the user's cache for line indexes of large files; with it, such a file can be
+            :attr:`~grpo_core.foreign.recording.Source.partial` at first.
+
+    Raises:
+        RunFileError: it does not exist, has an unknown format, or cannot be read.
+    """
+    if not exists(path):
+        raise RunFileError(tr("{path} does not exist.").format(path=path))
+    importer = importer_for(path)
+    if importer is None:
+        raise RunFileError(
+            tr("{path} is not a recorded run that this program can read. {looks} It can read {known}.").format(
+                path=path,
+                looks=what_it_looks_like(path),
+                known=", ".join(importer.title for importer in IMPORTERS.values()),
+            )
+        )
+    return importer.open(path) if index is None or importer.open_indexed is None else importer.open_indexed(path, index)
+
+
+IMPORTERS: dict[str, Importer] = {
+    "trace": Importer(
+        title=tr("a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)"),
+        probe=trace.probe,
+        open=trace.Trace,
+    ),
+    "completions": Importer(
+        title=tr("TRL's completions (completions_00012.parquet)"),
+        probe=trl_completions.probe,
+        open=trl_completions.TrlCompletions,
+    ),
+    "trackio": Importer(title=tr("a trackio database (.db)"), probe=trackio.probe, open=trackio.TrackioRun),
+    "verifiers": Importer(
+        title=tr("traces.jsonl of verifiers or prime-rl"),
+        probe=verifiers.probe,
+        open=verifiers.VerifiersRun,
+        open_indexed=verifiers.VerifiersRun,
+    ),
+    "converted": Importer(
+        title=tr("a run file of GRPO Lab (.grpo)"), probe=converted.probe, open=converted.ConvertedRun
+    ),
+    "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
+}
+"""All formats by short name, in the order in which they are tried."""

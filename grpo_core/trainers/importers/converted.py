@@ -1,0 +1,216 @@
+"""A recorded run that was converted into a run file of ours (``grpo_core/trainers/conversion.py``), read in place.
+
+The tables are those of every run file. A row of ``step`` holds the arrays of an update (empty if the source only
+contained text). The row of ``text`` with the same number holds the rest as JSON: table of completions, reports and
+losses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
+from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp, read_twice
+from grpo_core.foreign.trajectory import as_plain, from_plain
+from grpo_core.record import Step
+from grpo_core.runs.database import explained
+from grpo_core.runs.meta import all_rows
+from grpo_core.runs.reader import RunReader
+from grpo_core.text import tr
+
+SUFFIX = ".grpo"
+KEY = "recorded"
+"""Key in the table ``meta`` under which all facts about the source that are not settings are stored as JSON."""
+ARRAYS = (
+    "group",
+    "rewards",
+    "reward_parts",
+    "advantage",
+    "length",
+    "truncated",
+    "counted",
+    "entropy",
+    "staleness",
+    "metrics",
+)
+TOKENS = ("sampling_logp", "training_logp")
+"""Fields of :class:`Completions` that hold one array per completion."""
+
+
+def probe(path: Path) -> bool:
+    """Return whether ``path`` is a run file that holds a recorded run."""
+    if path.suffix.lower() != SUFFIX or not path.is_file():
+        return False
+    try:
+        with RunReader.open(path) as reader:
+            return reader.meta.settings.is_recorded
+    except (GrpoError, OSError):
+        return False
+
+
+class ConvertedRun:
+    """A converted run, as a :class:`~grpo_core.foreign.recording.Source`.
+
+    Attributes:
+        processes: number of processes that trained; 1 if unknown.
+    """
+
+    partial = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.siblings: tuple[Path, ...] = ()
+        with RunReader.open(path) as reader:
+            self.title = reader.meta.title or path.stem
+            self.settings = reader.meta.settings
+            self.vocabulary = reader.origin.vocabulary
+            with explained(path):
+                facts = _parsed(all_rows(reader._connection).get(KEY), path)
+            last = reader.last
+        try:
+            self.processes = max(int(facts["processes"]), 1)
+            self.notes = [str(note) for note in facts["notes"]]
+            self._why_no_step = str(facts["why_no_step"])
+            self._has_losses = bool(facts["has_losses"])
+            self.labels = [int(label) for label in facts["labels"]][:last]
+        except (LookupError, TypeError, ValueError) as error:
+            raise _damaged(path, error) from None
+
+    def __len__(self) -> int:
+        """Return the number of updates in the file."""
+        return len(self.labels)
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return file_stamp(self.path)
+
+    def refresh(self) -> int:
+        return len(self.labels)
+
+    def step(self, position: int) -> Step:
+        if self._why_no_step:
+            raise NotRecordedError(self._why_no_step)
+        with RunReader.open(self.path) as reader:
+            step = reader.step(position)
+        texts = self.texts(position)
+        first = np.unique(step.group, return_index=True)[1]
+        return dataclasses.replace(
+            step,
+            label=self.labels[position - 1],
+            prompt_texts=tuple(texts.prompts[row] for row in first),
+            completion_texts=texts.completions,
+        )
+
+    def texts(self, position: int) -> Texts:
+        table = self.completions(position)
+        return Texts(prompts=table.prompts, completions=table.completions)
+
+    def completions(self, position: int) -> Completions:
+        table = self._rest(position).get("table")
+        if table is None:
+            raise NotRecordedError(tr("No completions are recorded at this step."))
+        try:
+            return table_from(table)
+        except (LookupError, TypeError, ValueError) as error:
+            raise _damaged(self.path, error) from None
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        return read_twice(self, position)
+
+    def reports(self, position: int) -> Sequence[Report]:
+        try:
+            return [Report(step=int(step), numbers=dict(numbers)) for step, numbers in self._rest(position)["reports"]]
+        except (LookupError, TypeError, ValueError) as error:
+            raise _damaged(self.path, error) from None
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether the trainer's losses are available for comparison."""
+        return self._has_losses
+
+    def losses(self, position: int) -> np.ndarray | None:
+        """Return the loss of each micro-batch as its process computed it, (N, M), NaN if not recorded."""
+        losses = self._rest(position).get("losses")
+        return None if losses is None else np.array(losses, np.float64)
+
+    def incomplete(self, position: int) -> str:
+        """Return why the losses of an update cannot be compared. Empty if they can."""
+        return str(self._rest(position).get("incomplete") or "")
+
+    def _rest(self, position: int) -> dict[str, Any]:
+        """Return the part of an update that the file stores separately from its arrays."""
+        with RunReader.open(self.path) as reader, explained(self.path):
+            row = reader._connection.execute("SELECT text FROM text WHERE id = ?", (position,)).fetchone()
+        return _parsed(None if row is None else row[0], self.path)
+
+
+def plain_table(table: Completions) -> dict[str, Any]:
+    """Convert a table of completions to JSON values."""
+    plain: dict[str, Any] = {
+        "prompts": table.prompts,
+        "completions": table.completions,
+        "reward_names": table.reward_names,
+        "reward_weights": table.reward_weights,
+        "repeated": table.repeated,
+        "metric_names": table.metric_names,
+    }
+    if table.trajectories is not None:
+        plain["trajectories"] = [None if one is None else as_plain(one) for one in table.trajectories]
+    plain |= {name: None if (x := getattr(table, name)) is None else x.tolist() for name in ARRAYS}
+    return plain | {
+        name: None if (rows := getattr(table, name)) is None else [row.tolist() for row in rows] for name in TOKENS
+    }
+
+
+def table_from(plain: dict[str, Any]) -> Completions:
+    """Convert the result of :func:`plain_table` back to a table of completions.
+
+    Raises:
+        LookupError, TypeError, ValueError: the argument is not a valid result of that function.
+    """
+    known = {"staleness": None, "metrics": None, **plain}  # missing in older files
+    kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}
+    arrays = {name: None if (x := known[name]) is None else np.array(x, kinds.get(name, np.float64)) for name in ARRAYS}
+    tokens = {
+        name: None if plain[name] is None else tuple(np.array(row, np.float64) for row in plain[name])
+        for name in TOKENS
+    }
+    count = len(plain["prompts"])
+    if any(array is not None and len(array) != count for array in arrays.values()):
+        raise ValueError("its columns are of different lengths")
+    made: dict[str, Any] = {**arrays, **tokens}
+    turns = plain.get("trajectories")
+    if turns is not None:
+        if len(turns) != count:
+            raise ValueError("its columns are of different lengths")
+        made["trajectories"] = tuple(None if one is None else from_plain(one) for one in turns)
+    return Completions(
+        prompts=tuple(plain["prompts"]),
+        completions=tuple(plain["completions"]),
+        reward_names=tuple(plain["reward_names"]),
+        reward_weights=tuple(map(float, plain["reward_weights"])),
+        repeated=bool(plain["repeated"]),
+        metric_names=tuple(map(str, plain.get("metric_names", ()))),
+        **made,
+    )
+
+
+def _parsed(text: object, path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise _damaged(path, ValueError("a row is missing"))
+    return value
+
+
+def _damaged(path: Path, error: Exception) -> RunFileError:
+    return RunFileError(
+        tr("{name} cannot be read as a converted run ({error}); it is damaged.").format(name=path.name, error=error)
+    )

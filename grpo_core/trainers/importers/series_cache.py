@@ -1,0 +1,95 @@
+"""Cache of the numbers of recorded runs in the user's cache folder, so that a reopened run is displayed at once.
+
+There is one file per source, named by a digest of its path: an ``.npz`` archive of plain arrays (nothing is unpickled)
+with the numbers of each update and the stamp of its files. Entries are used up to the first update whose stamp differs,
+so a run that was replaced or restarted is computed again. The file is replaced atomically. A file that is damaged or
+cannot be written is ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from grpo_core.foreign.recording import Source, stamps
+from grpo_core.regular_file import read_limited, write_whole
+
+VERSION = 1
+"""Format version, increased when a release computes the numbers differently."""
+SUFFIX = ".series.npz"
+LARGEST = 256 << 20
+"""Maximum size of a file in bytes. Ten thousand updates of forty series take 3 MB."""
+MOST_FILES = 200
+"""Maximum number of cached sources. The least recently opened are deleted."""
+
+
+class SeriesCache:
+    """Cached numbers of sources, by update.
+
+    Attributes:
+        folder: folder of the files, created on the first write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def rows(self, source: Source) -> list[dict[str, float]]:
+        """Return the cached numbers of ``source`` by name, one mapping per update, up to the first changed update."""
+        try:
+            return self._rows(source)
+        except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):
+            return []
+
+    def extend(self, source: Source, start: int, rows: Sequence[Mapping[str, float]]) -> None:
+        """Store the numbers of the updates from index ``start`` on, if those of all previous updates are stored.
+
+        A failure to write is ignored: the numbers are then computed again.
+        """
+        before = self.rows(source)[:start]
+        if len(before) < start or not rows:
+            return
+        whole = [*before, *rows]
+        names = sorted({name for row in whole for name in row})
+        values = np.array([[row.get(name, np.nan) for row in whole] for name in names])
+        known = np.array(stamps(source, 1, len(whole)), np.int64)
+        archive = io.BytesIO()
+        np.savez(
+            archive, names=np.frombuffer(json.dumps([VERSION, names]).encode(), np.uint8), values=values, stamps=known
+        )
+        with suppress(OSError, ValueError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._make_space()
+            write_whole(self._file(source), archive.getvalue())
+
+    def _rows(self, source: Source) -> list[dict[str, float]]:
+        content = read_limited(self._file(source), LARGEST)
+        if content is None:
+            return []
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            version, names = json.loads(archive["names"].tobytes())
+            values, known = archive["values"], archive["stamps"]
+        if version != VERSION or values.shape != (len(names), len(known)) or known.ndim != 2:
+            return []
+        now = stamps(source, 1, min(len(known), len(source)))
+        count = next((n for n, stamp in enumerate(now) if tuple(known[n]) != tuple(stamp)), len(now))
+        with suppress(OSError):
+            os.utime(self._file(source))
+        return [dict(zip(map(str, names), map(float, column), strict=True)) for column in values.T[:count]]
+
+    def _file(self, source: Source) -> Path:
+        digest = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()
+        return self.folder / f"{digest[:32]}{SUFFIX}"
+
+    def _make_space(self) -> None:
+        """Delete the least recently used files if there are too many."""
+        files = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
+        for file in files[: max(len(files) - MOST_FILES, 0)]:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,232 @@
+"""Base class of sources that only contain text and rewards, with groups inferred from the order of their rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Learner, Objective, Settings
+from grpo_core.config.recorded import RecordedTask
+from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
+from grpo_core.foreign.recording import Completions, Report, Texts, read_twice
+from grpo_core.record import Step
+from grpo_core.text import plural, tr
+
+LARGEST_GROUP = 4096
+"""Maximum number of completions of a group, as in the settings of a learner."""
+
+
+class TextRun:
+    """A source of completions without tokens, a :class:`~grpo_core.foreign.recording.Source`.
+
+    Subclasses for each format implement :meth:`completions`.
+
+    Attributes:
+        why_no_step: message about what is missing for a step and how to get it, for formats that never have one.
+    """
+
+    why_no_step: str
+    partial = False
+
+    def __init__(self, path: Path, title: str, settings: Settings) -> None:
+        self.path, self.title, self.settings = path, title, settings
+        self.siblings: tuple[Path, ...] = ()
+        self.notes: list[str] = []
+        self.labels: list[int] = []
+        self._unwritten = ""
+        self._usual_group: int | None = None
+        self._digests: dict[int, bytes] = {}
+
+    def __len__(self) -> int:
+        """Return the number of updates, as of the last refresh."""
+        return len(self.labels)
+
+    def step(self, position: int) -> Step:
+        raise NotRecordedError(self.why_no_step)
+
+    def completions(self, position: int) -> Completions:
+        raise NotImplementedError
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return ()
+
+    def texts(self, position: int) -> Texts:
+        table = self.completions(position)
+        return Texts(prompts=table.prompts, completions=table.completions)
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        return read_twice(self, position)
+
+    def reports(self, position: int) -> Sequence[Report]:
+        return ()
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def refresh(self) -> int:
+        raise NotImplementedError
+
+    def note(self, sentence: str) -> None:
+        """Add a note on the source, unless it already exists."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def without_unwritten(
+        self, files: list[tuple[int, Path]], is_written: Callable[[Path], bool]
+    ) -> list[tuple[int, Path]]:
+        """Return ``files`` without those at the end that are incomplete, and note the first of these.
+
+        If no file is complete, all are returned, so that reading them raises the error.
+
+        Args:
+            files: (step, file) in the order of training.
+            is_written: function that returns whether a file is complete.
+        """
+        kept = list(files)
+        while kept and not is_written(kept[-1][1]):
+            kept.pop()
+        self.notes = [note for note in self.notes if note != self._unwritten]
+        self._unwritten = ""
+        if not kept or len(kept) == len(files):
+            return files
+        self._unwritten = tr("{name} is incomplete or still being written, and is left out.").format(
+            name=files[len(kept)][1].name
+        )
+        self.note(self._unwritten)
+        return kept
+
+    def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
+        """Mark and note ``table`` if it repeats the completions of the previous update.
+
+        Args:
+            position: position of the update.
+            table: its completions.
+            read: function that reads the completions of another update.
+        """
+        digest = self._digests[position] = _digest(table)
+        if position > 1 and position - 1 not in self._digests:
+            with suppress(RunFileError, NotRecordedError):
+                self._digests[position - 1] = _digest(read(position - 1))
+        if not table.prompts or digest != self._digests.get(position - 1):
+            return table
+        self.note(
+            tr(
+                "Some steps repeat the completions of the step before them: one generation served several steps, and "
+                "totals over steps count it once."
+            )
+        )
+        return replace(table, repeated=True)
+
+    def compare_groups(self, position: int, group: np.ndarray) -> None:
+        """Note an update whose group size differs from that of the first update that was read."""
+        sizes = np.bincount(group)
+        usual = int(np.bincount(sizes).argmax()) if len(sizes) else 0
+        if self._usual_group is None:
+            self._usual_group = usual
+        elif usual != self._usual_group:
+            self.note(
+                plural(
+                    "Step {label} has groups of {size} completion, while others have {usual}: perhaps an evaluation "
+                    "overwrote it.",
+                    "Step {label} has groups of {size} completions, while others have {usual}: perhaps an evaluation "
+                    "overwrote it.",
+                    usual,
+                ).format(label=self.labels[position - 1], size=usual, usual=self._usual_group)
+            )
+
+
+def _digest(table: Completions) -> bytes:
+    """Return a hash of a table's prompts and completions."""
+    return hashlib.sha256(repr((table.prompts, table.completions)).encode("utf-8", "replace")).digest()
+
+
+def recorded_settings(
+    source: str,
+    *,
+    names: Sequence[str] = (),
+    weights: Sequence[float] = (),
+    group_size: int | None = None,
+    objective: Objective | None = None,
+    max_tokens: int | None = None,
+    trainer_settings: str = "",
+    learner: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Return the settings of a run as far as its source records them. If the loss is not recorded, it has no KL term.
+
+    Args:
+        source: the program that trained.
+        names: names of the reward functions.
+        weights: their weights, if known.
+        group_size: completions per prompt, if known.
+        objective: the loss, if known.
+        max_tokens: maximum number of tokens of a completion.
+        trainer_settings: the trainer's own settings, as JSON.
+        learner: known fields of :class:`Learner`.
+    """
+    known = {name: value for name, value in (learner or {}).items() if _is_possible(name, value)}
+    if group_size is not None:
+        known["group_size"] = min(max(group_size, 1), LARGEST_GROUP)
+    task = RecordedTask(
+        source=source,
+        reward_names=tuple(names),
+        reward_weights=tuple(weights),
+        max_tokens=max_tokens,
+        trainer_settings=trainer_settings,
+    )
+    return Settings(objective=objective or Objective(beta=0.0), learner=Learner(**known), task=task)
+
+
+def _is_possible(name: str, value: Any) -> bool:
+    """Return whether ``value`` is valid for a field of a learner."""
+    try:
+        Learner(**{name: value})
+    except SettingsError:
+        return False
+    return True
+
+
+def consecutive_groups(keys: Sequence[Hashable], size: int | None = None) -> np.ndarray:
+    """Return groups (B,) of consecutive rows with equal prompts, at most ``size`` rows per group."""
+    group = np.zeros(len(keys), np.int64)
+    members = 1
+    for i in range(1, len(keys)):
+        fresh = keys[i] != keys[i - 1] or members == size
+        group[i] = group[i - 1] + fresh
+        members = 1 if fresh else members + 1
+    return group
+
+
+def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
+    """Return groups (B,) of rows with equal keys in any order, numbered by first appearance."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+
+def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
+    """Return (number, file) for the files named ``before`` + number + ``after``, ordered by number."""
+    files = []
+    for name in names:
+        middle = name[len(before) : len(name) - len(after)]
+        fits = name.startswith(before) and name.endswith(after) and middle.isascii() and middle.isdigit()
+        if fits and len(middle) <= 18:
+            files.append((int(middle), path / name))
+    return sorted(files)
+
+
+def names_in(path: Path) -> list[str]:
+    """Return the names of the files in a folder.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    try:
+        return [entry.name for entry in path.iterdir()]
+    except OSError as error:
+        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None

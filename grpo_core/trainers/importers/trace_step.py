@@ -1,0 +1,324 @@
+"""Assembly of one step of a traced run from the parts of all processes, as TRL's loss uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.trainers.importers.arrays import Arrays
+from grpo_core.trainers.importers.parquet import Columns
+from grpo_core.trainers.importers.trace_folder import Piece, StepFiles
+from grpo_core.trainers.importers.trace_rewards import stacked, weighted
+from grpo_core.trainers.importers.trl_settings import MicroBatch, denominator_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessColumns:
+    """One process's part of a step, as lists with one array per completion."""
+
+    rank: int
+    index: dict[str, Any]
+    generation: np.ndarray
+    group: np.ndarray
+    ids: list[np.ndarray | None]
+    mask: list[np.ndarray | None]
+    prompts: list[np.ndarray | None]
+    rewards: list[np.ndarray | None]
+    advantage: list[np.ndarray | None]
+    old: list[np.ndarray | None]
+    ref: list[np.ndarray | None]
+    sampling: list[np.ndarray | None]
+    sampling_ratio: list[np.ndarray | None]
+    passed: list[np.ndarray | None]
+    part: list[np.ndarray | None]
+    logp: list[list[np.ndarray]]
+    entropy: list[list[np.ndarray]]
+    off_policy: list[list[np.ndarray]]
+    entropy_mask: list[list[np.ndarray]]
+
+
+def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessColumns:
+    """Read the columns of the file of process ``rank``, for :class:`StepAssembly`."""
+
+    def rows(name: str, kind: Any = np.float32) -> list[np.ndarray | None]:
+        return columns.lists(name, kind, optional=True)
+
+    def uses(name: str) -> list[list[np.ndarray]]:
+        return columns.nested(name, np.float32, optional=True)
+
+    return ProcessColumns(
+        rank=rank,
+        index=piece.index,
+        generation=generations_of(columns),
+        group=columns.numbers("group", np.int64),
+        ids=columns.lists("completion_ids", np.int64),
+        mask=columns.lists("mask", bool),
+        prompts=rows("prompt_ids", np.int64),
+        rewards=rows("rewards", np.float64),
+        advantage=rows("advantage", np.float64),
+        old=rows("old_logp"),
+        ref=rows("ref_logp"),
+        sampling=rows("sampling_logp"),
+        sampling_ratio=rows("sampling_ratio"),
+        passed=columns.lists("pass", np.int64),
+        part=columns.lists("part", np.int64),
+        logp=columns.nested("logp", np.float32),
+        entropy=uses("entropy"),
+        off_policy=uses("off_policy_mask"),
+        entropy_mask=uses("entropy_mask"),
+    )
+
+
+def generations_of(columns: Columns | Arrays) -> np.ndarray:
+    """Return the generation batch of each completion within its step, (B,).
+
+    All are in the first batch if not recorded.
+    """
+    known = columns.has_values("generation")
+    return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
+
+
+class StepAssembly:
+    """Combines the parts of all processes into one step, padded to the longest completion."""
+
+    def __init__(self, pieces: Sequence[ProcessColumns], processes: int, trainer: dict[str, Any]) -> None:
+        self.pieces = pieces
+        self.processes, self.trainer = processes, trainer
+        self.length = max((len(ids) for piece in pieces for ids in piece.ids if ids is not None), default=0)
+        if not self.length:
+            raise NotRecordedError(tr("This step contains no tokens."))
+        self.batch = sum(len(piece.ids) for piece in pieces)
+        self.part, self.entry, self.optimizer_step = (np.empty(0, np.int64) for _ in range(3))
+        self.width = 1 + max((int(m["part"]) for piece in pieces for m in piece.index["micro_batches"]), default=0)
+
+    def step(self, position: int, files: StepFiles, settings: Settings) -> Step:
+        """Create the step with all recorded data."""
+        self._place_uses()
+        mask = self._rows("mask", bool, False)
+        logp = self._uses("logp", np.nan)
+        tokens = self._rows("ids", np.int64, -1)
+        assert logp is not None and mask is not None and tokens is not None
+        present = self._present()
+        old = self._rows("old", np.float32, 0.0)
+        rewards, weights = self._rewards(), np.asarray(settings.recorded.reward_weights or (1.0,), np.float64)
+        advantage = self._advantage()
+        coefficient, weight = self._entropy_bonus(mask)
+        generations = np.concatenate([piece.generation for piece in self.pieces])
+        group = np.concatenate([piece.group for piece in self.pieces]) + generations * self.batch
+        total = None if rewards is None else weighted(rewards, weights)
+        return Step(
+            step=position,
+            label=files.last_step,
+            settings=settings,
+            group=np.unique(group, return_inverse=True)[1],
+            row_id=np.arange(self.batch),
+            tokens=tokens,
+            mask=mask,
+            present=None if np.array_equal(present, mask) else present,
+            rewards=np.full(self.batch, np.nan) if total is None else total,
+            reward_parts=rewards,
+            old_logp=self._first(logp) if old is None else old,
+            ref_logp=self._rows("ref", np.float32, 0.0),
+            sampling_logp=self._rows("sampling", np.float32, 0.0),
+            logp=logp,
+            part=self.part,
+            denominator=self._denominators(mask),
+            advantage=advantage,
+            gate=self._gate(),
+            entropy=self._uses("entropy", np.nan),
+            entropy_coefficient=coefficient,
+            entropy_weight=weight,
+            optimizer_step=self.optimizer_step,
+            prompt_tokens=None,
+        )
+
+    def _place_uses(self) -> None:
+        """Determine the number of passes N and the part of each row in them.
+
+        If one optimizer step uses a completion several times (several iterations within an accumulation), that step
+        counts as that many passes.
+        """
+        uses: list[tuple[int, int, int, int]] = []  # row, optimizer step, time within it, which of the row's entries
+        parts: list[int] = []
+        first = 0
+        for piece in self.pieces:
+            for i, (passed, part) in enumerate(zip(piece.passed, piece.part, strict=True)):
+                seen: dict[int, int] = {}
+                for entry in range(0 if passed is None else len(passed)):
+                    assert passed is not None and part is not None
+                    n = int(passed[entry])
+                    uses.append((first + i, n, seen.get(n, 0), entry))
+                    own = int(part[entry])
+                    parts.append(piece.rank * self.width + own if 0 <= own < self.width else -1)
+                    seen[n] = seen.get(n, 0) + 1
+            first += len(piece.ids)
+        order = sorted({(n, time) for _, n, time, _ in uses})
+        if not order:
+            raise NotRecordedError(tr("This step was generated but never used; it has no loss."))
+        self._refuse_unknown(uses, parts)
+        place = {key: index for index, key in enumerate(order)}
+        self.part = np.full((len(order), self.batch), -1)
+        self.entry = np.full((len(order), self.batch), -1)
+        for (row, n, time, entry), micro in zip(uses, parts, strict=True):
+            self.part[place[n, time], row] = micro
+            self.entry[place[n, time], row] = entry
+        self.optimizer_step = np.array([n for n, _ in order])
+
+    def _refuse_unknown(self, uses: list[tuple[int, int, int, int]], parts: list[int]) -> None:
+        """Reject micro-batches that are not in the index, because arrays are allocated according to their numbers.
+
+        Raises:
+            RunFileError: a completion was used in such a micro-batch.
+        """
+        known = self._micro_batches()
+        for (row, n, _, _), part in zip(uses, parts, strict=True):
+            if (n, part) not in known:
+                raise RunFileError(
+                    tr(
+                        "Completion {row} was used in a micro-batch of optimizer step {n} that the index does not "
+                        "name; the file or its line in the index is damaged."
+                    ).format(row=row + 1, n=n)
+                )
+
+    def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
+        """Stack one array per completion with padding: (B, T). None if not recorded."""
+        lists = [x for piece in self.pieces for x in getattr(piece, name)]
+        if all(x is None for x in lists):
+            return None
+        whole = np.full((self.batch, self.length), empty, kind)
+        for row, values in zip(whole, lists, strict=True):
+            if values is not None:
+                row[: len(values)] = values
+        return whole
+
+    def _uses(self, name: str, empty: float) -> np.ndarray | None:
+        """Stack one array per use of a completion with padding: (N, B, T). None if not recorded."""
+        lists = [x for piece in self.pieces for x in getattr(piece, name)]
+        whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
+        recorded = False
+        for n, row in zip(*np.nonzero(self.entry >= 0), strict=True):
+            values = lists[row][self.entry[n, row]] if self.entry[n, row] < len(lists[row]) else ()
+            if len(values):
+                recorded = True
+                there = self.length if len(values) == 1 else len(values)
+                whole[n, row, :there] = values
+        return whole if recorded else None
+
+    def _present(self) -> np.ndarray:
+        present = np.zeros((self.batch, self.length), bool)
+        for row, ids in zip(present, (x for piece in self.pieces for x in piece.ids), strict=True):
+            row[: 0 if ids is None else len(ids)] = True
+        return present
+
+    def _first(self, logp: np.ndarray) -> np.ndarray:
+        """Return each completion's log-probabilities in the first pass that used it.
+
+        They are TRL's old policy if it does not store one.
+        """
+        first = (self.entry >= 0).argmax(axis=0)
+        return np.asarray(logp[first, np.arange(self.batch)])
+
+    def _rewards(self) -> np.ndarray | None:
+        return stacked([x for piece in self.pieces for x in piece.rewards])
+
+    def _advantage(self) -> np.ndarray | None:
+        lists = [x for piece in self.pieces for x in piece.advantage]
+        if any(x is None or not len(x) for x in lists):
+            return None
+        if all(len(x) == 1 for x in lists if x is not None):
+            return np.array([float(x[0]) for x in lists if x is not None])
+        whole = self._rows("advantage", np.float64, 0.0)
+        present = self._present()
+        if whole is None or not present.any(axis=1).all():
+            return whole
+        first = np.take_along_axis(whole, present.argmax(axis=1)[:, None], axis=1)
+        return first[:, 0] if (np.where(present, whole, first) == first).all() else whole
+
+    def _gate(self) -> np.ndarray | None:
+        """Return the factor of the surrogate: both masks, and the sampler's importance weights if TRL applies them."""
+        gates = [self._uses(name, 1.0) for name in ("off_policy", "entropy_mask")]
+        ratio = self._rows("sampling_ratio", np.float32, 1.0)
+        if ratio is not None and self.trainer.get("loss_type") != "vespo":
+            per_row = [x for piece in self.pieces for x in piece.sampling_ratio]
+            for row, values in zip(ratio, per_row, strict=True):
+                if values is not None and len(values) == 1:
+                    row[:] = values[0]
+            gates.append(ratio[None])
+        known = [gate for gate in gates if gate is not None]
+        if not known:
+            return None
+        whole = np.ones((len(self.part), self.batch, self.length), np.float32)
+        for gate in known:
+            whole = whole * gate
+        return whole
+
+    def _micro_batches(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """Return the recorded facts about each micro-batch, by (optimizer step, part)."""
+        return {
+            (int(m["pass"]), piece.rank * self.width + int(m["part"])): m
+            for piece in self.pieces
+            for m in piece.index["micro_batches"]
+        }
+
+    def _denominators(self, mask: np.ndarray) -> np.ndarray:
+        """Return the trainer's divisors (N, M), 1 if a pass has no such micro-batch."""
+        micro = self._micro_batches()
+        whole = np.ones((len(self.part), 1 + int(self.part.max())))
+        for n, part in self._parts():
+            noted = micro[int(self.optimizer_step[n]), part]
+            whole[n, part] = self._denominator(noted, mask, self.part[n] == part)
+        return whole
+
+    def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
+        """Return the divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
+        facts = MicroBatch(
+            rows=int(rows.sum()),
+            tokens=int(mask[rows].sum()),
+            generated_tokens=self._generated_tokens(noted, mask, rows),
+            accumulation=self._accumulation(noted),
+            processes=self.processes,
+            steps_per_generation=int(self.trainer.get("steps_per_generation") or self._accumulation(noted)),
+        )
+        return denominator_of(str(self.trainer["loss_type"]), facts)
+
+    def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
+        """Return the number of tokens in the loss in the generation batch to which these ``rows`` belong.
+
+        The number is taken from the record, or counted if every process's file exists. Otherwise it is None.
+        """
+        value = noted.get("num_items_in_batch")
+        if value is not None or len(self.pieces) < self.processes:
+            return None if value is None else float(value)
+        generations = np.concatenate([piece.generation for piece in self.pieces])
+        return float(mask[generations == generations[rows][0]].sum())
+
+    def _accumulation(self, noted: dict[str, Any]) -> float:
+        """Return the number of micro-batches per optimizer step, as recorded for one of them or as configured."""
+        value = noted.get("accumulation")
+        return float(self.trainer.get("gradient_accumulation_steps") or 1) if value is None else float(value)
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """Return (pass, part) of every non-empty micro-batch."""
+        return [(n, int(p)) for n in range(len(self.part)) for p in np.unique(self.part[n]) if p >= 0]
+
+    def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return the applied coefficient (N, M), and each token's weight in the mean entropy, (N, B, T)."""
+        micro = self._micro_batches()
+        if not any(m.get("entropy_coef") for m in micro.values()):
+            return None, None
+        acts = self._uses("entropy_mask", 0.0)
+        coefficient = np.zeros((len(self.part), 1 + int(self.part.max())))
+        weight = np.zeros((len(self.part), self.batch, self.length))
+        for n, part in self._parts():
+            noted, rows = micro[int(self.optimizer_step[n]), part], self.part[n] == part
+            counts = mask[rows] if acts is None else mask[rows] * acts[n][rows]
+            coefficient[n, part] = noted.get("entropy_coef") or 0.0
+            weight[n, rows] = counts / max(counts.sum(), 1.0) / (self._accumulation(noted) * self.processes)
+        return coefficient, weight

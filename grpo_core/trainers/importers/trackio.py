@@ -1,0 +1,252 @@
+"""Reader of a project's trackio SQLite database: the trainer's reports and settings, and TRL's tables of completions.
+
+Based on the source code of trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read,
+and each statement has a limit on processor time (``runs/connection.py``). trackio counts its own log calls. The
+trainer's step is in the table, and the corresponding report was logged just before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grpo_core.config import Objective
+from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
+from grpo_core.foreign.recording import Completions, Report
+from grpo_core.regular_file import opened_regular
+from grpo_core.runs.connection import RunConnection
+from grpo_core.text import plural, tr
+from grpo_core.trainers.importers.text_run import TextRun, recorded_settings
+from grpo_core.trainers.importers.trackio_database import (
+    check_tables,
+    config_of,
+    metrics_at,
+    parsed,
+    reading,
+    runs_of,
+    table_rows,
+)
+from grpo_core.trainers.importers.trl_settings import objective_of
+from grpo_core.trainers.importers.trl_table import table
+
+HEADER = b"SQLite format 3\0"
+SMALL = 1 << 16
+"""Maximum size in bytes of a row that holds numbers of a step. A longer row is a table."""
+AT_ONCE = 200
+"""Number of rows read per statement, so that each has its own time limit."""
+LISTED = 10
+"""Maximum number of runs listed in a message."""
+TRAINING = "train/"
+"""Prefix of the names of numbers logged during training."""
+
+
+def probe(path: Path) -> bool:
+    """Return whether ``path`` is a SQLite database with the suffix .db, or names a run in one: ``project.db/a-run``."""
+    file = database_of(path)[0]
+    if file.suffix != ".db" or not file.is_file():
+        return False
+    try:
+        with opened_regular(file) as opened:
+            return opened.read(len(HEADER)) == HEADER
+    except (OSError, ValueError):
+        return False
+
+
+def database_of(path: Path) -> tuple[Path, str]:
+    """Split ``path`` into the database and the name of a run in it. The name is empty for the database itself."""
+    with contextlib.suppress(OSError, ValueError):  # names that a file cannot have
+        if path.parent.suffix == ".db" and path.parent.is_file():
+            return path.parent, path.name
+    return path, ""
+
+
+@dataclass
+class _Update:
+    """Location of one step's table and numbers."""
+
+    table: int | None = None
+    reports: list[Report] = field(default_factory=list)
+
+
+class TrackioRun(TextRun):
+    """A run in a trackio database to which a GRPO trainer logged: the newest, or the one named by the path.
+
+    Attributes:
+        file: the database.
+    """
+
+    why_no_step = tr(
+        "trackio stores the trainer's reports and its table of completions, but no tokens and no log-probabilities, "
+        "so there is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the "
+        "training script) stores them."
+    )
+
+    def __init__(self, path: Path) -> None:
+        self.file, wanted = database_of(path)
+        with reading(self.file) as connection:
+            check_tables(self.file, connection)
+            runs = runs_of(connection)
+            if not runs:
+                raise RunFileError(tr("{name} contains no runs.").format(name=self.file.name))
+            chosen = next((run for run in runs if not wanted or run[1] == wanted), None)
+            if chosen is None:
+                names = ", ".join(name for _, name in runs[:LISTED])
+                raise RunFileError(
+                    tr("{name} contains no run “{wanted}”; it contains {names}.").format(
+                        name=self.file.name, wanted=wanted, names=names
+                    )
+                )
+            self._run = chosen[0]
+            config = config_of(connection, self._run)
+        super().__init__(path, chosen[1], recorded_settings("trackio"))
+        self.siblings = tuple(self.file / name for run, name in runs if run != self._run)
+        if self.siblings and not wanted:
+            self.note(
+                plural(
+                    "The database contains {count} run; the newest, “{name}”, is shown. To open another, add its "
+                    "name: {example}.",
+                    "The database contains {count} runs; the newest, “{name}”, is shown. To open another, add its "
+                    "name: {example}.",
+                    len(runs),
+                ).format(count=len(runs), name=self.title, example=f"{self.file.name}/{self.siblings[0].name}")
+            )
+        self._weights = tuple(config["reward_weights"]) if _is_numbers(config.get("reward_weights")) else ()
+        self._group_size = _whole(config.get("num_generations"))
+        self._updates: dict[int, _Update] = {}
+        self._names: tuple[str, ...] = ()
+        self._last, self._pending = 0, list[dict[str, float]]()
+        self.refresh()
+        self.settings = self._settings_of(config)
+
+    def refresh(self) -> int:
+        with reading(self.file) as connection:
+            while rows := connection.execute(  # the “+” keeps the order of the table, which avoids sorting
+                "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
+                "FROM metrics WHERE +run_id = ? AND id > ? ORDER BY id LIMIT ?",
+                (SMALL, self._run, self._last, AT_ONCE),
+            ).fetchall():
+                for number, text, beginning in rows:
+                    self._last = number
+                    self._index(connection, number, text, beginning)
+        if not any(update.table for update in self._updates.values()):
+            self._updates = {
+                label: _Update(reports=[Report(step=label, numbers=numbers)])
+                for label, numbers in enumerate(self._pending, 1)
+            }
+        self.labels = sorted(self._updates)
+        return len(self.labels)
+
+    def completions(self, position: int) -> Completions:
+        result = self._table(position)
+        self.compare_groups(position, result.group)
+        return self.with_repeats_marked(position, result, self._table)
+
+    def _table(self, position: int) -> Completions:
+        label = self.labels[position - 1]
+        number = self._updates[label].table
+        if number is None:
+            raise NotRecordedError(
+                tr(
+                    "No completions were logged to trackio at this step; set log_completions=True in GRPOConfig to "
+                    "log them."
+                )
+            )
+        with reading(self.file) as connection:
+            rows = table_rows(metrics_at(connection, number))
+        rows = [row for row in rows if row.get("step", label) in (label, str(label))]
+        columns = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else {})}
+        return table(
+            columns, self.file.name, rewards=self._names or None, weights=self._weights, group_size=self._group_size
+        )
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        update = self._updates[self.labels[position - 1]]
+        numbers = zlib.crc32(repr([sorted(report.numbers.items()) for report in update.reports]).encode())
+        return (zlib.crc32(str(self._run).encode()), self.labels[position - 1], update.table or 0, numbers)
+
+    def reports(self, position: int) -> list[Report]:
+        return list(self._updates[self.labels[position - 1]].reports)
+
+    def _index(self, connection: RunConnection, number: int, text: Any, beginning: Any) -> None:
+        """Record the kind of one row of the metrics: numbers of a step, a table of completions, or neither."""
+        if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
+            named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
+            steps = (
+                {int(named[1])} if named else _steps(metrics_at(connection, number) if text is None else parsed(text))
+            )
+            if not steps:
+                self.note(tr("A table of completions does not name its step and is left out."))
+                return
+            for label in steps:
+                self._updates.setdefault(label, _Update()).table = number
+            self._updates[max(steps)].reports += [
+                Report(step=max(steps), numbers=numbers) for numbers in self._pending if numbers
+            ]
+            self._pending = []
+            return
+        value = parsed(text) if text is not None else None
+        if not isinstance(value, dict):
+            self.note(tr("A row of {name} is not JSON and is left out.").format(name=self.file.name))
+            return
+        numbers = {k: float(v) for k, v in value.items() if (isinstance(v, int | float) and abs(v) < 1e300) or v != v}
+        ours = {name.removeprefix(TRAINING): v for name, v in numbers.items() if name.startswith(TRAINING)}
+        if "loss" in ours or "reward" in ours:
+            self._pending.append(ours)
+            if not self._names:
+                found = [name.split("/") for name in ours if name.startswith("rewards/") and name.endswith("/mean")]
+                self._names = tuple("/".join(parts[1:-1]) for parts in found)
+
+    def _settings_of(self, config: dict[str, Any]) -> Any:
+        try:
+            objective = objective_of(config) if "loss_type" in config else Objective(beta=0.0)
+        except (GrpoError, KeyError, TypeError, ValueError):
+            self.note(
+                tr("The trainer's settings in this database are not those of TRL 1.16, so the loss is not known.")
+            )
+            objective = Objective(beta=0.0)
+        weights = self._weights if len(self._weights) == len(self._names) else ()
+        known = {"mu": config.get("num_iterations"), "temperature": config.get("temperature")}
+        return recorded_settings(
+            "TRL, trackio",
+            names=self._names,
+            weights=weights,
+            group_size=self._group_size,
+            objective=objective,
+            max_tokens=_whole(config.get("max_completion_length")),
+            trainer_settings=json.dumps(config, sort_keys=True),
+            learner={name: value for name, value in known.items() if value is not None},
+        )
+
+
+_STEP = re.compile(r'"_value": ?\[\{"step": ?"?(\d{1,18})"?[,}]')
+
+
+_STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
+
+def _steps(value: Any) -> set[int]:
+    """Return the steps named in a table of completions."""
+    return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
+
+
+def _number(value: Any) -> float | None:
+    """Parse a number in trackio's format, which spells non-finite numbers as words. None for anything else."""
+    if isinstance(value, str):
+        return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(v) in (int, float) for v in value)
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and 1 <= value <= 10**9 else None

@@ -1,0 +1,92 @@
+"""TRL's table of completions, which it writes to Parquet and passes to trackio: one row per completion.
+
+Columns in the order of TRL 1.16.0, ``GRPOTrainer.log``: step, prompt, completion, one per reward function, columns
+added by the user's code, advantage. A missing reward is NaN; a row without any reward has advantage 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import RunFileError
+from grpo_core.foreign.recording import Completions
+from grpo_core.foreign.trajectory import trajectories_in
+from grpo_core.text import tr
+from grpo_core.trainers.importers.text_run import consecutive_groups
+from grpo_core.trainers.importers.trace_rewards import weighted
+
+FIXED = ("step", "prompt", "completion", "advantage")
+"""Columns that are not rewards."""
+MOST_REWARDS = 256
+"""Maximum number of reward columns, since each becomes a plotted series."""
+
+
+def table(
+    columns: Mapping[str, Sequence[Any]],
+    name: str,
+    *,
+    rewards: Sequence[str] | None = None,
+    weights: Sequence[float] = (),
+    group_size: int | None = None,
+) -> Completions:
+    """Return the table of one update.
+
+    Args:
+        columns: name -> values, in the table's order.
+        name: name of the file, for error messages.
+        rewards: columns that are reward functions; by default all columns of numbers with decimals.
+        weights: weights of the functions; all 1 if the number of weights differs from that of the functions.
+        group_size: completions per prompt; by default consecutive equal prompts form a group.
+
+    Raises:
+        RunFileError: a column is missing, or a value is not a number.
+    """
+    missing = [column for column in ("prompt", "completion") if column not in columns]
+    if missing:
+        raise RunFileError(tr("{file} has no column “{name}”.").format(file=name, name=missing[0]))
+    names = [n for n in columns if n not in FIXED and _decimal(columns[n])] if rewards is None else list(rewards)
+    names = [n for n in names if n in columns][:MOST_REWARDS]
+    prompts, completions = (tuple(as_text(v) for v in columns[n]) for n in ("prompt", "completion"))
+    parts = np.stack([_numbers(columns[n], n, name) for n in names], axis=1) if names else None
+    known = tuple(weights) if len(weights) == len(names) else ()
+    total = np.full(len(prompts), np.nan)
+    if parts is not None:
+        total = weighted(parts, np.asarray(known or (1.0,) * len(names)))
+    return Completions(
+        prompts=prompts,
+        completions=completions,
+        group=consecutive_groups(prompts, group_size),
+        rewards=total,
+        reward_names=tuple(names),
+        reward_parts=parts,
+        reward_weights=known,
+        trajectories=trajectories_in(prompts, completions),
+        advantage=_numbers(columns["advantage"], "advantage", name) if "advantage" in columns else None,
+    )
+
+
+def as_text(value: Any) -> str | None:
+    """Return a string unchanged, a conversation as JSON, and None for a missing value."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _decimal(values: Sequence[Any]) -> bool:
+    """Return whether a column only holds numbers, at least one of them with decimals."""
+    return any(isinstance(v, float) for v in values) and all(v is None or type(v) in (int, float) for v in values)
+
+
+def _numbers(values: Sequence[Any], column: str, name: str) -> np.ndarray:
+    """Return a column as float64, NaN for missing values."""
+    try:
+        return np.array([math.nan if v is None else float(v) for v in values], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise RunFileError(
+            tr("Column “{column}” of {file} contains something that is not a number.").format(column=column, file=name)
+        ) from None

@@ -1,0 +1,227 @@
+"""Episodes of verifiers as rows of a table, one per branch from the root of a trace's messages to a leaf."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from grpo_core.errors import shortened
+from grpo_core.foreign.recording import Completions
+from grpo_core.foreign.trajectory import MOST_CHARACTERS, Trajectory, Turn, as_text
+from grpo_core.text import plural, tr
+from grpo_core.trainers.importers.text_run import equal_groups
+from grpo_core.trainers.importers.verifiers_tokens import RowTokens, row_tokens
+from grpo_core.trainers.importers.verifiers_turns import (
+    OF_TOKENS,
+    Graph,
+    as_dict,
+    finish_reason,
+    metrics_of,
+)
+
+LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
+"""Values of ``stop_condition`` for rollouts that a limit ended (``Trace.is_truncated``)."""
+MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
+"""Maximum numbers of traces and of messages for one update. The rest is skipped.
+
+Messages shared by branches count once per branch.
+"""
+MOST_TURNS = 60_000
+"""Maximum number of turns, including tool calls, in the trajectories of one update.
+
+If there are more, only text is shown.
+"""
+
+
+@dataclass
+class EpisodeRows:
+    """Rows of the table, one per branch, added episode by episode.
+
+    Attributes:
+        label: the training step that uses the episodes.
+        with_tokens: whether the tokens of the rows are also read.
+    """
+
+    label: int
+    with_tokens: bool = False
+
+    prompts: list[str] = field(default_factory=list)
+    completions: list[str] = field(default_factory=list)
+    keys: list[Any] = field(default_factory=list)
+    counted: list[bool] = field(default_factory=list)
+    rewards: list[dict[str, tuple[float, float]]] = field(default_factory=list)
+    advantage: list[float] = field(default_factory=list)
+    length: list[int] = field(default_factory=list)
+    truncated: list[bool] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+    sampling: list[np.ndarray] = field(default_factory=list)
+    training: list[np.ndarray] = field(default_factory=list)
+    metrics: list[dict[str, float | None]] = field(default_factory=list)
+    trajectories: list[Trajectory | None] = field(default_factory=list)
+    staleness: list[float] = field(default_factory=list)
+    tokens: list[RowTokens | None] = field(default_factory=list)
+    errors: int = 0
+    why: str = ""
+    messages: int = 0
+    turns: int = 0
+    characters: int = 0
+
+    def add(self, episode: dict[str, Any]) -> None:
+        """Add the branches of an episode's traces, or of a single trace."""
+        alone = "nodes" in episode
+        policy = as_dict(as_dict(as_dict(episode.get("run")).get("work")).get("policy")).get("start")
+        age = float(self.label - policy) if type(policy) is int else math.nan
+        for trace in [episode] if alone else episode.get("traces") or []:
+            if len(self.prompts) + self.errors >= MOST_TRACES:
+                self.errors += 1
+                continue
+            trace = as_dict(trace)
+            agent = as_dict(trace.get("agent"))
+            if agent.get("trainable") is False:
+                continue
+            group = as_dict(episode.get("group")).get("id")
+            task = as_dict(as_dict(trace.get("task")).get("data"))
+            key = (str(group) if group is not None else json.dumps(task, sort_keys=True), str(agent.get("name")))
+            try:
+                graph = Graph(trace)
+                for number, branch in enumerate(_branches(trace["nodes"])):
+                    self.messages += len(branch)
+                    if self.messages > MOST_MESSAGES:
+                        raise ValueError(
+                            plural(
+                                "there is more than {most:,} message",
+                                "there are more than {most:,} messages",
+                                MOST_MESSAGES,
+                            ).format(most=MOST_MESSAGES)
+                        )
+                    self._add_branch(graph, branch, key, counted=number == 0)
+                    self.staleness.append(age)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+                self.errors += 1
+                self.why = self.why or shortened(
+                    tr("{name} is missing").format(name=error) if isinstance(error, KeyError) else str(error), 200
+                )
+
+    def _add_branch(self, graph: Graph, path: Sequence[int], key: Any, *, counted: bool) -> None:
+        trace = graph.trace
+        rewards = {str(name): _paid(reward) for name, reward in as_dict(trace.get("rewards")).items()}
+        found = graph.trajectory(path, rewards)
+        streams = {name: graph.stream(path, name) for name in OF_TOKENS}
+        advantage = streams["advantages"][~np.isnan(streams["advantages"])]
+        entropy = streams["entropies"][~np.isnan(streams["entropies"])]
+        if self.with_tokens:
+            self.tokens.append(row_tokens(trace["nodes"], path, found))
+        self.prompts.append(_conversation(found.prompt))
+        self.completions.append(_conversation(found.turns))
+        self.keys.append(key)
+        self.counted.append(counted)
+        self.rewards.append(rewards)
+        self.metrics.append(metrics_of(trace))
+        self.advantage.append(float(advantage.mean()) if len(advantage) else math.nan)
+        self.length.append(len(streams["logprobs"]))
+        self.truncated.append(is_truncated(trace))
+        self.entropy.append(float(entropy.mean()) if len(entropy) else math.nan)
+        self.sampling.append(streams["logprobs"])
+        self.training.append(streams["trainer_logprobs"])
+        self.turns += len(path) + found.called
+        self.characters += len(self.prompts[-1]) + len(self.completions[-1])
+        small = self.turns <= MOST_TURNS and self.characters <= MOST_CHARACTERS
+        self.trajectories.append(found if small else None)
+
+    def table(self) -> Completions:
+        """Return all rows as a table."""
+        names = tuple(dict.fromkeys(name for row in self.rewards for name in row))
+        measured = tuple(dict.fromkeys(name for row in self.metrics for name in row))
+        blank = (math.nan, 1.0)
+        parts = np.array([[row.get(name, blank)[0] for name in names] for row in self.rewards]).reshape(-1, len(names))
+        factor = np.array([[row.get(name, blank)[1] for name in names] for row in self.rewards]).reshape(parts.shape)
+        known = ~np.isnan(parts)
+        total = np.where(known.any(axis=1), np.where(known, parts * factor, 0.0).sum(axis=1), np.nan)
+        advantage, entropy = np.array(self.advantage), np.array(self.entropy)
+        staleness = np.array(self.staleness)
+        scored = any(np.isfinite(row).any() for row in self.training)
+        return Completions(
+            prompts=tuple(self.prompts),
+            completions=tuple(self.completions),
+            group=equal_groups(self.keys),
+            rewards=total,
+            reward_names=names,
+            reward_parts=parts if names else None,
+            reward_weights=_weights(factor, known),
+            advantage=None if np.isnan(advantage).all() else advantage,
+            length=np.array(self.length) if any(self.length) else None,
+            truncated=np.array(self.truncated),
+            counted=np.array(self.counted),
+            entropy=None if np.isnan(entropy).all() else entropy,
+            sampling_logp=tuple(self.sampling) if any(self.length) else None,
+            training_logp=tuple(self.training) if scored else None,
+            metric_names=measured,
+            metrics=np.array([[_number(row.get(name)) for name in measured] for row in self.metrics])
+            if measured
+            else None,
+            staleness=None if np.isnan(staleness).all() else staleness,
+            trajectories=tuple(self.trajectories),
+        )
+
+
+def _paid(reward: Any) -> tuple[float, float]:
+    """Return the score and the weight of a reward.
+
+    ``reward`` is an object with both, a number, or None if the completion was not scored.
+    """
+    if isinstance(reward, dict):
+        return float(reward["score"]), float(reward.get("weight", 1.0))
+    return _number(reward), 1.0
+
+
+def _weights(factor: np.ndarray, known: np.ndarray) -> tuple[float, ...]:
+    """Return the weight of each reward function, or an empty tuple if the completions disagree on one.
+
+    Args:
+        factor: the weight of each score, (B, K).
+        known: whether a completion was scored by a function, boolean (B, K).
+    """
+    columns = [np.unique(factor[known[:, k], k]) for k in range(factor.shape[1])]
+    return tuple(float(each[0]) for each in columns) if all(len(each) == 1 for each in columns) else ()
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
+    """Yield the node indices from the root to each leaf that has sampled tokens or text.
+
+    Raises:
+        ValueError: a node comes before its parent.
+    """
+    parents = [node.get("parent") for node in nodes]
+    for i, parent in enumerate(parents):
+        if parent is not None and not (type(parent) is int and 0 <= parent < i):
+            raise ValueError(
+                tr("message {number} does not come after the message that it follows").format(number=i + 1)
+            )
+    for leaf in sorted(set(range(len(nodes))) - {p for p in parents if p is not None}):
+        path: list[int] = []
+        at: int | None = leaf
+        while at is not None:
+            path.append(at)
+            at = parents[at]
+        if any(nodes[place].get("sampled") for place in path):
+            yield path[::-1]
+
+
+def _conversation(turns: Sequence[Turn]) -> str:
+    """Return the text of a single message, or of several messages with their speakers."""
+    alone = len(turns) == 1 and not turns[0].calls and not turns[0].reasoning
+    return turns[0].text if alone else as_text(turns)
+
+
+def is_truncated(trace: dict[str, Any]) -> bool:
+    """Return whether a limit ended the trace."""
+    return trace.get("stop_condition") in LIMITS or finish_reason(trace) == "length"

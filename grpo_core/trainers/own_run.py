@@ -1,0 +1,123 @@
+"""Adapter that gives a run of this program the interface of recorded runs, so that it can be diagnosed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.config.recorded import RecordedTask
+from grpo_core.errors import RunFileError
+from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp
+from grpo_core.recompute import advantage
+from grpo_core.record import Origin, Step
+from grpo_core.runs.reader import RunReader
+from grpo_core.text import tr
+from grpo_core.texts import completion_text, question_text
+from grpo_core.trainers.agent_turns import trajectories
+
+SUFFIX = ".grpo"
+
+
+class OwnRun:
+    """A run file of this program, as a :class:`~grpo_core.foreign.recording.Source`.
+
+    Its settings are those of a recorded run with the same loss, because a diagnosis supports no others. The updates are
+    those in this file: if the file was thinned, the remaining ones; in a branch, those after the branch point.
+    """
+
+    partial = False
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.siblings = path, ()
+        with RunReader.open(path) as reader:
+            self.title = reader.meta.title or path.stem
+            self._origin = reader.origin
+            self.settings = as_recorded(reader.meta.settings, self._origin)
+            self.notes: list[str] = []
+            self.labels: list[int] = []
+            self._read_labels(reader)
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return self._origin.vocabulary
+
+    def __len__(self) -> int:
+        """Return the number of updates in the file."""
+        return len(self.labels)
+
+    def step(self, position: int) -> Step:
+        step = self._step(position)
+        return dataclasses.replace(step, settings=as_recorded(step.settings, self._origin))
+
+    def completions(self, position: int) -> Completions:
+        step = self._step(position)
+        return table_of(step, self._origin, advantage(step))
+
+    def texts(self, position: int) -> Texts:
+        table = self.completions(position)
+        return Texts(prompts=table.prompts, completions=table.completions)
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        return self.completions(position), self.step(position)
+
+    def reports(self, position: int) -> Sequence[Report]:
+        return ()
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return file_stamp(self.path)
+
+    def refresh(self) -> int:
+        with RunReader.open(self.path) as reader:
+            self._read_labels(reader)
+        return len(self.labels)
+
+    def _read_labels(self, reader: RunReader) -> None:
+        self.labels = []
+        number = reader.kept(reader.first, forwards=True)
+        while number is not None:
+            self.labels.append(number)
+            number = reader.kept(number + 1, forwards=True)
+
+    def _step(self, position: int) -> Step:
+        with RunReader.open(self.path) as reader:
+            return reader.step(self.labels[position - 1])
+
+
+def is_own(path: Path) -> bool:
+    """Return whether ``path`` is a run file of a run that this program trained."""
+    if path.suffix.lower() != SUFFIX or not path.is_file():
+        return False
+    try:
+        with RunReader.open(path) as reader:
+            return not reader.meta.settings.is_recorded
+    except RunFileError:
+        return False
+
+
+def as_recorded(settings: Settings, origin: Origin) -> Settings:
+    """Return the settings of a recorded run that was trained with this loss and this learner."""
+    task = RecordedTask(
+        source=tr("GRPO Lab"),
+        reward_names=origin.reward_names,
+        max_tokens=settings.task.longest,
+        trainer_settings=settings.to_json(),
+    )
+    return Settings(objective=settings.objective, learner=settings.learner, task=task)
+
+
+def table_of(step: Step, origin: Origin, given: np.ndarray | None) -> Completions:
+    """Return the completions of an update of this program, with advantages ``given`` (B,) per completion, if any."""
+    questions = {group: question_text(step, group, origin) for group in np.unique(step.group).tolist()}
+    return Completions(
+        prompts=tuple(questions[group] for group in step.group.tolist()),
+        completions=tuple(completion_text(step, row, origin) for row in range(len(step.group))),
+        group=step.group,
+        rewards=step.rewards,
+        advantage=given if given is None or given.ndim == 1 else None,
+        length=step.there.sum(axis=-1),
+        trajectories=trajectories(step),
+    )

@@ -1,0 +1,124 @@
+"""A pupil at the keyboard, who opens a lesson, predicts and continues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from app.teaching.lessons.inputs import Options
+from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.page import LessonPage
+from app.teaching.lessons.player import LessonPlayer
+from app.teaching.lessons.prediction import Placed
+from app.teaching.lessons.value import Value
+from tests.app.conftest import Driver
+from tests.app.teaching.lessons.spoilers import check_covered, check_untold, texts_of
+
+
+@dataclass
+class Pupil:
+    """What a pupil does and sees. ``patience`` is the time limit in milliseconds for the effects of a key."""
+
+    driver: Driver
+    patience: int = 45_000
+
+    @property
+    def lesson_player(self) -> LessonPlayer:
+        return self.driver.program.lessons.player
+
+    @property
+    def page(self) -> LessonPage:
+        page = self.driver.program.lessons.panel.page
+        assert page is not None
+        return page
+
+    @property
+    def picture(self) -> Interactive:
+        assert self.page.picture.interactive is not None
+        return self.page.picture.interactive
+
+    def press(self, key: Qt.Key) -> None:
+        """Press a key in the focused widget, and wait for its effects."""
+        QTest.keyClick(QApplication.focusWidget() or self.driver.program.window, key)
+        self.driver.program.workspace.request_frame()
+        self.driver.qtbot.waitUntil(self._still, timeout=self.patience)
+        QApplication.processEvents()
+
+    def wait(self) -> None:
+        """Wait until the lesson's run and picture have been loaded and drawn."""
+        self.driver.qtbot.waitUntil(self._still, timeout=self.patience)
+        self.driver.settle()
+
+    def _still(self) -> bool:
+        return self.page.at_rest
+
+    def open(self, id: str) -> None:
+        """Open a lesson from the list with Return."""
+        self.driver.program.window.activateWindow()
+        self.driver.qtbot.waitUntil(self.driver.program.window.isActiveWindow)
+        self.driver.program.actions["lessons"].trigger()
+        self.driver.settle()
+        lessons = self.driver.program.lessons.panel
+        place = [lesson.id for lesson in lessons.lessons].index(id)
+        QTest.keyClick(lessons.list, Qt.Key.Key_Home)
+        for _ in range(place):
+            QTest.keyClick(lessons.list, Qt.Key.Key_Down)
+        QTest.keyClick(lessons.list, Qt.Key.Key_Return)
+        self.wait()
+        assert self.lesson_player.lesson is not None
+        assert self.lesson_player.lesson.id == id
+
+    def next(self) -> None:
+        self.press(Qt.Key.Key_Right)
+
+    def predict(self, guess: float) -> Placed:
+        """Place a prediction by keyboard: a number, or the index of a choice (for up, same, down: 0, 1, 2).
+
+        Asserts that nothing in the window has given away the answer.
+        """
+        player, program = self.lesson_player, self.driver.program
+        check_covered(player, self.page, program.workspace.view)
+        texts = texts_of(program.window)
+        box = self.page.prediction.input
+        assert box is not None
+        assert box.hasFocus(), "the question has the keyboard"
+        if isinstance(box, Options):
+            QTest.keyClick(box, Qt.Key(Qt.Key.Key_1 + round(guess)))
+        else:
+            assert isinstance(box, Value)
+            QTest.keyClicks(box, f"{100 * guess if box.form == 'percent' else guess:.6g}")
+        self.press(Qt.Key.Key_Return)
+        assert player.lesson is not None
+        predict, placed = player.lesson.steps[player.place].predict, player.placed[player.place]
+        assert predict is not None
+        if placed.value is not None:
+            check_untold(predict, placed.value, texts)
+        return placed
+
+    def walk_to(self, step: int) -> None:
+        """Go to a step, counted from 1, past every question before it. A question at the step itself stays open."""
+        while self.lesson_player.place + 1 < step:
+            if self.lesson_player.covered:
+                self.press(Qt.Key.Key_S)
+            self.next()
+        assert self.lesson_player.place + 1 == step
+
+    def through(self) -> list[Placed]:
+        """Go from the first step to the last, answering every question. Returns the outcomes of the predictions."""
+        lesson = self.lesson_player.lesson
+        assert lesson is not None
+        for place, step in enumerate(lesson.steps):
+            assert self.lesson_player.place == place
+            if step.predict is not None:
+                assert self.lesson_player.covered
+                middle = (step.predict.low + step.predict.high) / 2
+                self.predict(0 if step.predict.kind in ("choice", "direction") else middle)
+            assert not self.lesson_player.covered
+            assert self.lesson_player.problem == ""
+            assert self.page.bar.note.text() == ""
+            if place + 1 < len(lesson.steps):
+                self.next()
+        return [self.lesson_player.placed[place] for place in sorted(self.lesson_player.placed)]

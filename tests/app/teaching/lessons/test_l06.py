@@ -1,0 +1,113 @@
+"""Lesson 6: group sizes compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from app.panel_registry import lesson_panels
+from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.interactives.group_size import PARTS, SHOWS, SMALL, GroupSize
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.teaching.lessons import LessonStep
+from grpo_core.teaching.lessons.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, silent, tried
+from tests.app.teaching.lessons.hands import Pupil
+
+pytestmark = pytest.mark.one_window
+
+Key = Qt.Key
+LESSON = next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == "group_size")
+ENDS = (SIZES[0], SIZES[-1])
+
+
+def ends(settings: Settings, kind: str, seeds: range) -> dict[int, Ensemble]:
+    return dict(tried(settings, kind, seeds=seeds, sizes=ENDS))
+
+
+@pytest.mark.parametrize("first", [1000, 2000, 3000])
+def test_the_better_size_depends_on_what_is_equal(first: int) -> None:
+    """Differences between means of 32 seeds each, compared with five of their standard errors."""
+    seeds = range(first, first + 32)
+    signs = {"updates": 1, "samples": -1, "scaled": 1}
+    for kind, sign in signs.items():
+        small, large = (last_rewards(runs) for runs in ends(LESSON.start, kind, seeds).values())
+        error = np.sqrt(small.var(ddof=1) / len(small) + large.var(ddof=1) / len(large))
+        assert sign * (large.mean() - small.mean()) > 5 * error, kind
+
+
+@pytest.mark.parametrize("first", [1000, 2000, 3000])
+def test_without_bias_and_at_a_rate_in_proportion_only_samples_count(first: int) -> None:
+    settings = LESSON.settings_at(len(LESSON.steps) - 1)
+    small, large = (last_rewards(runs) for runs in ends(settings, "scaled", range(first, first + 64)).values())
+    assert abs(large.mean() - small.mean()) < 0.03
+    assert min(small.mean(), large.mean()) > 0.8, "otherwise both just learned nothing"
+
+
+def test_small_groups_are_silent_as_often_as_chance_says() -> None:
+    """All wrong or all right: 0.9^G + 0.1^G of the runs, within five standard errors of 256 seeds."""
+    for size, runs in tried(LESSON.start, "samples", seeds=range(256), sizes=(8, 16, 32, 64)):
+        chance = 0.9**size + 0.1**size
+        assert silent(runs) == pytest.approx(chance, abs=5 * np.sqrt(chance * (1 - chance) / 256) + 1e-9)
+
+
+def test_the_own_mean_leaves_that_share_of_the_step() -> None:
+    assert left_by_own_mean(SMALL) == pytest.approx([(g - 1) / g for g in SMALL])
+
+
+def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil: Pupil) -> None:
+    pupil.open("group_size")
+    picture = pupil.picture
+    assert isinstance(picture, GroupSize)
+    assert set(picture.runs("updates")) == set(SIZES)
+    assert picture.answer("silent_64") < picture.answer("silent_2")
+    pupil.walk_to(2)
+    pupil.press(Key.Key_S)
+    before = picture.runs("updates")
+    assert picture.ready
+    assert "40 updates: " in picture.note.text()
+    pupil.lesson_player.turn({"optimizer.learning_rate": 0.1})
+    pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
+    assert np.isnan(picture.answer("samples_gain"))
+    pupil.driver.qtbot.waitUntil(lambda: "sizes done" in pupil.page.bar.note.text() or picture.ready)
+    pupil.wait()
+    assert picture.runs("updates")[2] is not before[2]
+    pupil.lesson_player.turn({"optimizer.learning_rate": 0.2})
+    pupil.press(Key.Key_Escape)
+    assert pupil.lesson_player.lesson is None
+    assert not picture.trained.busy
+
+
+def test_the_budget_is_switched_by_keyboard(pupil: Pupil) -> None:
+    pupil.open("group_size")
+    pupil.walk_to(3)
+    pupil.press(Key.Key_S)
+    picture = pupil.picture
+    assert isinstance(picture, GroupSize)
+    assert [kind for kind, button in picture.buttons.items() if button.isVisible()] == ["updates", "samples"]
+    plot = picture.plots["reward"]
+    for kind, other in (("updates", "samples"), ("samples", "updates")):
+        picture.buttons[kind].setFocus(Qt.FocusReason.TabFocusReason)
+        pupil.press(Key.Key_Space)
+        hidden, there = PARTS[kind].name, PARTS[other].name
+        assert np.isnan(plot.heights[hidden]).all()
+        medians = [np.median(last_rewards(picture.runs(other)[size])) for size in SIZES]
+        assert plot.heights[there] == pytest.approx(medians)
+        pupil.press(Key.Key_Space)
+        assert not np.isnan(plot.heights[hidden]).any()
+
+
+def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:
+    workspace = pupil.driver.program.workspace
+    picture = GroupSize(workspace)
+    pupil.driver.qtbot.addWidget(picture)
+    workspace.editing.edit({"task.landscape": "chain"}, "Another task")
+    pupil.driver.settle()
+    for show in SHOWS:
+        picture.show_step(LessonStep(text="", show=show, state={"kinds": 3}))
+        picture.draw(workspace.view)
+    pupil.driver.qtbot.waitUntil(lambda: picture.ready)
+    assert "one decision" in picture.progress_text
+    assert np.isnan(picture.answer("updates_gain"))
+    picture.dispose()

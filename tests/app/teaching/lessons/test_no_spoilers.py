@@ -1,0 +1,67 @@
+"""What a question hides is restored with its answer. spoilers.py checks that nothing answers an open question."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+from app.panel_registry import lesson_panels
+from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.cover import Cover
+from grpo_core.teaching.lessons import Lesson
+from tests.app.teaching.lessons.hands import Pupil
+from tests.app.teaching.lessons.held import lesson_of
+
+pytestmark = pytest.mark.one_window
+
+SHIPPED = lessons(lesson_panels())[0]
+
+
+@pytest.mark.parametrize("lesson", SHIPPED, ids=lambda lesson: lesson.id)
+def test_what_a_question_hides_is_a_part_that_its_picture_knows(lesson: Lesson) -> None:
+    for step in lesson.steps:
+        hidden = (*step.hides, *(step.predict.hides if step.predict is not None else ()))
+        assert not hidden or lesson.interactive
+        assert step.opening is not None or step.predict is None
+
+
+def test_what_was_hidden_comes_back_with_the_answer_in_its_old_place(pupil: Pupil) -> None:
+    pupil.open("same_rewards")
+    pupil.walk_to(3)
+    curve = pupil.picture.parts()["curve"][0]
+    before = curve.geometry()
+    (cover,) = [cover for cover in pupil.picture.findChildren(Cover) if cover.target is curve]
+    assert cover.isVisible()
+    assert cover.accessibleName() == "Hidden until the question is answered"
+    pupil.press(Qt.Key.Key_S)
+    pupil.driver.settle()
+    assert curve.isVisible()
+    assert not cover.isVisible()
+    assert curve.geometry() == before
+
+
+def test_nothing_can_be_tried_while_a_question_is_open(pupil: Pupil) -> None:
+    pupil.open("same_rewards")
+    slider = pupil.picture.findChild(QWidget, "chance")
+    assert slider is not None
+    assert slider.isEnabled()
+    pupil.walk_to(2)
+    assert not slider.isEnabled(), "the answer could be read off after one drag"
+    pupil.press(Qt.Key.Key_S)
+    pupil.driver.settle()
+    assert slider.isEnabled()
+
+
+def test_the_bill_keeps_its_scale_when_models_are_switched_off(pupil: Pupil) -> None:
+    from app.teaching.lessons.interactives.memory_bill import MemoryBill
+
+    pupil.open("memory_bill")
+    assert isinstance(pupil.picture, MemoryBill)
+    pupil.walk_to(3)  # its question is open: the bill with Adam's states is still shown
+    full = pupil.picture.picture.longest
+    pupil.walk_to(4)
+    pupil.press(Qt.Key.Key_S)
+    assert sum(block.bytes for block in pupil.picture.picture.blocks if block.model == "policy") < full / 2
+    assert pupil.picture.picture.longest == full
+    assert lesson_of("memory_bill").steps[3].state["trained_share"] == 0.005

@@ -1,0 +1,42 @@
+"""What a screen reader says about the pictures in lessons."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QWidget
+
+from app.plotting.bar_chart import BarChart
+from app.plotting.plot import Plot
+from app.plotting.table_twin import TableTwin
+from app.widgets.panel import in_window
+from tests.app.teaching.lessons.hands import Pupil
+from tests.app.teaching.lessons.held import lesson_of
+
+pytestmark = pytest.mark.one_window
+
+SLIDERS = {
+    "same_rewards": "80 %",
+    "difficulty": "50 %",
+    "beta_sweep": "0.5",
+    "clipping": "1 of 1",
+}
+"""Lesson -> the initial text of the slider below its picture."""
+
+
+@pytest.mark.parametrize("lesson", SLIDERS)
+def test_the_slider_below_a_lessons_picture_says_a_value(pupil: Pupil, lesson: str) -> None:
+    pupil.driver.program.lessons.player.open(lesson_of(lesson))
+    pupil.wait()
+    interface = QAccessible.queryAccessibleInterface(pupil.picture.slider)  # type: ignore[attr-defined]
+    assert interface.text(QAccessible.Text.Value) == SLIDERS[lesson]
+
+
+@pytest.mark.parametrize(("lesson", "place"), [("kl", 3), ("kl", 7), ("reported", 0), ("pretrained", 0)])
+def test_every_picture_of_a_lesson_says_in_a_sentence_what_it_shows(pupil: Pupil, lesson: str, place: int) -> None:
+    pupil.driver.program.lessons.player.open(lesson_of(lesson), place)
+    pupil.wait()
+    kinds = (Plot, BarChart, TableTwin)
+    shown = [part for part in pupil.picture.findChildren(QWidget) if isinstance(part, kinds) and in_window(part)]
+    assert shown
+    assert not [part.accessibleName() for part in shown if not part.accessibleDescription()]

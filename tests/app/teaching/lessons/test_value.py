@@ -1,0 +1,84 @@
+"""A predicted number: counts are integers, everything else is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.teaching.lessons.prediction import Placed, guess_text, in_words, result_text
+from app.teaching.lessons.readable import number_text, readable
+from app.teaching.lessons.value import Value
+from grpo_core.teaching.lessons import SHOWN
+from tests.app.teaching.lessons.held import lesson_of
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "percent", "count"),
+    [
+        (0.0, "0", "0 %", "0"),
+        (1.0, "1", "100 %", "1"),
+        (0.002, "0.002", "< 1 %", "0"),
+        (0.75, "0.75", "75 %", "1"),
+        (1.93e-22, "about 0", "about 0", "0"),
+        (-2.22e-16, "about 0", "about 0", "0"),
+        (2.47423, "2.47", "247 %", "2"),
+        (26.53338, "26.5", "2653 %", "27"),
+        (82.855, "82.9", "8286 %", "83"),
+        (-0.151, "−0.151", "−15 %", "0"),
+        (12345.6, "12,346", "1234560 %", "12,346"),
+        (float("nan"), "—", "—", "—"),
+    ],
+)
+def test_an_answer_reads_as_a_class_reads_it(value: float, digits: str, percent: str, count: str) -> None:
+    assert [readable(value, form) for form in SHOWN] == [digits, percent, count]
+
+
+def test_an_unknown_form_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'words' is not a way"):
+        readable(1.0, "words")
+
+
+def test_a_change_that_counts_as_none_reads_about_zero() -> None:
+    asked = next(step.predict for step in lesson_of("credit").steps if step.settings.get("objective.reduction"))
+    assert asked is not None
+    assert (number_text(asked, 0.151), number_text(asked, 0.5)) == ("about 0", "0.5")
+
+
+def test_a_percentage_is_typed_as_one(qtbot: QtBot) -> None:
+    box = Value("What share?", 0.0, 1.0, form="percent")
+    qtbot.addWidget(box)
+    QTest.keyClicks(box, "43")
+    assert box.guess == pytest.approx(0.43)
+    assert box.accessibleDescription() == "43 %"
+
+
+def test_a_lesson_that_asks_how_many_names_whole_numbers() -> None:
+    predictions = [step.predict for step in lesson_of("pretrained").steps if step.predict is not None]
+    counted = next(prediction for prediction in predictions if prediction.answer.check == "bare")
+    share = next(prediction for prediction in predictions if prediction.answer.check == "lowest_after")
+    assert (counted.counts, share.counts) == (True, False)
+    assert result_text(counted, 0.0).endswith(": 0")
+    assert guess_text(counted, Placed(0.0)) == "predicted: 0"
+    assert result_text(share, 0.0).endswith(": 0 %")
+
+
+def test_a_count_is_guessed_in_whole_numbers(qtbot: QtBot) -> None:
+    box = Value("How many?", 0.0, 3.0, form="count")
+    qtbot.addWidget(box)
+    box.put(1.4)
+    assert box.guess == 1.0
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert box.guess == 2.0
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    assert box.guess == 0.0
+
+
+def test_a_guess_of_an_unknown_kind_is_an_error() -> None:
+    prediction = next(step.predict for step in lesson_of("pretrained").steps if step.predict is not None)
+    with pytest.raises(ValueError, match="'rank' is not a kind"):
+        in_words(replace(prediction, kind="rank"), 1.0)

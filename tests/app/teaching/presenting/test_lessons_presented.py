@@ -1,0 +1,178 @@
+"""A lesson in front of a class: larger type, its own count, and docks that are restored in any order."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QLabel, QToolBar, QWidget
+
+from app.panel_registry import lesson_panels
+from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.speaker_notes import notes_of
+from app.teaching.presenting.screens import LESSON_SPACE, SPACE, fitting_scale
+from grpo_core.teaching.lessons import Lesson, spoken
+from tests.app.conftest import Driver
+from tests.app.teaching.lessons.held import lesson_of
+from tests.app.teaching.presenting.hands import places, settle, start
+
+pytestmark = pytest.mark.one_window
+
+
+def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_black_screen(driver: Driver) -> None:
+    program, presenter = driver.program, driver.program.presenter
+    start(driver)
+    run_scale = program.look.scale
+    assert not presenter.counter.isHidden()
+    program.lessons.player.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    settle(driver)
+    assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
+    assert program.look.scale >= run_scale
+    presenter.toggle_blank()
+    program.window.docks["lesson"].raise_()
+    driver.settle()
+
+    def top() -> QWidget:
+        return [one for one in program.window.children() if isinstance(one, QWidget)][-1]
+
+    driver.qtbot.waitUntil(lambda: top() is presenter.blank)
+    presenter.toggle_blank()
+    program.lessons.player.leave()
+    settle(driver)
+    assert not presenter.counter.isHidden()
+    assert program.look.scale == run_scale
+    presenter.stop()
+    settle(driver)
+    assert presenter.counter.isHidden()
+
+
+@pytest.mark.quick_cases("True-False", "False-True")
+@pytest.mark.parametrize("lesson_first", [True, False])
+@pytest.mark.parametrize("lesson_left_first", [True, False])
+def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
+    driver: Driver, lesson_first: bool, lesson_left_first: bool
+) -> None:
+    program, window = driver.program, driver.program.window
+    window.resize(1366, 768)
+    window.docks["training_history"].hide()
+    driver.settle()
+    before = set(places(driver))
+
+    def begin_lesson() -> None:
+        program.lessons.player.open(lesson_of("one_update"))
+        driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+
+    coming = [begin_lesson, program.presenter.start]
+    going = [program.lessons.player.leave, program.presenter.stop]
+    for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
+        deed()
+        settle(driver)
+        if program.lessons.is_open:
+            assert set(places(driver)) == {"lesson"}
+    assert set(places(driver)) == before
+    assert window.size().toTuple() == (1366, 768)
+
+
+def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) -> None:
+    program, window = driver.program, driver.program.window
+    program.lessons.player.reveal.moves = False
+    start(driver)
+    program.lessons.player.open(lesson_of("build_group"), 1)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    settle(driver)
+    page = program.lessons.panel.page
+    assert page is not None
+    question = lesson_of("build_group").steps[1].predict
+    assert question is not None
+    assert page.question.isVisible()
+    assert page.question.text() == question.ask
+    assert not page.prediction.ask.isVisible(), "it stands once"
+    program.lessons.player.skip()
+    settle(driver)
+    box = page.prediction
+    assert (box.number.text(), box.name.text()) == ("2.47", "Advantage of the right answer")
+    assert box.number.font().pixelSize() > 0.1 * page.height()
+    assert box.number.fontMetrics().horizontalAdvance(box.number.text()) <= box.width()
+    seen = [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
+    assert not [text for text in seen if "Skipped" in text], "nobody in the class has skipped anything"
+    assert not page.bar.open.isVisible()
+    bars = [bar for bar in window.findChildren(QToolBar) if bar.isVisible() and bar.objectName() != "rows"]
+    assert bars == []
+    assert not window.docks["lesson"].titleBarWidget().height()
+    program.lessons.player.next()
+    program.lessons.player.leave()
+    program.presenter.stop()
+    settle(driver)
+    assert program.transport.isVisible()
+
+
+@pytest.mark.quick_cases("size2")
+@pytest.mark.parametrize("size", [(1024, 768), pytest.param((1280, 720), marks=pytest.mark.long), (1920, 1080)])
+def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_is_cut(
+    driver: Driver, size: tuple[int, int]
+) -> None:
+    program, window = driver.program, driver.program.window
+    program.lessons.player.reveal.moves = False
+    start(driver)
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*size)
+    program.lessons.player.open(lesson_of("one_update"), 5)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    program.look.set("projector", fitting_scale(window.rect(), LESSON_SPACE))
+    settle(driver)
+    page = program.lessons.panel.page
+    assert page is not None
+    program.lessons.player.predict(1.1)
+    settle(driver)
+    labels = [
+        page.question,
+        page.prediction.number,
+        page.prediction.name,
+        page.prediction.result,
+        page.prediction.sentence,
+        page.text.label,
+    ]
+    for label in labels:
+        assert label.isVisible()
+        assert label.font().pixelSize() >= 0.02 * page.height(), label.text()
+        assert label.height() + 1 >= (label.heightForWidth(label.width()) if label.wordWrap() else 0), label.text()
+
+
+def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Driver) -> None:
+    program, speaker = driver.program, driver.program.presenter.speaker
+    lesson = lesson_of("one_update")
+    program.actions["speaker"].trigger()
+    program.lessons.player.open(lesson, 4)
+    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    driver.settle()
+    question = lesson.steps[5].predict
+    assert question is not None
+    assert speaker.next.text() == f"Question: {question.ask}"
+    program.lessons.player.next()
+    driver.settle()
+    assert question.ask in speaker.now.text()
+    assert speaker.next.text().startswith("The answer")
+    program.lessons.player.leave()
+    driver.settle()
+    assert "Update 1 is computed" in speaker.next.text()
+    assert not speaker.lesson.isVisible()
+
+
+@pytest.mark.parametrize("lesson", lessons(lesson_panels())[0], ids=lambda lesson: lesson.id)
+def test_every_step_has_notes_for_the_speaker(lesson: Lesson) -> None:
+    assert lesson.teaching is not None
+    for place, step in enumerate(lesson.steps):
+        notes = notes_of(step, lesson, place)
+        assert f"Time for this step: {step.minutes:g} min" in notes
+        assert lesson.teaching.misconception in notes
+        assert lesson.teaching.say in notes
+        assert lesson.teaching.disagrees in notes
+        assert spoken(step.text) in notes
+        assert step.speaker in notes
+        assert step.predict is None or spoken(step.predict.reveal) in notes
+
+
+def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
+    sizes = [(QRect(0, 0, *size), SPACE, LESSON_SPACE) for size in ((1366, 768), (1920, 1080), (1280, 720), (800, 600))]
+    scales = [(fitting_scale(room, run), fitting_scale(room, lesson)) for room, run, lesson in sizes]
+    assert scales == [(1.0, 1.25), (1.5, 1.75), (1.0, 1.1), (0.8, 0.8)]

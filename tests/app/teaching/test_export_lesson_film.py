@@ -1,0 +1,158 @@
+"""A film of a lesson: its steps in order, every question before its answer, computed by the lesson's own run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from app.export.film_command import main
+from app.export.film_look import FilmLook
+from app.plotting.numbers import shown
+from app.teaching.export import lesson_file
+from app.teaching.export.lesson_file import lesson_called
+from app.teaching.export.lesson_film import LEAST_SECONDS, LessonFilm, LessonShot
+from app.teaching.lessons.reveal import CHANGE_SECONDS
+from grpo_core.teaching.lessons import Lesson, spoken
+from tests.app.teaching.lessons.spoilers import check_covered, texts_of
+from tests.app.test_export_film import read
+
+RATE = 2.0
+STEPS = 3
+
+
+@dataclass
+class Filmed:
+    """A picture, what it shows, and every string visible in it."""
+
+    image: QImage
+    shot: LessonShot
+    texts: set[str]
+
+
+@pytest.fixture(scope="module")
+def lesson() -> Lesson:
+    """The first steps of a quick lesson: one that explains, one that asks for a number, one for a direction."""
+    whole = lesson_called("build_group")
+    return Lesson(
+        id=whole.id,
+        number=whole.number,
+        title=whole.title,
+        interactive=whole.interactive,
+        start=whole.start,
+        steps=whole.steps[:STEPS],
+        words=whole.words,
+    )
+
+
+@pytest.fixture(scope="module")
+def filmed(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> list[Filmed]:
+    folder = tmp_path_factory.mktemp("runs")
+    film = LessonFilm(qapp, lesson, FilmLook(rate=RATE, size=(640, 400)), folder)
+    made = []
+    try:
+        for image, shot in film.pictures():
+            if shot.open:
+                check_covered(film.stage.player, film.stage.page, film.stage.workspace.view)
+            made.append(Filmed(image, shot, texts_of(film.stage.screen.widget)))
+    finally:
+        film.close()
+    return made
+
+
+def test_every_step_comes_in_order_a_question_before_its_answer_moves_and_then_stands(
+    filmed: list[Filmed], lesson: Lesson
+) -> None:
+    places = [one.shot.place for one in filmed]
+    kinds = {
+        place: [(one.shot.open, one.shot.playing) for one in filmed if one.shot.place == place]
+        for place in range(STEPS)
+    }
+    moving = [(False, True)] * round(CHANGE_SECONDS * RATE)
+    assert places == sorted(places)
+    assert kinds[0] == [(False, False)]
+    for place in (1, 2):
+        assert kinds[place] == [(True, False), *moving, (False, False)], lesson.steps[place].text
+    assert {(one.image.width(), one.image.height()) for one in filmed} == {(640, 400)}
+
+
+def test_questions_and_sentences_stand_for_as_long_as_they_are_read(filmed: list[Filmed]) -> None:
+    for one in filmed:
+        if one.shot.playing:
+            assert one.shot.milliseconds == round(1000 / RATE)
+        else:
+            assert one.shot.milliseconds >= 1000 * LEAST_SECONDS
+
+
+def test_no_open_question_is_answered_and_the_answer_follows(filmed: list[Filmed], lesson: Lesson) -> None:
+    for place, step in enumerate(lesson.steps):
+        if step.predict is None:
+            continue
+        question, *playing, answer = [one for one in filmed if one.shot.place == place]
+        reveal = spoken(step.predict.reveal)
+        assert spoken(step.predict.ask) in question.texts
+        assert reveal in answer.texts
+        for one in (question, *playing):
+            assert not any(reveal in text or spoken(step.text) in text for text in (*one.texts, one.shot.caption))
+    question, *_, answer = [one for one in filmed if one.shot.place == 1]
+    number = shown(2.474)
+    assert not any(number in text for text in (*question.texts, question.shot.caption))
+    assert number in answer.texts, "the run has computed it"
+
+
+def test_the_answer_moves(filmed: list[Filmed]) -> None:
+    moving = [one.image for one in filmed if one.shot.place == 1 and one.shot.playing]
+    assert all(before != after for before, after in pairwise(moving))
+
+
+def test_nobody_is_asked_to_press_anything(filmed: list[Filmed]) -> None:
+    for one in filmed:
+        assert not one.texts & {"‹ Back", "Next ›", "Place prediction", "Skip", "Leave", "Finish"}
+
+
+def test_the_command_writes_the_film_and_leaves_what_is_there(
+    lesson: Lesson, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, qapp: object
+) -> None:
+    short = Lesson(**{**vars(lesson), "steps": lesson.steps[:1]})
+    monkeypatch.setattr(lesson_file, "lesson_called", lambda name: short)
+    out = tmp_path / "lesson.webp"
+    command = ["--lesson", "build_group", "--out", str(out), "--size", "400x300", "--theme", "dark"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines() == ["Picture 1, step 1 of 1.", str(out)]
+    assert [(image.width(), image.height()) for image, _ in read(out)] == [(400, 300)]
+    assert main(command) == 2
+    assert "already exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--lesson", "calculus"), "Unknown lesson “calculus”. Choose one of why_rl, "),
+        (("--lesson", "4", "run.grpo"), "A lesson is filmed completely"),
+        (("--lesson", "4", "--steps", "1:2"), "A lesson is filmed completely"),
+        (("--lesson", "4", "--size", "400x40"), "leaves no space"),
+        ((), "give a run file, or --lesson"),
+    ],
+)
+def test_what_cannot_be_filmed_is_refused_in_a_sentence(
+    arguments: tuple[str, ...], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], qapp: object
+) -> None:
+    assert main([*arguments, "--out", str(tmp_path / "a.webp")]) == 2
+    assert sentence in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lessons_of_every_kind_can_be_filmed_by_number_or_name() -> None:
+    assert lesson_called("one_group").id == "one_group", "its runs are of the language model"
+    assert lesson_called("4").id == "build_group"
+    assert lesson_called("reported").id == "reported", "its run is recorded"
+
+
+def test_a_film_asks_nobody_to_do_anything(filmed: list[Filmed]) -> None:
+    texts = " ".join(text for one in filmed for text in one.texts)
+    assert "Advantages" in texts
+    assert not [words for words in ("drag a bar", "Table", "▲", "Place prediction", "Reset") if words in texts]

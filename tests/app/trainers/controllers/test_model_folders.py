@@ -1,0 +1,39 @@
+"""A model from a folder is inspected in the background, and the window need not read its files again."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from app.sessions.file_task import TaskPoll
+from app.trainers.controllers import model_folders
+from app.trainers.model_summary import in_fewer_words, model_summary
+from grpo_core.foreign.readers import Readers
+from grpo_core.trainers.hf import folder as folder_module
+from grpo_core.update_time import UNMEASURED, UpdateTime
+
+pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")
+
+
+def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.core.trainers.hf.tiny import saved
+
+    readers = Readers(own_process=False)
+    files, _ = model_folders.looked_at(readers, saved(tmp_path / "tiny", "llama"), TaskPoll())
+
+    def read(path: Path) -> None:
+        raise AssertionError("the files are read again")
+
+    monkeypatch.setattr(folder_module, "look", read)
+    assert f"{files.parameters:,} parameters" in model_summary(files.settings)
+    measured = UpdateTime(sampling=8.0, learning=4.0, device="cpu", loading=2.0)
+    whole = model_summary(files.settings, measured)
+    assert UNMEASURED in model_summary(files.settings)
+    assert "loading took 2 s and an update up to 12 s" in model_summary(files.settings, None, measured)
+    for time in (None, measured):
+        assert 0 < len(in_fewer_words(files.settings, time)) < 0.9 * len(model_summary(files.settings, time))
+    assert "12 s" in in_fewer_words(files.settings, measured) and "8 s of sampling" in whole

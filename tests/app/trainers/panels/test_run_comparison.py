@@ -1,0 +1,98 @@
+"""Series of recorded runs over the trainer's steps: its numbers next to ours, and two runs side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.panel_registry import RUN_COMPARISON
+from app.theme.tokens import LIGHT
+from app.trainers.panels.run_comparison.panel import RunComparisonPanel
+from app.trainers.panels.run_comparison.series import choices, parting, picture, settings_that_differ
+from app.trainers.recorded_run import RecordedRun
+from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
+from grpo_core.trainers.importers import open_source
+from grpo_core.trainers.recorded_series import numbers
+from tests.core.trainers.trace_files import DATA, HEALTHY, VERL
+
+
+def computed(path: Path) -> RecordedRun:
+    """Return a recorded run with all its series."""
+    run = RecordedRun(open_source(path))
+    run.add_numbers([numbers(run.source, position) for position in range(1, run.head + 1)])
+    return run
+
+
+@pytest.fixture
+def panel(qapp: object) -> Iterator[RunComparisonPanel]:
+    workspace = Workspace(Settings(), LIGHT)
+    for name in ("fault_clip", "grpo"):
+        workspace.activate(computed(DATA / name))
+    made = RUN_COMPARISON.make(workspace)
+    made.resize(800, 300)
+    made.draw(workspace.view)
+    yield made
+    workspace.close()
+    made.deleteLater()
+
+
+@pytest.mark.parametrize("name", [*HEALTHY, VERL])
+def test_ours_and_the_trainers_stand_at_the_trainers_steps(name: str) -> None:
+    run = computed(DATA / name)
+    loss = next(choice for choice in choices(run) if choice.names[0] == "loss_mean")
+    ours, theirs, *_ = picture(run, None, loss).lines
+    assert ours.x.tolist() == theirs.x.tolist() == list(run.source.labels)
+    np.testing.assert_allclose(ours.y, theirs.y, rtol=1e-3, atol=1e-5)
+
+
+def test_every_number_that_the_trainer_reported_can_be_chosen() -> None:
+    run = computed(DATA / "grpo")
+    offered = {name for choice in choices(run) for name in choice.names}
+    assert {name for name, series in run.series.items() if np.isfinite(series.values).any()} - offered == set()
+
+
+def test_a_run_and_itself_never_part(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(DATA / "grpo", tmp_path / "copy"))
+    facts = json.loads((folder / "trace.json").read_text("utf-8"))
+    facts["settings"]["output_dir"] = "somewhere/else"
+    (folder / "trace.json").write_text(json.dumps(facts), "utf-8")
+    run, copy = computed(DATA / "grpo"), computed(folder)
+    assert "are the same" in parting(run, copy)
+    assert settings_that_differ(run, copy) == []
+
+
+def test_two_runs_part_at_the_first_step_that_differs() -> None:
+    run, other = computed(DATA / "grpo"), computed(DATA / "fault_clip")
+    assert run.series["reward_mean"].values[0] == other.series["reward_mean"].values[0]  # the same seed
+    assert "part at step 4" in parting(run, other)
+    differing = {str(row[0]): row[1:] for row in settings_that_differ(run, other)}
+    for name, (here, there) in differing.items():
+        assert here != there, name
+
+
+def test_other_settings_are_listed_with_both_values() -> None:
+    run, other = computed(DATA / "grpo"), computed(DATA / "grpo")
+    changed = run.origin.settings.replace({"objective.beta": 0.5})
+    other.origin = dataclasses.replace(other.origin, settings=changed)
+    assert ["objective.beta", "0.04", "0.5"] in settings_that_differ(run, other)
+
+
+def test_a_second_run_is_laid_beside_the_first(panel: RunComparisonPanel) -> None:
+    alone = len(panel.chart.lines)
+    panel.beside.activated.emit(1)
+    panel.draw(panel.workspace.view)
+    assert len(panel.chart.lines) == 2 * alone and not panel.settings.isHidden()
+    assert "part at step" in panel.summary(panel.workspace.view)
+
+
+def test_a_click_shows_the_step_that_the_trainer_numbers_so(panel: RunComparisonPanel) -> None:
+    panel.chart.cursor_moved.emit(2.3)
+    assert panel.workspace.run is not None
+    assert panel.workspace.run.label(panel.workspace.cursor.step) == 2

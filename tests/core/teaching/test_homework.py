@@ -1,0 +1,207 @@
+"""Homework files: read with care, their numbers recomputed, and a table that a spreadsheet does not execute."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import GrpoError
+from grpo_core.explain import Quantity
+from grpo_core.learners import learner
+from grpo_core.metrics import metrics
+from grpo_core.teaching.homework import (
+    Checker,
+    Collected,
+    Homework,
+    HomeworkAnswer,
+    HomeworkError,
+    collect,
+    read_homework,
+)
+from grpo_core.teaching.homework.file import LARGEST
+from grpo_core.teaching.lessons import Answer
+
+SETTINGS = Settings().replace({"seed": 5, "learner.group_size": 4})
+
+
+def value_at(update: int) -> float:
+    run = iter(learner(SETTINGS))
+    return metrics([next(run) for _ in range(update)][-1])["kl"]
+
+
+TRUE = value_at(6)
+ANSWER = HomeworkAnswer(
+    step=2,
+    kind="number",
+    guess=0.25,
+    said="0.25",
+    right=False,
+    value=TRUE,
+    answer=Answer(metric="kl"),
+    update=6,
+    settings=SETTINGS.stored(),
+)
+HOMEWORK = Homework(name="Ada", lesson="kl", title="What?", digest="d", answers=(ANSWER,), conclusion="It grew.")
+
+
+def written(folder: Path, homework: Homework = HOMEWORK, name: str = "ada.json") -> Path:
+    path = folder / name
+    path.write_bytes(homework.to_bytes())
+    return path
+
+
+def collected(folder: Path) -> Collected:
+    return Collected(list(collect(folder, Checker())))
+
+
+def test_a_homework_is_read_as_it_was_written(tmp_path: Path) -> None:
+    placed = replace(ANSWER, step=3, guess=None, said="", value=None, answer=Answer(quantity=Quantity("reward", row=1)))
+    homework = replace(HOMEWORK, answers=(ANSWER, placed))
+    read, content = read_homework(written(tmp_path, homework))
+    assert read == homework
+    assert len(content) < LARGEST
+    assert len(json.loads(content)["runs"]) == 1, "shared settings stand in it once"
+
+
+def test_a_homework_of_64_kb_is_refused_before_it_is_written() -> None:
+    with pytest.raises(HomeworkError, match="larger than 64 KB"):
+        replace(HOMEWORK, conclusion="x" * LARGEST).to_bytes()
+
+
+def changed(**changes: Any) -> bytes:
+    return json.dumps({**json.loads(HOMEWORK.to_bytes()), **changes}).encode()
+
+
+def changed_answer(**changes: Any) -> bytes:
+    return changed(answers=[{**json.loads(HOMEWORK.to_bytes())["answers"][0], **changes}])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 60_000, "nested too deeply"),
+        (b"x" * LARGEST, "larger than 64 KB"),
+        (b"{}", "not a homework file of this program"),
+        (b"[1]", "not a homework file of this program"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"NaN"), "NaN, which is not a number"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"Infinity"), "Infinity, which is not a number"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"1e999"), "“value” is not a number"),
+        (HOMEWORK.to_bytes().replace(repr(TRUE).encode(), b"1" * 400), "“value” is not a number"),
+        (changed(name=3), "“name” is missing"),
+        (changed(name="x" * 300), "longer than 200"),
+        (changed(answers="many"), "answers are damaged"),
+        (changed(answers=[1]), "“kind” is missing"),
+        (changed(answers=[{}] * 65), "answers are damaged"),
+        (changed(runs=[]), "settings of one of its runs"),
+        (changed(runs=["{}"] * 17), "answers are damaged"),
+        (changed_answer(kind="essay"), "not a kind of question"),
+        (changed_answer(guess="much"), "“guess” is not a number"),
+        (changed_answer(guess=True), "“guess” is not a number"),
+        (changed_answer(right=1), "“right” is missing"),
+        (changed_answer(update=-1), "“update” is out of range"),
+        (changed_answer(answer={"metric": "kl", "check": "", "quantity": 3}), "“name” is missing"),
+    ],
+)
+def test_a_bad_file_is_refused_in_a_sentence_and_the_rest_goes_on(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "bad.json").write_bytes(content)
+    with pytest.raises(HomeworkError, match=said):
+        read_homework(tmp_path / "bad.json")
+    written(tmp_path)
+    ada, bad = collected(tmp_path).rows
+    assert ada.flags == ()
+    assert said in bad.flags[0]
+    assert bad.homework is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "said"),
+    [
+        (ANSWER, "agrees", ""),
+        (replace(ANSWER, value=TRUE * (1 + 1e-12)), "agrees", ""),
+        (replace(ANSWER, value=TRUE + 1e-6), "differs", "but the run gives"),
+        (replace(ANSWER, update=5), "differs", "but the run gives"),
+        (replace(ANSWER, settings=SETTINGS.replace({"seed": 6}).stored()), "differs", "The homework claims"),
+        (replace(ANSWER, value=TRUE - value_at(2), answer=Answer(metric="kl", since=2)), "agrees", ""),
+        (replace(ANSWER, answer=Answer(metric="accuracy")), "differs", "no such number"),
+        (replace(ANSWER, value=None), "not checked", "No number is claimed."),
+        (replace(ANSWER, settings=""), "not checked", "recorded run"),
+        (replace(ANSWER, settings=language_settings().stored()), "not checked", "language model"),
+        (replace(ANSWER, answer=Answer(check="gap")), "not checked", "picture"),
+        (replace(ANSWER, update=900_000), "refused", "too large to be recomputed"),
+        (
+            replace(ANSWER, settings=SETTINGS.replace({"learner.group_size": 512}).stored(), update=4999),
+            "refused",
+            "too large",
+        ),
+        (replace(ANSWER, settings='{"learner": {"group_size": 100000000}}'), "refused", "group_size"),
+        (replace(ANSWER, settings="{"), "refused", "not JSON"),
+        (replace(ANSWER, settings='{"spell": 1}'), "refused", "no such setting"),
+        (replace(ANSWER, answer=Answer(quantity=Quantity("reward", row=99))), "refused", "cannot be computed"),
+        (replace(ANSWER, answer=Answer(quantity=Quantity("karma"))), "refused", "cannot be computed"),
+    ],
+)
+def test_a_claimed_number_is_held_against_the_run_of_its_settings_and_seed(
+    answer: HomeworkAnswer, state: str, said: str
+) -> None:
+    verdict = Checker().check(replace(HOMEWORK, answers=(answer,)), answer)
+    assert verdict.state == state
+    assert said in verdict.why
+
+
+def test_a_number_of_a_picture_is_held_against_a_walk_through_the_lesson() -> None:
+    claimed = replace(ANSWER, answer=Answer(check="gap"))
+    for walked, state in (
+        ({2: TRUE}, "agrees"),
+        ({2: 0.5}, "differs"),
+        ({3: 0.5}, "not checked"),
+        (None, "not checked"),
+    ):
+        checker = Checker(lambda homework, walked=walked: walked)  # type: ignore[misc]
+        assert checker.check(HOMEWORK, claimed).state == state
+
+
+def test_the_table_flags_twins_other_versions_and_runs_no_formula(tmp_path: Path) -> None:
+    written(tmp_path)
+    written(tmp_path, name="twin.json")
+    evil = replace(
+        HOMEWORK,
+        name="=2+3",
+        conclusion=" @SUM(A1)",
+        version="0.2.0",
+        answers=(replace(ANSWER, said="+1", value=-1.5),),
+    )
+    written(tmp_path, evil, "evil.json")
+    table = collected(tmp_path)
+    heads, ada, bad, twin = csv.reader(io.StringIO(table.csv()))
+    assert heads[:6] == ["file", "name", "lesson", "version", "flags", "conclusion"]
+    assert heads[6:] == [f"kl 2 {what}" for what in ("guess", "words", "right", "claimed", "checked")]
+    assert ada[6:] == ["0.25", "0.25", "no", repr(TRUE), "agrees"]
+    assert (bad[1], bad[5], bad[7], bad[9]) == ("'=2+3", "' @SUM(A1)", "'+1", "-1.5")
+    assert "made by version 0.2.0." in bad[4]
+    assert "claims -1.5" in bad[4]
+    assert twin[4] == "It is the same file as ada.json."
+    assert table.distributions() == ["kl, step 2: 3 predicted, 0 right, 0 skipped. From 0.25 to 0.25, median 0.25."]
+
+
+def test_a_run_is_computed_once_for_a_whole_class(tmp_path: Path) -> None:
+    updates = []
+    for number in range(5):
+        written(tmp_path, replace(HOMEWORK, name=f"Student {number}"), f"{number}.json")
+    rows = list(collect(tmp_path, Checker(poll=lambda: updates.append(1))))
+    assert [verdict.state for row in rows for verdict in row.verdicts] == ["agrees"] * 5
+    assert len(updates) == 6
+
+
+def test_a_folder_without_homework_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(GrpoError):
+            list(collect(folder, Checker()))

@@ -1,0 +1,317 @@
+"""Each fault planted in a recorded run is named first, and alone; a sound run has no cause."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core import recompute
+from grpo_core.errors import RunFileError
+from grpo_core.record import Step
+from grpo_core.trainers.audit import audit, compare
+from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED
+from grpo_core.trainers.audit.report import told
+from grpo_core.trainers.changes.numbers import Update
+from tests.core.trainers.audit.planted import SIZE, UPDATES, Plant, Planted, sound
+
+
+def under(**switches: Any) -> Plant:
+    """Plant other objective settings in the loss."""
+
+    def plant(step: Step, previous: Step | None, n: int) -> Step:
+        changed = {f"objective.{name}": value for name, value in switches.items()}
+        return dataclasses.replace(step, settings=step.settings.replace(changed))
+
+    return plant
+
+
+def other(**fields: Any) -> Plant:
+    """Plant other arrays. Each keyword maps a field to a function of the step."""
+    return lambda step, previous, n: dataclasses.replace(step, **{k: make(step) for k, make in fields.items()})
+
+
+def reduced(reduction: str, count: Any, **more: Any) -> Plant:
+    """Plant another reduction, which divides each of the two micro-batches by twice the ``count`` of its rows."""
+
+    def plant(step: Step, previous: Step | None, n: int) -> Step:
+        divided = np.array([[2.0 * count(step, step.part[0] == m) for m in range(2)]] * 2)
+        step = dataclasses.replace(step, denominator=divided)
+        return under(reduction=reduction, **more)(step, previous, n)
+
+    return plant
+
+
+def before(name: str) -> Plant:
+    """Plant the log-probabilities of the previous update."""
+    return lambda step, previous, n: (
+        step if previous is None else dataclasses.replace(step, **{name: getattr(previous, name)})
+    )
+
+
+def rolled(*names: str, by: int = 1) -> Plant:
+    """Plant log-probabilities shifted to neighbouring positions."""
+    return lambda step, previous, n: dataclasses.replace(
+        step, **{name: np.roll(np.nan_to_num(getattr(step, name)), by, axis=-1) for name in names}
+    )
+
+
+def without(first: bool) -> Plant:
+    """Plant a mask that leaves out the first, or the last, token of each completion."""
+
+    def mask(step: Step) -> np.ndarray:
+        left = step.mask.copy()
+        for row in left:
+            row[0 if first else int(row.sum()) - 1] = False
+        return left
+
+    return other(mask=mask)
+
+
+def as_advantages(make: Any) -> Plant:
+    """Plant other advantages in the record, in the trainer's precision."""
+    return other(advantage=lambda step: np.asarray(make(step)).astype(np.float32))
+
+
+def given_by(**switches: Any) -> Plant:
+    """Plant advantages computed with other settings in the record."""
+
+    def plant(step: Step, previous: Step | None, n: int) -> Step:
+        changed = dataclasses.replace(under(**switches)(step, previous, n), advantage=None)
+        return dataclasses.replace(step, advantage=recompute.advantage(changed).astype(np.float32))
+
+    return plant
+
+
+def interleaved(step: Step) -> np.ndarray:
+    """Return the advantages of groups whose means and deviations were interleaved instead of repeated."""
+    table = step.rewards.reshape(-1, SIZE)
+    mean, std = table.mean(axis=1), table.std(axis=1, ddof=1)
+    return (step.rewards - np.tile(mean, SIZE)) / (np.tile(std, SIZE) + 1e-4)
+
+
+def noisy(step: Step) -> np.ndarray:
+    """Return the old log-probabilities with added noise."""
+    return step.old_logp + 0.1 * np.random.default_rng(step.step).normal(size=step.mask.shape).astype(np.float32)
+
+
+def rows(step: Step, those: np.ndarray) -> float:
+    return float(those.sum())
+
+
+def tokens(step: Step, those: np.ndarray) -> float:
+    return float(step.mask[those].sum())
+
+
+IN_LOSS: dict[str, tuple[Plant, str, str]] = {
+    "sign turned": (other(advantage=lambda s: -s.advantage), "advantage_sign", "opposite sign"),
+    "clip 0.28 above": (under(clip_high=0.28), "clip_high", "0.2 below and 0.28 above"),
+    "clip 0.05 below": (under(clip_low=0.05), "clip_low", "0.05 below and 0.2 above"),
+    "clip 0.15": (under(clip_low=0.15, clip_high=0.15), "clip_range", "0.15 below and 0.15 above"),
+    "clip 0.1, 0.33": (under(clip_low=0.1, clip_high=0.33), "clip_both", "0.1 below and 0.33 above"),
+    "no clip": (under(clip_low=1.0, clip_high=1e6), "no_clip", "Nothing was clipped"),
+    "not below": (under(clip_low=1.0), "no_clip_low", "lower clip bound"),
+    "not above": (under(clip_high=1e6), "no_clip_high", "upper clip bound"),
+    "dual clip": (under(dual_clip=1.25), "dual_clip", "1.25"),
+    "log-ratio limit": (under(log_ratio_limit=0.15), "log_ratio_limit", "0.15"),
+    "cispo": (under(surrogate="cispo"), "surrogate:cispo", "cispo"),
+    "sapo": (under(surrogate="sapo"), "surrogate:sapo", "sapo"),
+    "log_prob": (under(surrogate="log_prob"), "surrogate:log_prob", "log_prob"),
+    "sequence level": (under(level="sequence"), "level:sequence", "whole completions"),
+    "summed level": (under(level="sequence_sum"), "level:sequence_sum", "product"),
+    "KL left out": (under(beta=0.0), "no_kl", "left out"),
+    "KL times ratio": (under(kl_importance=True), "kl_with_ratio", "multiplied by the ratio"),
+    "k1": (under(kl="k1"), "kl:k1", "k1"),
+    "k2": (under(kl="k2"), "kl:k2", "k2"),
+    "beta": (under(beta=0.1), "beta", "β was 0.1, not 0.04"),
+    "advantages x 0.5": (other(advantage=lambda s: 0.5 * s.advantage), "advantage_factor", "0.5 times"),
+    "advantages clipped": (other(advantage=lambda s: np.clip(s.advantage, -0.8, 0.8)), "advantage_limit", "0.8"),
+    "no failures": (other(advantage=lambda s: np.maximum(s.advantage, 0)), "advantage_positive", "Negative"),
+    "advantages of before": (before("advantage"), "advantage_stale", "batch before"),
+    "advantages of a neighbour": (other(advantage=lambda s: np.roll(s.advantage, 1)), "advantage_rows", "right"),
+    "bnpo": (reduced("token", tokens), "reduction:bnpo", "Each token of the micro-batch"),
+    "dapo": (reduced("token", lambda s, r: s.mask.sum() / 2), "reduction:dapo", "generation batch"),
+    "dr_grpo": (reduced("constant", rows, max_tokens=12), "reduction:dr_grpo", "maximum length"),
+    "sum of tokens": (reduced("sequence_sum", rows), "reduction:luspo", "summed"),
+    "old absent": (lambda s, _, n: dataclasses.replace(s, old_logp=s.logp[n]), "old_absent", "taken to be 1"),
+    "old right": (rolled("old_logp"), "old_shifted", "to the right"),
+    "old left": (rolled("old_logp", by=-1), "old_shifted", "to the left"),
+    "old stale": (before("old_logp"), "old_stale", "batch before"),
+    "old zero": (other(old_logp=lambda s: 0 * s.old_logp), "old_zero", "all 0"),
+    "old is reference": (other(old_logp=lambda s: s.ref_logp), "old_reference", "reference"),
+    "new right": (rolled("logp"), "logp_shifted", "to the right"),
+    "all right": (rolled("logp", "old_logp", "ref_logp"), "all_logp_shifted", "to the right"),
+    "reference right": (rolled("ref_logp"), "ref_shifted", "to the right"),
+    "reference zero": (other(ref_logp=lambda s: 0 * s.ref_logp), "ref_zero", "all 0"),
+    "reference stale": (before("ref_logp"), "ref_stale", "batch before"),
+    "reference is old": (other(ref_logp=lambda s: s.old_logp), "ref_old", "old policy"),
+    "first masked": (without(first=True), "mask_first", "first token"),
+    "last masked": (without(first=False), "mask_last", "last token"),
+}
+"""Fault -> what the loss was computed from, the cause, and words in its description."""
+RECORDED: dict[str, tuple[Plant, str, str]] = {
+    "no std": (given_by(std="none"), "std:none", "not divided"),
+    "population std": (given_by(std="population"), "std:population", "with n."),
+    "batch std": (given_by(std="batch"), "std:batch", "whole batch"),
+    "leave one out": (given_by(baseline="leave_one_out"), "baseline:leave_one_out", "other completions"),
+    "batch mean": (given_by(baseline="batch_mean"), "baseline:batch_mean", "whole batch"),
+    "epsilon 1": (given_by(std_epsilon=1.0), "std_epsilon", "1 was added to the standard deviation, not 0.0001"),
+    "epsilon 0.01": (given_by(std_epsilon=0.01), "std_epsilon", "0.01 was added"),
+    "group order": (as_advantages(interleaved), "group_order", "0 1 0 1"),
+    "advantages x 0.5": (as_advantages(lambda s: 0.5 * s.advantage), "advantage_factor", "0.5 times"),
+    "sign turned": (as_advantages(lambda s: -s.advantage), "advantage_factor", "-1 times"),
+    "neighbours": (as_advantages(lambda s: np.roll(s.advantage, -1)), "advantage_rows", "left"),
+    "of before": (before("advantage"), "advantage_stale", "batch before"),
+    "clipped": (as_advantages(lambda s: np.clip(s.advantage, -1, 1)), "advantage_limit", "limited to 1"),
+    "old right": (rolled("old_logp"), "old_shifted", "to the right"),
+    "old stale": (before("old_logp"), "old_stale", "batch before"),
+    "old zero": (other(old_logp=lambda s: 0 * s.old_logp), "old_zero", "all 0"),
+    "reference left": (rolled("ref_logp", by=-1), "ref_shifted", "to the left"),
+    "reference zero": (other(ref_logp=lambda s: 0 * s.ref_logp), "ref_zero", "all 0"),
+    "all right": (rolled("logp", "old_logp", "ref_logp"), "all_logp_shifted", "to the right"),
+    "all left": (rolled("logp", "old_logp", "ref_logp", by=-1), "all_logp_shifted", "to the left"),
+    "first masked": (
+        lambda s, _, n: dataclasses.replace(without(first=True)(s, _, n), present=s.mask),
+        "mask_first",
+        "first token",
+    ),
+}
+"""Fault -> what is recorded, the cause, and words in its description. The losses follow from the record."""
+SUSPICIONS: dict[str, tuple[Plant, str]] = {
+    "noise": (other(old_logp=noisy), "old_noisy"),
+    "temperature": (other(old_logp=lambda s: 0.7 * s.old_logp), "old_temperature"),
+    "sampled sharper": (other(entropy=lambda s: s.entropy + 0.4), "scored_temperature"),
+}
+TWO: dict[str, tuple[Plant, Plant, set[str]]] = {
+    "deviation and clip": (given_by(std="population"), under(clip_high=0.3), {"std:population", "clip_high"}),
+    "mean and mask": (given_by(baseline="batch_mean"), without(first=True), {"baseline:batch_mean", "mask_first"}),
+}
+"""Pairs of faults, one in the advantages and one in the loss."""
+
+
+@pytest.mark.parametrize("fault", IN_LOSS)
+def test_a_fault_in_the_loss_is_named_first_and_alone(fault: str) -> None:
+    plant, name, words = IN_LOSS[fault]
+    result = audit(Planted(used=plant))
+    assert not result.agrees and [cause.grade for cause in result.causes] == [NAMED]
+    assert result.causes[0].names[0] == name and words in result.explanations[0]
+    assert result.causes[0].remedy and result.causes[0].instead and not result.remainder
+
+
+@pytest.mark.parametrize("fault", RECORDED)
+def test_a_fault_in_what_is_recorded_is_named_first_and_nothing_else_is(fault: str) -> None:
+    plant, name, words = RECORDED[fault]
+    result = audit(Planted(recorded=plant))
+    assert not result.agrees and [c.names[0] for c in result.causes if c.grade == NAMED] == [name]
+    assert words in result.explanations[0] and not result.remainder
+
+
+@pytest.mark.parametrize("fault", SUSPICIONS)
+def test_what_the_record_only_hints_at_is_a_suspicion(fault: str) -> None:
+    plant, name = SUSPICIONS[fault]
+    result = audit(Planted(recorded=plant))
+    assert result.agrees and [(cause.grade, cause.names) for cause in result.causes] == [(SUSPECTED, (name,))]
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.04])
+def test_a_sound_run_has_no_cause(beta: float) -> None:
+    result = audit(Planted(beta=beta))
+    assert result.agrees and not result.causes and not result.remainder and result.first_pass > 100
+
+
+@pytest.mark.parametrize("faults", TWO)
+def test_a_fault_in_the_advantages_and_one_in_the_loss_are_both_named(faults: str) -> None:
+    recorded, used, names = TWO[faults]
+    result = audit(Planted(recorded=recorded, used=used))
+    assert {cause.names[0] for cause in result.causes} == names and all(c.grade == NAMED for c in result.causes)
+
+
+def test_two_faults_in_one_loss_are_named_together() -> None:
+    def both(step: Step, previous: Step | None, n: int) -> Step:
+        return under(kl="k1")(rolled("old_logp")(step, previous, n), previous, n)
+
+    (cause,) = audit(Planted(used=both)).causes
+    assert cause.grade == NAMED and {*cause.names} == {"kl:k1", "old_shifted"}
+
+
+def test_a_factor_on_a_change_is_named_beside_it() -> None:
+    (cause,) = audit(Planted(used=reduced("token", tokens), losing=2.0)).causes
+    assert cause.grade == NAMED and {*cause.names} == {"reduction:bnpo", "loss_factor"}
+
+
+def test_a_fault_that_begins_midway_names_its_first_step() -> None:
+    (cause,) = audit(Planted(used=other(advantage=lambda s: 0.5 * s.advantage), since=2)).causes
+    assert cause.names == ("advantage_factor",) and cause.since == 6 and "From step 6 on" in cause.when
+
+
+def test_a_fault_that_ends_names_its_last_step() -> None:
+    (cause,) = audit(Planted(used=other(advantage=lambda s: 0.5 * s.advantage), until=2)).causes
+    assert (cause.since, cause.until) == (None, 4) and cause.when == "Up to step 4."
+
+
+def test_the_last_updates_alone_name_the_cause_too() -> None:
+    result = audit(Planted(used=IN_LOSS["old stale"][0]), positions=[UPDATES - 1, UPDATES])
+    assert [cause.names for cause in result.causes] == [("old_stale",)]
+
+
+def test_an_update_that_cannot_be_read_leaves_the_cause_of_the_others() -> None:
+    class Torn(Planted):
+        def step(self, position: int) -> Step:
+            if position == 1:
+                raise RunFileError("torn")
+            return super().step(position)
+
+    result = audit(Torn(used=IN_LOSS["k1"][0]))
+    assert result.steps[0].skipped == "torn" and [cause.names for cause in result.causes] == [("kl:k1",)]
+
+
+def test_the_report_says_cause_step_consequence_and_remedy() -> None:
+    run = Planted(used=IN_LOSS["clip 0.28 above"][0], since=2)
+    (cause,) = audit(run).causes
+    said = list(told(cause))
+    assert said[0] == "Cause: The clip range was 0.2 below and 0.28 above. From step 6 on."
+    assert said[1].startswith("What the run learned instead: ") and said[2].startswith("What to change: ")
+
+
+def test_faults_that_a_run_cannot_tell_apart_are_one_class() -> None:
+    (cause,) = audit(Planted(losing=0.5, beta=0.0)).causes
+    assert cause.grade == NAMED and {*cause.names} == {"advantage_factor", "loss_factor"}
+    assert len(cause.sentences) == 2
+
+
+def test_the_trainers_length_tells_that_the_last_token_is_masked() -> None:
+    result = audit(Planted(longer=1.0))
+    assert not result.agrees and result.causes[0].names == ("mask_last",)
+
+
+def test_noise_in_the_loss_is_explained_by_nothing_and_its_size_is_said() -> None:
+    result = audit(Planted(used=other(old_logp=noisy)))
+    assert not result.agrees and not result.explanations
+    assert f"{4 * UPDATES} of" in result.remainder
+
+
+@pytest.mark.parametrize("fault", ["clip 0.28 above", "first masked", "k1"])
+def test_a_departure_that_rounding_nearly_explains_names_no_cause_for_sure(fault: str) -> None:
+    class Close(Planted):
+        def losses(self, position: int) -> np.ndarray | None:
+            known, faulty = super().losses(position), Planted(used=IN_LOSS[fault][0]).losses(position)
+            assert known is not None and faulty is not None
+            return known + 1e-5 * (faulty - known)
+
+    assert all(cause.grade in (POSSIBLE, SUSPECTED) for cause in audit(Close()).causes)
+
+
+def test_a_deviation_of_the_batch_is_that_of_each_generation_batch() -> None:
+    step = sound(0, std="batch")
+    values = {**step.settings.recorded.trainer_values, "generation_batch_size": SIZE}
+    settings = step.settings.replace({"task.trainer_settings": json.dumps(values)})
+    table = step.rewards.reshape(-1, SIZE)
+    mean, std = table.mean(axis=1, keepdims=True), table.std(axis=1, ddof=1, keepdims=True)
+    theirs = ((table - mean) / (std + 1e-4)).ravel().astype(np.float32)
+    every = dataclasses.replace(step, settings=settings, advantage=theirs)
+    assert all(number.agrees for number in compare.advantages(Update(step=every)))
+    whole = dataclasses.replace(step, advantage=theirs)
+    assert not all(number.agrees for number in compare.advantages(Update(step=whole)))

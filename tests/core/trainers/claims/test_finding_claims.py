@@ -1,0 +1,340 @@
+"""Claims of a diagnosis on random runs: each is confirmed by the raw arrays, and any other claim is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Tabled
+from grpo_core.config import Settings
+from grpo_core.foreign.recording import Completions, Report
+from grpo_core.foreign.trajectory import Trajectory, Turn
+from grpo_core.record import Step
+from grpo_core.trainers.claims.faults import FAULTS, PLACES
+from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.claims.measures import CutOff
+from grpo_core.trainers.health import Finding, diagnose
+from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
+from tests.core.trainers.health.test_diagnose import Tables, completions
+from tests.core.trainers.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
+
+KINDS = (*kinds_in("grpo_core.trainers.claims.findings", "grpo_core.trainers.claims.measures"), *FAULTS)
+
+
+def runs(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run of tables, one with fluctuating entropy, and one with tokens."""
+    yield Tables(tables_of(numbers, 6), recorded())
+    course = np.exp(np.cumsum(numbers.normal(size=12))) * numbers.choice([0.2, 1.0])
+    paid = [numbers.choice([0.0, 1.0], 8, p=[0.8, 0.2]).tolist() for _ in course]
+    pairs = zip(paid, course, strict=True)
+    yield Tables([dataclasses.replace(completions(r), entropy=np.full(8, e)) for r, e in pairs], recorded())
+    settings = recorded(
+        level="token", beta=float(numbers.choice([0.0, 0.04])), kl=str(numbers.choice(["k1", "k3"])), surrogate="clip"
+    )
+    change = drifted(numbers, 5.0, pushed=True)
+    yield of_steps(settings, 5, change, passes=int(numbers.integers(1, 3)), prompts=2, tokens=3)
+
+
+def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run whose completions grow or shrink, one with truncated completions, and one sampled by another
+    policy.
+    """
+    count = int(numbers.integers(6, 12))
+    course = 40 * np.exp(np.linspace(0, numbers.choice([-1.0, 1.0]) * numbers.uniform(0.5, 2), count))
+    tables = [completions(numbers.choice([0.0, 1.0], 8).tolist()) for _ in course]
+    pairs = zip(tables, course, strict=True)
+    yield Tables([dataclasses.replace(t, length=c + numbers.normal(size=8)) for t, c in pairs], recorded())
+    shares = np.linspace(0, 1, count) ** 2 if numbers.random() < 0.5 else np.full(count, 0.97)
+    cut = [numbers.random(8) < share for share in shares]
+    yield Tables([dataclasses.replace(t, truncated=c) for t, c in zip(tables, cut, strict=True)], recorded())
+    size = float(numbers.uniform(0.05, 1.0))
+
+    def other(step: Step) -> Step:
+        return dataclasses.replace(step, sampling_logp=step.logp[0] + size * numbers.normal(size=step.mask.shape))
+
+    yield of_steps(recorded(), 4, other, passes=1, prompts=2, tokens=3)
+
+
+def from_sampler(step: Step | None) -> np.ndarray | None:
+    """Return the trainer's minus the sampler's log-probabilities, one per token of the first pass."""
+    if step is None or step.sampling_logp is None:
+        return None
+    return (step.logp[0] - step.sampling_logp)[recompute.used(step, 0)]
+
+
+def with_reports(run: Any, reports: dict[str, float]) -> Any:
+    """Return the run with the same report after every update."""
+    run.reports = lambda position: [Report(step=position, numbers=reports)]
+    return run
+
+
+def not_finite(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run with a non-finite number, for every place where one can occur."""
+    bad = float(numbers.choice([np.inf, -np.inf]))
+    for place in PLACES:
+        run = of_steps(recorded(), int(numbers.integers(1, 5)), lambda step: step, passes=2, prompts=1, tokens=2)
+        n = int(numbers.integers(len(run)))
+        step, table, row = run.steps[n], run.tables[n], int(numbers.integers(8))
+        if place == "reward":
+            paid = np.where(np.arange(8) == row, bad, table.rewards)
+            run.tables[n] = dataclasses.replace(table, rewards=paid)
+        elif place == "advantage":
+            given = np.where(np.arange(8) == row, numbers.choice([np.nan, bad]), 1.0)
+            run.tables[n] = dataclasses.replace(table, advantage=given)
+        elif place == "logp":
+            logp = step.logp.copy()
+            logp[int(numbers.integers(2)), row, 0] = numbers.choice([np.nan, bad])
+            run.steps[n] = dataclasses.replace(step, logp=logp, old_logp=step.logp[0])
+        elif place == "report":
+            with_reports(run, {str(numbers.choice(["loss", "grad_norm"])): bad, "other": bad})
+        else:
+            values = getattr(step, place).copy()
+            values[row, 0] = numbers.choice([np.nan, bad])
+            run.steps[n] = dataclasses.replace(step, **{place: values})
+        yield run
+
+
+def in_parts(parts: np.ndarray, weights: tuple[float, ...]) -> Completions:
+    """Return a table whose rewards have the components (B, K)."""
+    names = tuple("abc"[: parts.shape[1]])
+    table = completions((parts @ np.array(weights)).tolist())
+    return dataclasses.replace(table, reward_parts=parts, reward_names=names, reward_weights=weights)
+
+
+def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs whose reward functions are constant, differ only between prompts, oppose each other, or are
+    exploited, and one with an extreme advantage.
+    """
+    weights = tuple(numbers.choice([0.5, 1.0, 2.0], 3).tolist())
+    flat, tables = float(numbers.choice([0.0, 0.3])), []
+    for _ in range(4):
+        prompt = np.repeat(numbers.choice([0.0, 1.0, 3.0], 2), 4)
+        still = prompt if numbers.random() < 0.5 or flat else np.zeros(8)
+        tables.append(in_parts(np.stack([np.full(8, flat), still, numbers.normal(size=8)], axis=1), weights))
+    yield Tables(tables, recorded(std=str(numbers.choice(["sample", "batch", "none"]))))
+    tables = []
+    for _ in range(5):
+        one = numbers.normal(size=8)
+        tables.append(in_parts(np.stack([one, 0.2 * numbers.normal(size=8) - one], axis=1), (1.0, 1.0)))
+    yield Tables(tables, recorded())
+    count, far = int(numbers.integers(9, 14)), float(numbers.uniform(0.5, 1.5))
+    watched = float(numbers.choice([0.0, 0.5]))
+    tables = []
+    for n in range(count):
+        around = 0.05 * numbers.normal(size=(8, 2))
+        means = np.array([far * n / count, 0.9 - 0.7 * (n > count // 2)])
+        tables.append(in_parts(around + means, (2.0, watched)))
+    yield Tables(tables, recorded())
+    usual = [numbers.choice([-1.0, 1.0], 8) * numbers.uniform(0.5, 1.5, 8) for _ in range(4)]
+    usual[int(numbers.integers(4))][3] = float(numbers.choice([-1, 1]) * numbers.uniform(60, 900))
+    yield Tables([dataclasses.replace(completions([0.0, 1.0] * 4), advantage=a) for a in usual], recorded())
+
+
+def of_missing(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run with some missing rewards and some rows that do not count."""
+    tables = []
+    for _ in range(int(numbers.integers(1, 6))):
+        rewards = np.where(numbers.random(16) < numbers.choice([0.0, 0.1, 0.6]), np.nan, numbers.random(16))
+        counted = None if numbers.random() < 0.5 else numbers.random(16) < 0.8
+        tables.append(dataclasses.replace(completions(rewards.tolist()), counted=counted))
+    yield Tables(tables, recorded())
+
+
+def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs with a cap below 1, a clip range that is never reached, tokens far from the reference, and a length
+    limit.
+    """
+    cap = float(numbers.uniform(0.1, 1.2))
+    yield of_steps(recorded(surrogate="cispo", clip_high=cap), 2, lambda step: step, passes=1)
+    settings = recorded(level="sequence", surrogate="clip", clip_low=0.2, clip_high=float(numbers.choice([0.2, 0.3])))
+    size = float(numbers.choice([0.0, 1e-4, 1e-2]) * numbers.uniform(0.5, 2))
+    yield of_steps(settings, 8, near(numbers, size), passes=2, prompts=1, tokens=3)
+    yield of_steps(recorded(beta=0.04), 4, far_from_reference(numbers), passes=1, prompts=2, tokens=3)
+    limit = dataclasses.replace(recorded().recorded, max_tokens=int(numbers.integers(8, 99)))
+    cut = dataclasses.replace(completions([0.0, 1.0] * 16), truncated=np.ones(32, bool))
+    yield Tables([cut] * 2, dataclasses.replace(recorded(), task=limit))
+    dead = dataclasses.replace(completions([float(numbers.choice([0.0, 0.2]))] * 4 + [0.0, 1.0, 0.0, 1.0]))
+    yield Tables([dataclasses.replace(dead, truncated=numbers.random(8) < numbers.choice([0.8, 2.0]))] * 8, recorded())
+
+
+def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs of agents whose mask includes a tool's tokens in some of the updates, or in none."""
+    tables = []
+    for n in range(int(numbers.integers(1, 6))):
+        covered = numbers.random() < 0.5
+        rows = []
+        for _ in range(8):
+            own, result = (int(numbers.integers(1, 99)) for _ in range(2))
+            rows.append(
+                Trajectory(
+                    prompt=(Turn(role="user", text="u", sampled=False, tokens=4, body=2, in_loss=0),),
+                    turns=(
+                        Turn(role="assistant", text=f"a{n}", sampled=True, tokens=own, body=own, in_loss=own),
+                        Turn(role="tool", text="t", sampled=False, tokens=99, body=9, in_loss=result * covered),
+                        Turn(role="user", text="v"),
+                    ),
+                )
+            )
+        tables.append(dataclasses.replace(completions([0.0, 1.0] * 4), trajectories=tuple(rows)))
+    yield Tables(tables, recorded())
+
+
+def of_ages(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run whose completions were written by an old policy, some of an unknown version."""
+    count = int(numbers.integers(2, 6))
+    ages = [numbers.integers(6, 30, 8).astype(float) for _ in range(count)]
+    known = [np.where(numbers.random(8) < 0.2, np.nan, age) for age in ages]
+    yield Tables([completions([0.0, 1.0] * 4, staleness=age) for age in known], recorded())
+
+
+def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run with tokens in which tools answer in some completions, and the mask excludes the answers in some."""
+
+    def change(step: Step) -> Step:
+        present, mask = np.ones(step.mask.shape, bool), np.ones(step.mask.shape, bool)
+        mask[numbers.random(len(mask)) < 0.3, 1] = False
+        return dataclasses.replace(step, mask=mask, present=present)
+
+    run = of_steps(recorded(), int(numbers.integers(1, 4)), change, passes=1, prompts=2, tokens=3)
+    answers = (Turn(role="assistant", text="a"), Turn(role="tool", text="t"))
+    for n, table in enumerate(run.tables):
+        turns = [answers[: 1 + (numbers.random() < 0.6)] for _ in table.rewards]
+        rows = tuple(Trajectory(prompt=(), turns=those) for those in turns)
+        run.tables[n] = dataclasses.replace(table, trajectories=rows)
+    yield run
+
+
+def turns_of(table: Completions) -> np.ndarray | None:
+    """Return, for every turn whose tokens are known, whether the model wrote it and how many of its tokens the loss
+    counts.
+    """
+    if table.trajectories is None:
+        return None
+    every = [turn for row in table.trajectories if row is not None for turn in (*row.prompt, *row.turns)]
+    known = [turn for turn in every if turn.in_loss is not None]
+    return np.array([[bool(turn.sampled), turn.in_loss] for turn in known], int) if known else None
+
+
+def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs whose rewards are rare, depend only on the prompt or the length, or are extreme; a run whose length
+    limit costs reward; and one with a clip range meant for whole completions.
+    """
+    rare = [
+        completions((numbers.random(32) < 0.06).astype(float).tolist()) for _ in range(int(numbers.integers(3, 12)))
+    ]
+    yield Tables(rare, recorded())
+    paid = [np.repeat(numbers.random(4), 4).tolist() for _ in range(4)]
+    named = [tuple(f"{n}.{k // 4}" for k in range(16)) for n in range(4)]
+    by_prompt = [dataclasses.replace(completions(p), prompts=names) for p, names in zip(paid, named, strict=True)]
+    yield Tables(by_prompt, recorded())
+    lengths = [np.rint(30 + 5 * n + 8 * numbers.random(16)) for n in range(int(numbers.integers(4, 10)))]
+    sign = float(numbers.choice([-1.0, 1.0]))
+    yield Tables([dataclasses.replace(completions((sign * c).tolist()), length=c) for c in lengths], recorded())
+    wild = [numbers.random(16) for _ in range(6)]
+    wild[2][int(numbers.integers(16))] = float(numbers.uniform(50, 900))
+    yield Tables([completions(p.tolist()) for p in wild], recorded())
+    cut = [numbers.random(16) < 0.68 for _ in range(8)]
+    costs = [np.where(c, 0.0, 1.0) + 0.1 * numbers.random(16) for c in cut]
+    tables = [dataclasses.replace(completions(p.tolist()), truncated=c) for p, c in zip(costs, cut, strict=True)]
+    yield Tables(tables, recorded())
+    narrow = recorded(level="token", surrogate="clip", clip_low=3e-4, clip_high=float(numbers.uniform(4e-4, 9e-4)))
+    yield of_steps(narrow, 3, drifted(numbers, 5.0, pushed=True), passes=2, prompts=2, tokens=3)
+
+
+def near(numbers: np.random.Generator, size: float) -> Any:
+    """Return a function that makes log-ratios of that size in every pass."""
+
+    def change(step: Step) -> Step:
+        away = size * numbers.normal(size=step.logp.shape)
+        return dataclasses.replace(step, logp=step.old_logp + away)
+
+    return change
+
+
+def far_from_reference(numbers: np.random.Generator) -> Any:
+    """Return a function that moves one or two tokens of an update far from the reference."""
+
+    def change(step: Step) -> Step:
+        reference = step.logp[0] + 0.01 * numbers.normal(size=step.mask.shape)
+        rows = numbers.choice(len(reference), int(numbers.integers(0, 3)), replace=False)
+        reference[rows, 0] += numbers.uniform(2.0, 9.0)
+        return dataclasses.replace(step, ref_logp=reference)
+
+    return change
+
+
+def as_seen(run: Any) -> Run:
+    """Return the raw arrays of a run."""
+    steps = run.steps if isinstance(run, Steps) else [None] * len(run)
+    settings: Settings = run.settings
+    return [
+        Seen(
+            label=label,
+            settings=settings,
+            rewards=table.rewards,
+            group=table.group,
+            counted=table.counted,
+            advantage=table.advantage,
+            parts=table.reward_parts,
+            names=table.reward_names,
+            weights=table.reward_weights,
+            truncated=table.truncated,
+            step=step,
+            entropy=None if table.entropy is None else float(np.mean(table.entropy)),
+            lengths=table.length,
+            length=None if table.length is None else float(table.length.sum() / len(table.length)),
+            cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
+            from_sampler=from_sampler(step),
+            turns=turns_of(table),
+            staleness=table.staleness,
+            answered=None
+            if table.trajectories is None
+            else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
+            reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
+        )
+        for label, table, step in zip(run.labels, run.tables, steps, strict=True)
+    ]
+
+
+GIVEN = {"limit", "part", "names", "since", "sort"}
+"""Fields that say what a claim in a table of faults is about. With another value it can be equally true."""
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
+    numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
+    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks, of_answers, of_ages)
+    for _ in range(20 * count):
+        for run in (run for source in sources for run in source(numbers)):
+            made = [claim for finding in diagnose(run).findings for claim in finding.what]
+            data = as_seen(run)
+            for claim in made:
+                seen[kind_of(claim)] += 1
+                assert claim.words() and "{" not in claim.words()
+                with np.errstate(all="ignore"):
+                    assert claim.check(data), claim
+                    if seen[kind_of(claim)] > count:
+                        continue
+                    skipped = GIVEN if isinstance(claim, Tabled) and claim.kind != "limit" else {"part"}
+                    for other in others(claim, numbers, skipped):
+                        assert other in made or not other.check(data), (claim, other)
+                        refused += 1
+        if all(seen[kind] >= count for kind in KINDS):
+            break
+    assert_enough(seen, KINDS, count, refused)
+
+
+def test_a_finding_without_a_claim_cannot_be_built() -> None:
+    facts: dict[str, Any] = {"check": "truncation", "title": "t", "grade": "serious", "began": 1}
+    facts |= {"evidence": (), "change": "", "source": ""}
+    wrong: tuple[Any, ...] = ((), ("Everything is cut off.",))
+    for what in wrong:
+        with pytest.raises(AssertionError, match="made of claims"):
+            Finding(what=what, **facts)
+    assert Finding(what=(CutOff(share=0.9),), **facts).sentence.startswith("90% of all completions")

@@ -1,0 +1,161 @@
+"""A model from a folder, sampled without waiting for the device: same completions as on the CPU, with few waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from grpo_core.lm import device_sampling
+from grpo_core.lm.device_sampling import LOOK
+from grpo_core.lm.interface import Table
+from grpo_core.trainers.hf.folder_policy import FolderPolicy
+from grpo_core.trainers.hf.loading import libraries
+from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
+from grpo_core.trainers.hf.sampling import CachedRows, sample, sampled_on_device
+from grpo_core.trainers.hf.scoring import proved
+from tests.core.lm.waiting import waits
+from tests.core.trainers.hf.test_sampling import QUESTIONS, drawn
+from tests.core.trainers.hf.tiny import KINDS, small
+
+
+def on_device(
+    policy: FolderPolicy, prompt_of: np.ndarray, uniforms: np.ndarray, greedy: np.ndarray, **how: Any
+) -> Table:
+    return sampled_on_device(
+        policy.model,
+        policy.encoded(QUESTIONS),
+        prompt_of,
+        uniforms,
+        temperature=0.8,
+        greedy=greedy,
+        poll=lambda done, total: None,
+        **{"ends": (0, 1), "padding": True, **how},
+    )
+
+
+def asked(rows: int, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the prompt of each row, the uniforms, and which rows are greedy."""
+    return np.arange(rows) % 3, np.random.default_rng(3).random((rows, longest)), np.arange(rows) % 4 == 0
+
+
+@pytest.mark.parametrize("how", [{}, {"padding": False}, {"prepared": False}, {"at_once": 7}], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_completions_are_those_of_the_cpu(
+    kind: str, how: dict[str, Any], folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_sampling, "LOOK", 5)
+    policy, given = FolderPolicy(small(folders[kind])), asked(90, 24)
+    cpu, device = drawn(policy, *given), on_device(policy, *given, **how)
+    same = (cpu[0] == device[0]).all(axis=-1) & (cpu[1] == device[1]).all(axis=-1)
+    assert (~same).sum() < max(1e-3 * cpu[1].sum(), 1)
+    assert np.abs(cpu[2] - device[2])[same].max() < 1e-4
+    assert len({*cpu[1].sum(axis=-1).tolist()}) > 3, "rows end at several tokens, and are left out"
+
+
+def test_in_float32_at_most_one_draw_in_a_thousand_differs(folders: dict[str, Path]) -> None:
+    policy, given = FolderPolicy(small(folders["llama"])), asked(300, 12)
+    cpu, device = drawn(policy, *given), on_device(policy, *given, kind=torch.float32)
+    parted = ~((cpu[0] == device[0]).all(axis=-1) & (cpu[1] == device[1]).all(axis=-1))
+    assert parted.sum() < 1e-3 * cpu[1].sum()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_host_waits_at_looks_and_for_the_result_alone(kind: str, folders: dict[str, Path]) -> None:
+    policy, longest = FolderPolicy(small(folders[kind])), 64
+    given = asked(12, longest)
+    with waits() as seen:
+        _, mask, _ = on_device(policy, *given, ends=(100_000,))
+    assert mask.all()
+    assert sum(seen.values()) / longest <= 0.05
+    assert dict(seen) == {"cpu": 1 + (longest - 1) // LOOK}
+    with waits() as seen:
+        _, mask, _ = drawn(policy, *given)
+    assert sum(seen.values()) / mask.any(axis=0).sum() > 4, "what is counted is there to be counted"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_cache_is_allocated_once(kind: str, folders: dict[str, Path]) -> None:
+    policy = FolderPolicy(small(folders[kind]))
+    with torch.no_grad():
+        rows = CachedRows(policy.model, policy.encoded(QUESTIONS), 4, prepared=True)
+        rows.keep(torch.tensor([0, 0, 1, 2]))
+        assert is_plain(rows.cache)
+        before = [layer.keys.untyped_storage().data_ptr() for layer in rows.cache.layers]
+        for _ in range(4):
+            rows.advance(torch.tensor([5, 6, 7, 8]))
+    assert [layer.keys.untyped_storage().data_ptr() for layer in rows.cache.layers] == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_in_bfloat16_log_probabilities_are_near_those_of_float32(kind: str, folders: dict[str, Path]) -> None:
+    policy, given = FolderPolicy(small(folders[kind])), asked(60, 3)
+    exact = on_device(policy, *given)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = on_device(policy, *given)
+    first = exact[0][:, 0] == rounded[0][:, 0]
+    assert first.mean() > 0.8
+    assert 0 < np.abs(np.exp(exact[2]) - np.exp(rounded[2]))[first, 0].max() < 0.15
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cache_and_a_mask_of_our_own_are_proved_harmless(kind: str, folders: dict[str, Path]) -> None:
+    policy = FolderPolicy(small(folders[kind]))
+    assert not policy.ways.prepared, "nobody asks on the CPU"
+    assert proved(policy.model, on_device=True).prepared
+
+
+def test_scoring_waits_for_no_chunk(folders: dict[str, Path]) -> None:
+    policy = FolderPolicy(small(folders["llama"], model__rows_at_once=2))
+    given = asked(12, 8)
+    tokens, mask, _ = drawn(policy, np.sort(given[0]), given[1], given[2])
+    batch = policy.batch(policy.encoded(QUESTIONS), tokens, mask)
+    with waits() as seen:
+        policy.score(batch, 1.0, lambda done, total: None)
+    assert set(seen) <= {"_local_scalar_dense", "to"}
+    assert sum(seen.values()) <= 2 * 3 * 6 + 2, "what transformers asks of a mask in each of two passes"
+
+
+def test_weights_in_bfloat16_are_sampled_too(folders: dict[str, Path]) -> None:
+    policy = FolderPolicy(small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4))
+    assert proved(policy.model, tolerance=2e-2, on_device=True).prepared
+    settings = small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4)
+    with policy.computing(settings):
+        _, mask, logp = on_device(policy, *asked(12, 6))
+    assert mask[:, 0].all() and np.isfinite(logp).all() and (logp <= 0).all()
+
+
+def test_a_model_with_sliding_windows_keeps_its_own_cache_and_draws_the_same() -> None:
+    transformers, _ = libraries()
+    torch.manual_seed(0)
+    config = transformers.MistralConfig(
+        vocab_size=120,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        sliding_window=6,
+    )
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(8.0 if weight.dim() > 1 else 1.0)
+    prompts = np.array([[5, 6, 7, 8, 9, 10, 11, 12], [20, 21, 22, -1, -1, -1, -1, -1]])
+    of, uniforms, greedy = np.arange(20) % 2, np.random.default_rng(0).random((20, 16)), np.zeros(20, bool)
+    given: dict[str, Any] = {
+        "ends": (1,),
+        "padding": False,
+        "temperature": 1.0,
+        "greedy": greedy,
+        "poll": lambda done, total: None,
+    }
+    cpu = sample(model, prompts, of, uniforms, sharing=True, **given)
+    device = sampled_on_device(model, prompts, of, uniforms, **given)
+    assert not is_plain(prepared_cache(model, 4))
+    assert np.array_equal(cpu[0], device[0]) and np.array_equal(cpu[1], device[1])
+    np.testing.assert_allclose(cpu[2], device[2], atol=1e-4)

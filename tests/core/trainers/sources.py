@@ -1,0 +1,38 @@
+"""Runs that other programs recorded as text and rewards.
+
+The files of TRL and trackio are from one real run (``benchmarks/trl/tiny_run.py --plain --set log_completions=True
+--set report_to=trackio``). Those of verifiers, of which one is from an agent with a tool, were written by
+``Episode.to_record`` of verifiers 0.4.0 with invented episodes. The token export, configuration and loss of prime-rl
+were computed by its own code from the verifiers file (``benchmarks/prime_rl/make_export.py``). The files of verl are
+based on the source code of verl 0.9.1, both of its current trainer and of the earlier one.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+DATA = Path(__file__).parents[2] / "data" / "sources"
+AGENT = DATA / "verifiers_agent" / "traces.jsonl"
+DISEASED = Path(__file__).parents[2] / "data" / "diseased"
+"""Traces recorded by ``benchmarks/trl/diseases.py``, without their tokenizers."""
+SOURCES = {
+    "completions": "trl",
+    "trackio": "trackio.db.gz",
+    "verifiers": "verifiers/traces.jsonl",
+    "verl": "verl",
+}
+"""Name in ``IMPORTERS`` -> file or folder in ``DATA``."""
+
+TEXTS = tuple(name for name in SOURCES if name != "verifiers")
+"""Sources without tokens."""
+
+
+def source_path(name: str, folder: Path) -> Path:
+    """Return the file or folder of a source. A compressed file is unpacked into ``folder``."""
+    path = DATA / SOURCES[name]
+    if path.suffix != ".gz":
+        return path
+    unpacked = folder / path.stem
+    unpacked.write_bytes(gzip.decompress(path.read_bytes()))
+    return unpacked

@@ -1,0 +1,156 @@
+"""A run file converted from a recorded run contains the same data as its source."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grpo_core.assumed import assumption
+from grpo_core.commands.cli import main
+from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.recording import Completions
+from grpo_core.foreign.trajectory import as_plain, from_plain
+from grpo_core.record import ARRAYS
+from grpo_core.trainers.audit import audit
+from grpo_core.trainers.conversion import convert
+from grpo_core.trainers.importers import IMPORTERS, open_source
+from grpo_core.trainers.importers.converted import ConvertedRun
+from grpo_core.trainers.recorded_series import numbers
+from tests.core.trainers.sources import AGENT, TEXTS, source_path
+from tests.core.trainers.trace_files import DATA, FAULTY, HEALTHY
+
+
+@pytest.mark.parametrize("name", ["grpo", "entbonus", "two_processes"])
+def test_every_array_of_a_trace_is_in_the_file(name: str, tmp_path: Path) -> None:
+    source = open_source(DATA / name)
+    convert(source, out := tmp_path / "run.grpo")
+    run = open_source(out)
+    assert isinstance(run, ConvertedRun) and list(run.labels) == list(source.labels)
+    assert run.settings == source.settings and run.vocabulary == source.vocabulary
+    for position in range(1, len(run) + 1):
+        ours, theirs = run.step(position), source.step(position)
+        for field in ARRAYS:
+            one, other = getattr(ours, field), getattr(theirs, field)
+            assert (one is None) == (other is None), field
+            assert one is None or np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), field
+        assert (ours.label, ours.prompt_texts, ours.completion_texts) == (
+            theirs.label,
+            theirs.prompt_texts,
+            theirs.completion_texts,
+        )
+        assert numbers(run, position) == pytest.approx(numbers(source, position), nan_ok=True)
+
+
+def test_tokens_without_the_settings_of_their_loss_are_kept_as_such(tmp_path: Path) -> None:
+    convert(source := open_source(AGENT), out := tmp_path / "run.grpo")
+    kept, there = open_source(out).step(1), source.step(1)
+    assert np.array_equal(kept.tokens, there.tokens) and np.array_equal(kept.mask, there.mask)
+    assert assumption(kept) == assumption(there) != ""
+    assert numbers(open_source(out), 1) == pytest.approx(numbers(source, 1), nan_ok=True)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_source_of_texts_keeps_its_table_and_why_there_is_no_loss(name: str, tmp_path: Path) -> None:
+    source = open_source(source_path(name, tmp_path))
+    convert(source, out := tmp_path / "run.grpo")
+    run = open_source(out)
+    assert run.texts(1) == source.texts(1)
+    assert numbers(run, 1) == pytest.approx(numbers(source, 1), nan_ok=True)
+    with pytest.raises(NotRecordedError, match="no loss to recompute"):
+        run.step(1)
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "verifiers_agent/traces.jsonl"])
+def test_a_table_of_completions_comes_back_with_its_turns_and_metrics(name: str, tmp_path: Path) -> None:
+    source = open_source(AGENT if name.startswith("verifiers_agent") else source_path(name, tmp_path))
+    convert(source, out := tmp_path / "run.grpo")
+    run = open_source(out)
+    for position in range(1, len(source) + 1):
+        ours, theirs = run.completions(position), source.completions(position)
+        for field in dataclasses.fields(Completions):
+            one, other = getattr(ours, field.name), getattr(theirs, field.name)
+            if isinstance(other, np.ndarray) or (
+                isinstance(other, tuple) and any(isinstance(x, np.ndarray) for x in other)
+            ):
+                np.testing.assert_equal(one, other, err_msg=field.name)
+            else:
+                assert one == other, field.name
+
+
+TURNS = {"prompt": [], "turns": [{"role": "tool", "text": "4", "calls": [{"name": "add"}], "seconds": 0.5}]}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        [],
+        {"turns": []},
+        {"prompt": [], "turns": [{"role": 1, "text": ""}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "tokens": True}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "seconds": "fast"}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "sampled": 1}]},
+        {"prompt": [], "turns": [{"role": "tool", "text": "4", "calls": [{"name": None}]}]},
+        {"prompt": [], "turns": [], "rewards": [["right", 1.0]]},
+        {"prompt": [], "turns": [], "unknown": 1},
+    ],
+)
+def test_a_trajectory_is_read_only_if_every_field_has_its_type(damaged: object) -> None:
+    assert as_plain(from_plain(TURNS)) == TURNS
+    with pytest.raises((LookupError, TypeError, ValueError)):
+        from_plain(damaged)
+
+
+@pytest.mark.parametrize("name", [*HEALTHY[:1], *FAULTY])
+def test_the_audit_of_the_file_is_that_of_its_source(name: str, tmp_path: Path) -> None:
+    convert(source := open_source(DATA / name), out := tmp_path / "run.grpo")
+    ours, theirs = audit(ConvertedRun(out)), audit(source)  # type: ignore[arg-type]
+    assert ours.agrees == theirs.agrees and ours.explanations == theirs.explanations
+    assert ours.compared == theirs.compared > 0
+
+
+def test_the_command_writes_a_file_for_the_owner_that_the_other_commands_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.grpo"
+    assert main(["import", str(DATA / "fault_clip"), str(out), "--last", "2"]) == 0
+    assert "contains 2 updates" in capsys.readouterr().out
+    assert stat.S_IMODE(out.stat().st_mode) & 0o077 == 0 and [file.name for file in tmp_path.iterdir()] == ["run.grpo"]
+    assert [key for key, importer in IMPORTERS.items() if importer.probe(out)] == ["converted"]
+    assert main(["audit", str(out)]) == 1
+    assert main(["import", str(DATA / "grpo"), str(out)]) == 2
+    assert "already exists" in capsys.readouterr().err
+
+
+def test_an_update_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:
+    from tests.core.trainers.trace_files import copied
+
+    folder = copied("grpo", tmp_path)
+    (folder / "rank0/attempt0/step_00000001.parquet").write_bytes(b"PAR1")
+    left_out = convert(open_source(folder), out := tmp_path / "run.grpo")
+    run = open_source(out)
+    assert len(left_out) == 1 and list(run.labels) == [4] and left_out[0] in run.notes
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM meta WHERE key = 'recorded'",
+        "UPDATE meta SET value = '{}' WHERE key = 'recorded'",
+        "UPDATE meta SET value = '[' WHERE key = 'recorded'",
+        "DELETE FROM text",
+        "UPDATE text SET text = '{\"table\": 7}'",
+        'UPDATE text SET text = \'{"table": {"group": [1]}}\'',
+    ],
+)
+def test_a_damaged_file_ends_in_a_sentence(damage: str, tmp_path: Path) -> None:
+    convert(open_source(DATA / "grpo"), out := tmp_path / "run.grpo")
+    with sqlite3.connect(out) as connection:
+        connection.execute(damage)
+    connection.close()
+    with pytest.raises(RunFileError, match=r"run\.grpo"):
+        open_source(out).completions(1)
