@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
+from grpo_core import parts
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.learner import origin as bandit_origin
 from grpo_core.config import Settings
@@ -16,8 +18,9 @@ from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from grpo_core.lm.learner import LanguageLearner
-    from grpo_core.trainers.hf.learner import FolderLearner
+    from grpo_core.lm.learner import PolicyLearner
+    from grpo_core.questions import AnyAnswer, AnyQuestion
+    from grpo_core.update_time import UpdateTime
 
 NO_TORCH = (
     tr(
@@ -60,6 +63,36 @@ class Learner(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class FolderModels:
+    """Models from a folder of the user, which a part contributes.
+
+    Attributes:
+        origin: returns the origin of a run (:func:`origin`).
+        learner: imports and returns the class of the learner. Raises ImportError without torch.
+        answered: answers a question about an update, given a learner of that class, the run's origin, the question, the
+            update, and the updates before it.
+        update_time: returns the time that an update takes on this machine, given a learner of that class.
+    """
+
+    origin: Callable[[Settings], Origin]
+    learner: Callable[[], Callable[..., PolicyLearner[Any]]]
+    answered: Callable[[PolicyLearner[Any], Origin, AnyQuestion, Step, Sequence[Step]], AnyAnswer]
+    update_time: Callable[[PolicyLearner[Any]], UpdateTime]
+
+
+def folder_models() -> FolderModels:
+    """Return the functions for models from a folder.
+
+    Raises:
+        GrpoError: no part that is switched on has them.
+    """
+    known: list[FolderModels] = parts.rows("models")
+    if not known:
+        raise GrpoError(tr("The model of this run comes from a folder; models from folders are switched off."))
+    return known[0]
+
+
 Earlier = Callable[[int], Step]
 """Function that returns the recorded update with a given number."""
 
@@ -86,9 +119,7 @@ def origin(settings: Settings) -> Origin:
         GrpoError: the prompts of a language model's task cannot be used.
     """
     if settings.is_language and settings.model.folder:
-        from grpo_core.trainers.hf.origin import origin as folder_origin
-
-        return folder_origin(settings)
+        return folder_models().origin(settings)
     if settings.is_language:
         from grpo_core.lm.origin import origin as language_origin
 
@@ -128,7 +159,7 @@ def language_learner(
     cancelled: Callable[[], bool],
     progress: Callable[[Progress], None] = unreported,
     group: Callable[[], int] = lambda: 0,
-) -> LanguageLearner | FolderLearner:
+) -> PolicyLearner[Any]:
     """Create a language model's learner after the updates of ``history``, for the built-in model or one from a folder.
 
     ``progress`` receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`), with the completions of
@@ -138,12 +169,13 @@ def language_learner(
         GrpoError: a model from a folder is requested, and torch is missing; or the model or ``history`` cannot be used.
     """
     if settings.model.folder:
+        models = folder_models()
         try:
-            from grpo_core.trainers.hf.learner import FolderLearner
+            make = models.learner()
         except ImportError:
             raise GrpoError(NO_TORCH) from None
 
-        return FolderLearner(settings, history=history, cancelled=cancelled, progress=progress, group=group)
+        return make(settings, history=history, cancelled=cancelled, progress=progress, group=group)
     from grpo_core.lm.learner import LanguageLearner
 
     return LanguageLearner(settings, history=history, cancelled=cancelled, progress=progress, group=group)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.display import draw_offscreen
-from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser
-from grpo_core.commands.export_command import add_model_option, run_export, span
+from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, add_options_of_parts
+from grpo_core.commands.export_command import run_export, span
 from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def _plain(name: str) -> str:
 
 
 def _without_window(options: argparse.Namespace) -> None:
-    if options.model is None and options.out.suffix.lower().lstrip(".") in FORMATS:
+    if options.instead is None and options.out.suffix.lower().lstrip(".") in FORMATS:
         raise GrpoError(f"Say what {options.out.name} should show: add --panel and a name, such as policy-bars.")
-    run_export(options, lambda: None)
+    (options.instead or run_export)(options, lambda: None)
 
 
 def size_from(text: str | None) -> tuple[int, int] | None:
@@ -170,7 +170,6 @@ def _parser() -> argparse.ArgumentParser:
         help="a picture (.png, .svg, .pdf), a table (.csv), a folder for several or, without a panel, a folder for "
         "CSV files or a script (.py)",
     )
-    add_model_option(parser)
     parser.add_argument("--panel", metavar="NAME", help="the panel to show, such as token-inspector, or all")
     parser.add_argument("--step", metavar="N", help="the update (default: the last)")
     parser.add_argument("--steps", metavar="M:N", help="a sequence of updates, one file each")
@@ -192,4 +191,5 @@ def _parser() -> argparse.ArgumentParser:
         "--no-caption", action="store_true", help="leave out the line with update, settings, seed and version"
     )
     parser.add_argument("--force", action="store_true", help="replace existing files")
+    add_options_of_parts("export", parser)
     return parser

@@ -16,7 +16,7 @@ NICE = 5
 
 
 class JobProcess(Asked):
-    """A process that computes one job of :data:`grpo_core.jobs.table.JOBS` at a time.
+    """A process that computes one job of :func:`grpo_core.jobs.table.jobs` at a time.
 
     Raises:
         GrpoError: no process can be started here.

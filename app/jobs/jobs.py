@@ -22,7 +22,7 @@ Starting a process takes half a second, and the process uses about 35 MB.
 
 
 class Jobs:
-    """Computes the jobs of :data:`grpo_core.jobs.table.JOBS`, for any number of threads at the same time.
+    """Computes the jobs of :func:`grpo_core.jobs.table.jobs`, for any number of threads at the same time.
 
     Each job is computed in a separate process, which is kept for the next job, or in the calling thread if processes
     are disabled or cannot be started. The results are the same.
@@ -149,7 +149,7 @@ def computed(
     Errors are raised as in :meth:`Jobs.results`.
     """
     if process is None:
-        from grpo_core.jobs.table import JOBS
+        from grpo_core.jobs.table import jobs
 
-        return JOBS[job](*arguments, poll=poll)
+        return jobs()[job](*arguments, poll=poll)
     return process.results(job, arguments, poll)

@@ -127,7 +127,7 @@ def shared_results(
 
     Args:
         jobs: the pool of processes.
-        job: name of the job in :data:`grpo_core.jobs.table.JOBS`.
+        job: name of the job in :func:`grpo_core.jobs.table.jobs`.
         parts: the arguments of each part.
         processes: maximum number of processes that compute at the same time.
         poll: called from other threads, about once per pass of the awaited part.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from grpo_core import __version__
-from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, plain_output
+from grpo_core import __version__, parts
+from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, Run, add_options_of_parts, plain_output
 from grpo_core.commands.experiment_commands import add_commands as add_experiments
 from grpo_core.commands.export_command import add_command as add_export
 from grpo_core.commands.inspect_command import add_commands as add_inspecting
@@ -19,10 +19,6 @@ from grpo_core.commands.pretrain_command import add_command as add_pretrain
 from grpo_core.commands.train_command import add_commands as add_training
 from grpo_core.commands.verify_command import add_commands as add_verify
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.trainers.commands.audit_command import add_command as add_audit
-from grpo_core.trainers.commands.diagnose_command import add_command as add_diagnose
-from grpo_core.trainers.commands.import_command import add_command as add_import
-from grpo_core.trainers.commands.watch_command import add_command as add_watch
 
 _ENDS = (".", "!", "?", "…", "”")
 
@@ -57,10 +53,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def names() -> frozenset[str]:
-    """Return the names of all commands."""
+    """Return the names of all commands. This imports no part, whose texts need a language."""
     commands: Any = Parser().add_subparsers()
-    _add_commands(commands)
-    return frozenset(commands.choices)
+    _add_own_commands(commands)
+    return frozenset(commands.choices) | parts.command_names()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,22 +70,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_commands(commands: Any) -> None:
+    _add_own_commands(commands)
+    for name, parser in commands.choices.items():
+        add_options_of_parts(name, parser)
+    for added in parts.rows("commands"):
+        for add_command in added:
+            add_command(partial(_interruptible_command, commands))
+
+
+def _add_own_commands(commands: Any) -> None:
     add_training(commands)
     add_inspecting(commands)
     add = partial(_interruptible_command, commands)
     add_pretrain(add)
     add_experiments(add)
     add_export(add)
-    add_import(add)
-    add_audit(add)
-    add_diagnose(add)
-    add_watch(add)
     add_verify(add)
 
 
-def _interruptible_command(
-    commands: Any, name: str, help: str, run: Callable[[argparse.Namespace, Callable[[], None]], int]
-) -> argparse.ArgumentParser:
+def _interruptible_command(commands: Any, name: str, help: str, run: Run) -> argparse.ArgumentParser:
     """Add a command that polls for Ctrl-C."""
 
     def interruptible_run(options: argparse.Namespace) -> int:
@@ -99,7 +98,7 @@ def _interruptible_command(
                 if cancelled():
                     raise Cancelled("Stopped on request.")
 
-            return run(options, poll)
+            return (getattr(options, "instead", None) or run)(options, poll)
 
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=run.__doc__)
     parser.set_defaults(command=interruptible_run)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, NoReturn
 
+from grpo_core import parts
+
 FAILED, INTERRUPTED = 2, 130
 """Exit codes after an error that was reported in a message, and after Ctrl-C."""
+
+
+Run = Callable[[argparse.Namespace, Callable[[], None]], int]
+"""The function of a command, given the options and ``poll``, which raises ``Cancelled`` after Ctrl-C."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -18,6 +24,30 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End the program with ``message`` as an error message."""
         self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; for usage, run: {self.prog} --help\n")
+
+
+class Instead(argparse.Action):
+    """An option of a part that replaces what its command does.
+
+    Args:
+        run: called in place of the command's own function, with the options and ``poll``. Returns the exit code.
+    """
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, run: Run, **keywords: Any) -> None:
+        super().__init__(option_strings, dest, **keywords)
+        self._run = run
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.instead = self._run
+
+
+def add_options_of_parts(command: str, parser: argparse.ArgumentParser) -> None:
+    """Add the options that parts contribute to a command of the lab."""
+    parser.set_defaults(instead=None)
+    for options in parts.rows("options"):
+        if command in options:
+            options[command](parser)
 
 
 _HARMLESS = "\n\t"

@@ -39,7 +39,6 @@ from grpo_core.learners import learner
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.files import replacing
 from grpo_core.runs.run_file import RunWriter
-from grpo_core.trainers.commands.trl_sweep_command import write_for_trl
 
 COLUMNS = ("run", "update", "measure", "median", "low", "high")
 MOST_UPDATES = 20_000_000
@@ -50,15 +49,15 @@ FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 """Characters that some file systems do not allow in a name."""
 
 
+def only_bandit(option: str) -> SettingsError:
+    """Return the error for ``--fast`` with an option that trains something other than the bandit."""
+    return SettingsError("--fast", option, "the fast path trains only the bandit; leave out one of the two options")
+
+
 def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Run the bandit over a grid of one or more settings, with many seeds at each point."""
-    for name in ("trl", "language") if options.fast else ():
-        if getattr(options, name):
-            raise SettingsError(
-                "--fast", f"--{name}", "the fast path trains only the bandit; leave out one of the two options"
-            )
-    if options.trl:
-        return write_for_trl(options)
+    if options.fast and options.language:
+        raise only_bandit("--language")
     if options.language:
         return run_queue(options, poll)
     settings, axes = _settings(options), {}
@@ -130,12 +129,6 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
             "train the language model, one run file for each run in the folder --out; the same command resumes an "
             "interrupted sweep"
         ),
-    )
-    one.add_argument(
-        "--trl",
-        metavar="MODEL",
-        help="train nothing; write to the folder --out what is needed to train the model in folder MODEL with TRL: a "
-        "script, a table of settings and a job array",
     )
     two = add("race", "compare algorithms on the same seeds", run_race)
     two.add_argument(

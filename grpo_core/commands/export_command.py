@@ -1,4 +1,4 @@
-"""The exports that need no window: a run as CSV, an update as a script, a trained model."""
+"""The exports that need no window: a run as CSV, an update as a script."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.export.tables import checked, export_folder, export_step
 from grpo_core.runs.run_file import RunReader
-from grpo_core.trainers.checkpoint import CHECKPOINT, save_checkpoint
-from grpo_core.trainers.model_export import KINDS, export_model
 
 PICTURES = (".png", ".svg", ".pdf")
 TOLD = 5
@@ -21,41 +19,26 @@ TOLD = 5
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command ``export``. ``add`` creates a parser from a name, a help text and a function."""
-    parser = add("export", "write a run as CSV, an update as a NumPy script, or a trained model", run_export)
+    parser = add("export", "write a run as CSV, or an update as a NumPy script", run_export)
     parser.add_argument("run", metavar="FILE", type=Path, help="a run file")
     parser.add_argument(
         "--out",
         required=True,
         type=Path,
         metavar="PATH",
-        help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py; with --model, a "
-        "new folder",
+        help="a folder for series.csv, settings.json and samples.csv, or a script such as step12.py",
     )
-    add_model_option(parser)
     parser.add_argument("--step", metavar="N", help="one update (default: the last for a script, all for a folder)")
     parser.add_argument("--steps", metavar="M:N", help="write updates M to N to samples.csv")
     parser.add_argument("--pass", dest="passed", metavar="N", help="one inner pass in the script (default: all)")
     parser.add_argument("--force", action="store_true", help="replace existing files")
 
 
-def add_model_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--model``, which the window's own ``export`` command also has."""
-    parser.add_argument(
-        "--model",
-        choices=(*KINDS, CHECKPOINT),
-        help="if the run trains a model from a folder: write, with a model card, its adapter for peft, the entire "
-        "model with merged weights, or a checkpoint to continue from",
-    )
-
-
 def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Write a run as a folder of CSV files, one update as a script that needs only NumPy, or a trained model."""
+    """Write a run as a folder of CSV files, or one update as a script that needs only NumPy."""
     from tqdm import tqdm
 
     out: Path = options.out
-    if options.model is not None:
-        print(_exported_model(options, poll))
-        return 0
     steps = span(options.step, options.steps)
     ending = out.suffix.lower()
     if ending == ".py":
@@ -93,20 +76,6 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         print(f"Left out: {len(done.left_out) - TOLD} more updates.", file=sys.stderr)
     print(f"{out} contains {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
     return 0
-
-
-def _exported_model(options: argparse.Namespace, poll: Callable[[], None]) -> str:
-    """Write the trained model of a run. Return a sentence that says what was written."""
-    if options.steps is not None or options.passed is not None:
-        raise GrpoError("A model is exported as it was after one update; choose the update with --step.")
-    if options.force:
-        raise GrpoError(
-            "--force does not replace a model folder; choose a name that is not in use, or delete the folder yourself."
-        )
-    number = None if options.step is None else whole("--step", options.step)
-    if options.model == CHECKPOINT:
-        return save_checkpoint(options.run, options.out, number=number, poll=poll)
-    return export_model(options.run, options.out, options.model, number=number, poll=poll)
 
 
 def span(step: Any, steps: Any, least: int = 1) -> range | None:

@@ -6,9 +6,11 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grpo_core import parts
 from grpo_core.assignments import settings_from
 from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
 from grpo_core.command_numbers import count
@@ -16,33 +18,35 @@ from grpo_core.commands.command_line import FAILED, INTERRUPTED
 from grpo_core.commands.interruptible import interruptible
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
-from grpo_core.foreign.readers import Readers
 from grpo_core.learners import Learner, learner
-from grpo_core.lm.word_tasks import ABOUT
 from grpo_core.metrics import metrics
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, take_place
-from grpo_core.runs.library import free_name, remove
-from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
-from grpo_core.trainers.checkpoint import take_up
-from grpo_core.trainers.hf.memory import need
+from grpo_core.runs.library import free_name
+from grpo_core.runs.run_file import RunWriter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Something else that a run can start from, which a part contributes.
+
+    Attributes:
+        add_options: adds options to the parser of ``train``.
+        base: returns the default settings of the run that the options request, or None if they do not request this.
+        resumed: returns a learner and a writer of a run file at the path that continue an earlier run, or None if the
+            options do not request this. The third argument is called before every token and every pass; True cancels.
+    """
+
+    add_options: Callable[[argparse.ArgumentParser], None]
+    base: Callable[[argparse.Namespace], Settings | None]
+    resumed: Callable[[argparse.Namespace, Path, Callable[[], bool]], tuple[Learner, RunWriter] | None]
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``train`` and ``trl-script`` to the commands of a parser, the result of ``add_subparsers``."""
+    """Add ``train`` to the commands of a parser, the result of ``add_subparsers``."""
     training = commands.add_parser("train", help="train a new run and save it to a file", description=train.__doc__)
     training.set_defaults(command=train)
     training.add_argument("--language", action="store_true", help="train the language model instead of the bandit")
-    training.add_argument(
-        "--model",
-        metavar="FOLDER",
-        help="train your own model: a folder with config.json, safetensors and tokenizer.json, or a GGUF file",
-    )
-    training.add_argument(
-        "--checkpoint",
-        metavar="FOLDER",
-        help="continue from a checkpoint of your own model, with its settings (“export --model checkpoint” writes one)",
-    )
     training.add_argument("--preset", metavar="NAME", help="an algorithm of the family; “presets” lists them")
     training.add_argument(
         "--set",
@@ -69,26 +73,20 @@ def add_commands(commands: Any) -> None:
     training.add_argument("--title", default="", help="the title shown in the window")
     training.add_argument("--out", required=True, metavar="FILE", help="the run file to write, such as run.grpo")
     training.add_argument("--force", action="store_true", help="replace FILE if it exists")
-
-    script = commands.add_parser(
-        "trl-script", help="write a TRL training script with these settings", description=trl_script.__doc__
-    )
-    script.set_defaults(command=trl_script, language=False)
-    script.add_argument("--model", metavar="FOLDER", required=True, help="the folder of your own model")
-    script.add_argument("--preset", metavar="NAME", help="an algorithm of the family; “presets” lists them")
-    script.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="change a setting")
-    script.add_argument("--out", required=True, metavar="FILE", type=Path, help="the script to write, such as train.py")
-    script.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    for start in parts.rows("starts"):
+        start.add_options(training)
 
 
 def train(options: argparse.Namespace) -> int:
     """Train a new run and store it in a file."""
     out = Path(options.out)
     with interruptible() as cancelled, _written_to(out, options.force) as path:
-        if options.checkpoint is not None:
-            training, made = _taken_up(options, path, cancelled)
+        starts: list[Start] = parts.rows("starts")
+        resumed = next((found for start in starts if (found := start.resumed(options, path, cancelled))), None)
+        if resumed is not None:
+            training, made = resumed
         else:
-            settings = settings_from(options.preset, options.set, _base(options))
+            settings = settings_from(options.preset, options.set, base_settings(options))
             if options.seed is not None:
                 settings = settings.replace({"seed": options.seed})
             training = learner(settings, cancelled=cancelled)
@@ -106,53 +104,11 @@ def train(options: argparse.Namespace) -> int:
     return 0
 
 
-def _taken_up(options: argparse.Namespace, path: Path, cancelled: Callable[[], bool]) -> tuple[Learner, RunWriter]:
-    """Return a learner that continues from a checkpoint, and its run file at ``path``. Nothing is left behind on
-    failure.
-    """
-    given = ("model", "preset", "set", "seed", "title", "language")
-    if unwanted := next((name for name in given if getattr(options, name)), None):
-        raise GrpoError(f"--checkpoint continues with the checkpoint's own settings; leave out --{unwanted}.")
-    print(take_up(Path(options.checkpoint), path).sentence, file=sys.stderr)
-    try:
-        with RunReader.open(path) as reader:
-            last = resume_point(reader)
-            assert last is not None
-            settings = reader.settings_at(last.step + 1)
-        return learner(settings, resume=last, cancelled=cancelled), RunWriter.open(path)
-    except BaseException:
-        remove(path)
-        raise
-
-
-def trl_script(options: argparse.Namespace) -> int:
-    """Write a script that trains with TRL what “train --model” trains here. Settings that TRL does not support are
-    rejected.
-    """
-    from grpo_core.trainers.hf.trl_script import script
-
-    out: Path = options.out
-    if out.exists() and not options.force:
-        raise GrpoError(f"{out} already exists; choose another name, or add --force to replace it.")
-    out.write_text(script(settings_from(options.preset, options.set, _base(options))), encoding="utf-8")
-    print(f"{out} trains with TRL 1.16; run it with: accelerate launch {out}")
-    return 0
-
-
-def _base(options: argparse.Namespace) -> Settings | None:
-    """Return the defaults of the requested kind of run. For a model from a folder, print a description of it and its
-    memory need.
-    """
-    if options.model is None:
-        return language_settings() if options.language else None
-    with contextlib.closing(Readers(own_process=True)) as readers:
-        files, ignored = readers.model(Path(options.model))
-    settings = files.settings
-    wanted = settings_from(options.preset, options.set, settings)
-    about = ABOUT[wanted.language.problem]
-    sentences = [files.description, need(files, wanted).sentence, files.reading, ignored]
-    print(*filter(None, [*sentences, about.watch, about.gamed]), sep="\n", file=sys.stderr)
-    return settings
+def base_settings(options: argparse.Namespace) -> Settings | None:
+    """Return the defaults of the requested kind of run; None for those of the bandit."""
+    starts: list[Start] = parts.rows("starts")
+    chosen = next((settings for start in starts if (settings := start.base(options)) is not None), None)
+    return chosen or (language_settings() if options.language else None)
 
 
 @contextlib.contextmanager

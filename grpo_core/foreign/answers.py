@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
-from grpo_core.foreign import walls
+from grpo_core.foreign import formats, walls
+from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.recording import Source, has_losses, stamps
 from grpo_core.jobs.packing import Tree, packed, unpacked
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
-from grpo_core.trainers import recorded_jobs
-from grpo_core.trainers.following import refreshed
-from grpo_core.trainers.importers import importer_for, open_source, parquet
-from grpo_core.trainers.importers.unknown import OF_TRAINERS
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -53,17 +51,15 @@ class Sources:
 
     def known(self, path: str, *, poll: Poll) -> Iterator[bool]:
         """Yield whether the format of the file or folder is known or its name is typical of another trainer."""
-        place = Path(path)
-        named = place.name.lower().endswith(OF_TRAINERS)
-        yield named or not place.is_file() or importer_for(place) is not None
+        yield formats.knows(Path(path))
 
     def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[dict[str, Any]]:
         """Open a source and yield facts about it, without its updates."""
-        self._sources[number] = open_source(Path(path), index=None if index is None else Path(index))
+        self._sources[number] = formats.open_source(Path(path), index=None if index is None else Path(index))
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
-        """Run :func:`grpo_core.trainers.following.refreshed`.
+        """Run :func:`grpo_core.foreign.following.refreshed`.
 
         The source with the new data is stored under the next number.
         """
@@ -129,15 +125,6 @@ READ: dict[str, Callable[..., object]] = {
 """Readers of data of an open source, by name."""
 
 
-def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
-    """Yield facts about a model: its files, the text of each token, and the generation settings that are ignored."""
-    from grpo_core.trainers.hf.folder import look, vocabulary
-    from grpo_core.trainers.hf.generation import ignored_sentence
-
-    files = look(Path(path))
-    yield {"files": files, "texts": vocabulary(files), "ignored": ignored_sentence(files.whole)}
-
-
 def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iterator[tuple[Any, ...]]:
     """Yield the prompts of a file and their answers."""
     from grpo_core.lm.prompt_file import read_prompts
@@ -170,24 +157,22 @@ def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
 
 FILES: dict[str, Answer] = {
     "enclose": enclosed,
-    "model": model,
     "prompts": prompts,
     "session": session,
     "converted_run": converted_run,
 }
 """Readers of untrusted files other than sources, by the name of the request."""
-EXAMINED: dict[str, Answer] = {
-    "recorded_series": recorded_jobs.series,
-    "examination": recorded_jobs.examination,
-    "swept": recorded_jobs.swept,
-}
-"""Computations on a source that run in a separate process, by name."""
+
+
+def files_table() -> dict[str, Answer]:
+    """Return the readers of untrusted files other than sources and the computations on a source, by name."""
+    return {**FILES, **parts.merged("requests")}
 
 
 def serve(connection: Connection) -> None:
     """Serve requests from ``connection`` until it closes."""
-    parquet.warm()
-    table = {what: guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
+    formats.warm()
+    table = {what: guarded(asked) for what, asked in {**Sources().table(), **files_table()}.items()}
     answer(connection, table, pack_bounded, unpacked)
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.limits import Limits
 from grpo_core.errors import RunFileError
+from grpo_core.foreign.formats import place_of
 from grpo_core.text import tr
-from grpo_core.trainers.importers import place_of
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll

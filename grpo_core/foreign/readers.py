@@ -14,19 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.foreign.formats import knows, open_source
 from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
 from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.runs.database import explained
 from grpo_core.text import tr
-from grpo_core.trainers.importers import importer_for, open_source
-from grpo_core.trainers.importers.unknown import OF_TRAINERS
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
     from grpo_core.lm.problems import Prompt
     from grpo_core.runs.manifest import Manifest
-    from grpo_core.trainers.hf.folder import ModelFiles
 
 SILENCE = 60.0
 """Seconds without a message after which a reading process is considered hung."""
@@ -78,7 +76,7 @@ class Readers:
     def open(
         self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
     ) -> Source:
-        """Open the recorded run at ``path`` (:func:`grpo_core.trainers.importers.open_source`). ``poll`` can cancel this.
+        """Open the recorded run at ``path`` (:func:`grpo_core.foreign.formats.open_source`). ``poll`` can cancel this.
 
         The process that reads it writes to its own folder in ``index``, or to ``scratch``.
 
@@ -92,10 +90,7 @@ class Readers:
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
         """Open like :meth:`open`, but return None for an unknown format, unless the name is typical of a trainer."""
         if not self.own_process:
-            named = path.name.lower().endswith(OF_TRAINERS)
-            if importer_for(path) is None and path.is_file() and not named:
-                return None
-            return open_source(path, index=index)
+            return open_source(path, index=index) if knows(path) else None
         line = self._line(path, index, poll)
         return self._opened(line, path, index) if line.ask("known", str(path)) else None
 
@@ -105,7 +100,7 @@ class Readers:
         """Yield results that a process reads or computes from ``path``, as they arrive. The process ends afterwards.
 
         Args:
-            what: a name in :data:`grpo_core.foreign.answers.EXAMINED` or :data:`~grpo_core.foreign.answers.FILES`.
+            what: a name in :func:`grpo_core.foreign.answers.files_table`.
             path: path of the file or folder.
             arguments: further arguments.
             poll: called while waiting; an exception raised by it cancels the request.
@@ -116,9 +111,9 @@ class Readers:
             GrpoError: it cannot be read, or the process has ended.
         """
         if not self.own_process:
-            from grpo_core.foreign.answers import EXAMINED, FILES
+            from grpo_core.foreign.answers import files_table
 
-            yield from {**EXAMINED, **FILES}[what](str(path), *arguments, poll=poll)
+            yield from files_table()[what](str(path), *arguments, poll=poll)
             return
         process = self._taken()
         try:
@@ -137,22 +132,6 @@ class Readers:
         finally:
             process.kill()
             process.close()
-
-    def model(self, path: Path, *, poll: Poll = _never) -> tuple[ModelFiles, str]:
-        """Return the model at ``path`` (:func:`grpo_core.trainers.hf.folder.look`), and a note on ignored generation settings.
-
-        The text of its tokens is cached, so that they can be displayed.
-
-        Raises:
-            GrpoError: it cannot be used; the message says why.
-        """
-        from grpo_core.trainers.hf.folder import known
-
-        (found,) = self.results("model", path, poll=poll)
-        files: ModelFiles = found["files"]
-        place = known(str(files.path), files.digest)
-        place.files, place.texts = files, found["texts"]
-        return files, found["ignored"]
 
     def prompts(
         self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]

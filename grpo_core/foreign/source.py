@@ -132,7 +132,7 @@ class RemoteSource:
         return len(self.labels)
 
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
-        """Run :func:`grpo_core.trainers.following.refreshed` in the process."""
+        """Run :func:`grpo_core.foreign.following.refreshed` in the process."""
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on

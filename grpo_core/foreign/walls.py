@@ -17,8 +17,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from grpo_core.foreign.formats import place_of
 from grpo_core.text import tr
-from grpo_core.trainers.importers import place_of
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _READ = 0b1101

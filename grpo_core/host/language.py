@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import Earlier, language_learner, leading_to, origin
+from grpo_core.learners import Earlier, folder_models, language_learner, leading_to, origin
 from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
@@ -17,8 +17,7 @@ from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 
 if TYPE_CHECKING:
     from grpo_core.lm.answers import Answering
-    from grpo_core.lm.learner import LanguageLearner, PolicyLearner
-    from grpo_core.trainers.hf.learner import FolderLearner
+    from grpo_core.lm.learner import PolicyLearner
 
 
 class AnsweringLearner:
@@ -28,9 +27,7 @@ class AnsweringLearner:
         note: note for the user on how the run was resumed; empty if there is nothing to say.
     """
 
-    def __init__(
-        self, learner: LanguageLearner | FolderLearner, answering: Answering, cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, learner: PolicyLearner[Any], answering: Answering, cancelled: Callable[[], bool]) -> None:
         self._learner, self._answering, self._cancelled = learner, answering, cancelled
         self.note = continuation_note(learner)
 
@@ -62,10 +59,7 @@ class AnsweringLearner:
         """
         if not self.settings.model.folder:
             raise GrpoError(tr("Update times are measured only for models from folders."))
-        from grpo_core.trainers.hf.learner import FolderLearner
-
-        assert isinstance(self._learner, FolderLearner)
-        return self._learner.update_time()
+        return folder_models().update_time(self._learner)
 
     def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
         """Answer a question about ``step``, on a copy of a character model, or on the model itself if it comes from
@@ -80,11 +74,7 @@ class AnsweringLearner:
             raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
-            from grpo_core.trainers.hf.answers import answered
-            from grpo_core.trainers.hf.learner import FolderLearner
-
-            assert isinstance(self._learner, FolderLearner)
-            return answered(self._learner, origin(step.settings), question, step, before)
+            return folder_models().answered(self._learner, origin(step.settings), question, step, before)
         return self._answering(question, step, before, self._cancelled)
 
 

@@ -19,7 +19,7 @@ from grpo_core.queue.queue_job import messages
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
     """Yield the results of ``job``, one of :data:`ON_CLUSTERS`, computed by the workers of the cluster ``where``.
 
-    Arguments and results are those of the job of that name in :data:`grpo_core.jobs.table.JOBS`; ``poll`` is called a
+    Arguments and results are those of the job of that name in :func:`grpo_core.jobs.table.jobs`; ``poll`` is called a
     few times a second, regardless of the workers' progress.
 
     Raises:

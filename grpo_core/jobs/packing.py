@@ -4,82 +4,44 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from grpo_core import parts
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments.digest import Course, Digest
 from grpo_core.experiments.ensemble import Beside, Ensemble
 from grpo_core.experiments.repeats import Repeats
-from grpo_core.foreign.recording import Completions, Report, Texts
-from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
 from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
-from grpo_core.teaching.lessons.experiments import chain
-from grpo_core.teaching.lessons.experiments.family import Compared
-from grpo_core.teaching.lessons.experiments.lengths import Lengths
-from grpo_core.trainers.audit.put_right import Moved, PutRight
-from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import Clipped, EntropyFar, EqualGroups, EqualShares
-from grpo_core.trainers.claims.measured import Measured
-from grpo_core.trainers.claims.measures import (
-    AllCounted,
-    CutOff,
-    CutOffMore,
-    Drifts,
-    FirstPassApart,
-    ImportanceCut,
-    SamplerApart,
-    Unwritten,
-)
-from grpo_core.trainers.claims.put_right import Righted
-from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
-from grpo_core.trainers.hf.adapter_files import AdapterFiles
-from grpo_core.trainers.hf.folder import ModelFiles
-from grpo_core.trainers.recorded_jobs import Verdict
 from grpo_core.what_if import Compared as ComparedNumber
 
-KINDS: dict[str, Any] = {
+KINDS: dict[str, type] = {
     "beside": Beside,
     "block": Block,
-    "chain course": chain.ChainProgress,
-    "compared": Compared,
-    "completions": Completions,
     "course": Course,
-    "diagnosis": Diagnosis,
     "digest": Digest,
-    "adapter": AdapterFiles,
     "ensemble": Ensemble,
-    "evidence": Evidence,
-    "finding": Finding,
     "compared number": ComparedNumber,
-    "put right": PutRight,
-    "moved": Moved,
-    "healthy": Healthy,
-    "lengths": Lengths,
-    "model": ModelFiles,
-    "not looked at": NotLookedAt,
     "repeats": Repeats,
-    "report": Report,
-    "texts": Texts,
-    "tool call": ToolCall,
-    "trajectory": Trajectory,
-    "turn": Turn,
-    "verdict": Verdict,
-    **{
-        f"claim: {kind.__name__}": kind
-        for kind in (
-            AllCounted, Clipped, CutOff, CutOffMore, Drifts, EntropyFar, EqualGroups, EqualShares, Fault,
-            FirstPassApart, ImportanceCut, Measured, Righted, SamplerApart, Unwritten,
-        )
-    },
-}  # fmt: skip # table, one row per line
-"""Dataclasses that are serialised field by field, by their names in the format."""
-_NAMES = {kind: name for name, kind in KINDS.items()}
+}
+"""Dataclasses that are serialised field by field, by their names in the format. Parts contribute more."""
+
+
+@cache
+def kinds() -> dict[str, type]:
+    """Return :data:`KINDS` with those of the parts."""
+    return {**KINDS, **parts.merged("packed")}
+
+
+@cache
+def _names() -> dict[type, str]:
+    return {kind: name for name, kind in kinds().items()}
+
 
 BESIDE = ("label", "prompt_texts", "completion_texts")
 """Fields of a step recorded by another trainer, in addition to its arrays."""
@@ -125,16 +87,16 @@ def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
         case {"dict": pairs}:
             return {unpacked(key, blobs): unpacked(value, blobs) for key, value in pairs}
         case {"kind": name, "fields": fields}:
-            return KINDS[name](**{field: unpacked(value, blobs) for field, value in fields.items()})
+            return kinds()[name](**{field: unpacked(value, blobs) for field, value in fields.items()})
         case _:
             raise ValueError(f"an experiment's process sent {tree!r}")
 
 
 def _tree(value: object, blobs: list[bytes]) -> Tree:
-    if type(value) in _NAMES:
+    if type(value) in _names():
         assert dataclasses.is_dataclass(value)
         fields = {field.name: _tree(getattr(value, field.name), blobs) for field in dataclasses.fields(value)}
-        return {"kind": _NAMES[type(value)], "fields": fields}
+        return {"kind": _names()[type(value)], "fields": fields}
     match value:
         case np.generic():
             return value.item()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
@@ -23,9 +24,6 @@ from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.learners import nothing_earlier
 from grpo_core.queue import queue_job
 from grpo_core.record import Step
-from grpo_core.teaching.lessons.experiments import chain, group_sizes, lengths, stale_samples
-from grpo_core.teaching.lessons.experiments.checkup import checkup
-from grpo_core.teaching.lessons.experiments.family import compared
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -77,16 +75,6 @@ def raced(
     return digested(lanes)
 
 
-def lengths_tried(settings: Settings, *, poll: Poll) -> Iterator[lengths.Lengths]:
-    """Yield a single result: the growth of answers in the length toy."""
-    yield lengths.tried(settings, poll=poll)
-
-
-def chain_tried(settings: Settings, updates: int, *, poll: Poll) -> Iterator[chain.ChainProgress]:
-    """Yield a single result: the chain of decisions, trained for ``updates`` updates."""
-    yield chain.tried(settings, updates, poll=poll)
-
-
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
     """Yield the first update of a language model at each of ``points``."""
     models = LanguageModels()
@@ -124,21 +112,20 @@ JOBS: dict[str, Answer] = {
     "ensembles": trained,
     "fast ensembles": trained_fast,
     "race": raced,
-    "family": compared,
-    "checkup": checkup,
     "cluster": on_cluster,
-    "group_sizes": group_sizes.tried,
-    "stale_samples": stale_samples.tried,
-    "lengths": lengths_tried,
-    "chain": chain_tried,
     "repeats": repeated,
     "first_updates": first_updates,
     "ledger": ledger,
     "queue": queue_job.trained,
 }
-"""All jobs by name. Arguments and results are types that :mod:`grpo_core.jobs.packing` supports."""
+"""The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.jobs.packing` supports."""
+
+
+def jobs() -> dict[str, Answer]:
+    """Return all jobs by name, those of the parts included."""
+    return {**JOBS, **parts.merged("jobs")}
 
 
 def serve(connection: Connection) -> None:
     """Serve jobs from ``connection`` until it closes."""
-    answer(connection, JOBS, packed, unpacked)
+    answer(connection, jobs(), packed, unpacked)

@@ -1,8 +1,8 @@
 """Sampling of completions without waiting for the device: all token data stay on the model's device.
 
 On the CPU, equal prefixes are computed once (``sampling.py``, ``grpo_core.trainers.hf.sampling``), for which the
-host has to read each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what costs time.
-Here, every completion has its own row, random numbers are sent once, and the host checks only every :data:`LOOK` tokens
+host has to read each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what
+costs time. Here, every completion has its own row, random numbers are sent once, and the host checks only every :data:`LOOK` tokens
 whether all completions have ended.
 """
 

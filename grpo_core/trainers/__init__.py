@@ -1,1 +1,1 @@
-"""The part of the core that examines the runs and models of other trainers: formats, audit, diagnosis, model folders."""
+"""The part of the core for runs and models of other trainers: formats, audit, diagnosis, models from folders."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.learners import language_learner, leading_to
@@ -68,7 +68,7 @@ def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> I
                 )
             )
         step = lineage.step(wanted)
-        learner = language_learner(step.settings, leading_to(step, lineage.step), cancelled)
+        learner: Any = language_learner(step.settings, leading_to(step, lineage.step), cancelled)
         yield Standing(reader=lineage.holder(wanted), step=step, learner=learner)  # type: ignore[arg-type]
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import Auditing
 from grpo_core.trainers.audit.cause import SUSPECTED
 from grpo_core.trainers.audit.report import traced
-from grpo_core.trainers.following import refreshed
 from grpo_core.trainers.health.diagnose import Diagnosing
 from grpo_core.trainers.health.finding import Diagnosis, Finding
 from grpo_core.trainers.health.grade import Grade

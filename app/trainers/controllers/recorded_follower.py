@@ -15,10 +15,10 @@ from app.clock import Timer
 from app.jobs.runner import Poll, Runner
 from app.sessions.file_task import FileTask
 from app.trainers.recorded_run import RecordedRun
+from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
-from grpo_core.trainers.following import refreshed
 from grpo_core.trainers.importers.series_cache import SeriesCache
 from grpo_core.trainers.recorded_jobs import batches
 
@@ -41,7 +41,7 @@ Rows = tuple[int, list[dict[str, float]]]
 """The number of updates before the first of some consecutive updates, and the numbers of each of these by name."""
 Make = Callable[[Poll], Iterator[Rows]]
 Found: TypeAlias = tuple[int, Source | None, bool]
-"""Result of :func:`grpo_core.trainers.following.refreshed`."""
+"""Result of :func:`grpo_core.foreign.following.refreshed`."""
 
 
 class RecordedFollower(QObject):

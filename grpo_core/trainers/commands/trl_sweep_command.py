@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from grpo_core.commands.command_line import Instead
+from grpo_core.commands.experiment_commands import only_bandit
 from grpo_core.commands.queue_command import queue_of
 from grpo_core.config import folder_settings
 from grpo_core.csv_file import CsvWriter
@@ -18,8 +21,22 @@ SHOWN = ("reward_mean", "kl_estimate", "loss")
 """Series whose last values are printed."""
 
 
-def write_for_trl(options: argparse.Namespace) -> int:
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--trl`` to the options of ``sweep``."""
+    parser.add_argument(
+        "--trl",
+        metavar="MODEL",
+        action=Instead,
+        run=write_for_trl,
+        help="train nothing; write to the folder --out what is needed to train the model in folder MODEL with TRL: a "
+        "script, a table of settings and a job array",
+    )
+
+
+def write_for_trl(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Write a folder from which TRL can train the runs of the sweep, and print how to start them. Return 0."""
+    if options.fast:
+        raise only_bandit("--trl")
     folder, wanted = queue_of(options, folder_settings(options.trl))
     queue = write(folder, wanted)
     print(

@@ -110,10 +110,13 @@ class Trace:
         has_losses: whether the trainer's losses are available for comparison.
         processes: number of processes that trained.
         steps: the files of each step.
+        replaces_lists: whether a refresh replaces the lists of this object rather than extending them, so that a
+            shallow copy keeps the state before it.
     """
 
     partial = False
     has_losses = True
+    replaces_lists = True
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.is_dir() else path.parent

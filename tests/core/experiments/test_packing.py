@@ -11,8 +11,8 @@ import pytest
 
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
-from grpo_core.jobs.packing import KINDS, packed, unpacked
-from grpo_core.jobs.table import JOBS
+from grpo_core.jobs.packing import kinds, packed, unpacked
+from grpo_core.jobs.table import jobs
 from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
@@ -70,14 +70,14 @@ def assert_equal(one: Any, other: Any) -> None:
 
 
 def test_every_job_that_trains_no_language_model_is_tried_here() -> None:
-    assert set(ASKED) | LANGUAGE == set(JOBS)
+    assert set(ASKED) | LANGUAGE == set(jobs())
 
 
 @pytest.mark.parametrize("job", ASKED)
 def test_the_arguments_and_every_result_of_a_job_cross(job: str) -> None:
     arguments = crossed([*ASKED[job]])
     assert_equal(arguments, [*ASKED[job]])
-    results = list(JOBS[job](*ASKED[job], poll=never))
+    results = list(jobs()[job](*ASKED[job], poll=never))
     assert results
     for result in results:
         assert_equal(crossed(result), result)
@@ -104,5 +104,5 @@ def test_what_is_unknown_does_not_cross() -> None:
 
 
 def test_every_kind_is_a_dataclass_of_its_own() -> None:
-    assert len(set(KINDS.values())) == len(KINDS)
-    assert all(dataclasses.is_dataclass(kind) for kind in KINDS.values())
+    assert len(set(kinds().values())) == len(kinds())
+    assert all(dataclasses.is_dataclass(kind) for kind in kinds().values())

@@ -8,9 +8,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from grpo_core.foreign.formats import place_of
 from grpo_core.foreign.recording import Source
-from grpo_core.trainers.importers import place_of
-from grpo_core.trainers.importers.trace import Trace
 
 DEPTH = 4
 """Maximum depth of nested folders that are checked."""
@@ -32,8 +31,7 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
     now = _stamp(source.path)
     if now == stamp:
         return now, None, True
-    # when refreshed, a trace replaces its lists by new ones; other sources extend theirs
-    fresh = copy.copy(source) if isinstance(source, Trace) else copy.deepcopy(source)
+    fresh = copy.copy(source) if getattr(source, "replaces_lists", False) else copy.deepcopy(source)
     fresh.refresh()
     return now, fresh, _goes_on(source, fresh)
 

@@ -1,0 +1,52 @@
+"""What the part for teaching contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from grpo_core.child.answering import Answer, Poll
+from grpo_core.config import Settings
+
+if TYPE_CHECKING:
+    from grpo_core.teaching.lessons.experiments.chain import ChainProgress
+    from grpo_core.teaching.lessons.experiments.lengths import Lengths
+
+
+def jobs() -> dict[str, Answer]:
+    """Return the experiments of lessons, by name."""
+    from grpo_core.teaching.lessons.experiments import group_sizes, stale_samples
+    from grpo_core.teaching.lessons.experiments.checkup import checkup
+    from grpo_core.teaching.lessons.experiments.family import compared
+
+    return {
+        "family": compared,
+        "checkup": checkup,
+        "group_sizes": group_sizes.tried,
+        "stale_samples": stale_samples.tried,
+        "lengths": _lengths,
+        "chain": _chain,
+    }
+
+
+def packed() -> dict[str, type]:
+    """Return the results of these experiments, by their names in the format."""
+    from grpo_core.teaching.lessons.experiments.chain import ChainProgress
+    from grpo_core.teaching.lessons.experiments.family import Compared
+    from grpo_core.teaching.lessons.experiments.lengths import Lengths
+
+    return {"chain course": ChainProgress, "compared": Compared, "lengths": Lengths}
+
+
+def _lengths(settings: Settings, *, poll: Poll) -> Iterator[Lengths]:
+    """Yield a single result: the growth of answers in the length toy."""
+    from grpo_core.teaching.lessons.experiments import lengths
+
+    yield lengths.tried(settings, poll=poll)
+
+
+def _chain(settings: Settings, updates: int, *, poll: Poll) -> Iterator[ChainProgress]:
+    """Yield a single result: the chain of decisions, trained for ``updates`` updates."""
+    from grpo_core.teaching.lessons.experiments import chain
+
+    yield chain.tried(settings, updates, poll=poll)

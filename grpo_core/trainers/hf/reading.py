@@ -1,0 +1,36 @@
+"""Reading of a model from an untrusted folder, in the process that reads it and in the one that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.foreign.readers import Readers
+from grpo_core.trainers.hf.folder import ModelFiles, known, look, vocabulary
+from grpo_core.trainers.hf.generation import ignored_sentence
+
+if TYPE_CHECKING:
+    from grpo_core.child.answering import Poll
+
+
+def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
+    """Yield facts about a model: its files, the text of each token, and the generation settings that are ignored."""
+    files = look(Path(path))
+    yield {"files": files, "texts": vocabulary(files), "ignored": ignored_sentence(files.whole)}
+
+
+def read_model(readers: Readers, path: Path, *, poll: Callable[[], None] = lambda: None) -> tuple[ModelFiles, str]:
+    """Return the model at ``path`` (:func:`grpo_core.trainers.hf.folder.look`), and a note on ignored generation
+    settings.
+
+    The text of its tokens is cached, so that they can be displayed.
+
+    Raises:
+        GrpoError: it cannot be used; the message says why.
+    """
+    (found,) = readers.results("model", path, poll=poll)
+    files: ModelFiles = found["files"]
+    place = known(str(files.path), files.digest)
+    place.files, place.texts = files, found["texts"]
+    return files, found["ignored"]

@@ -1,0 +1,169 @@
+"""What the part for other trainers contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.child.answering import Answer
+from grpo_core.config import Settings
+from grpo_core.foreign.formats import Formats
+from grpo_core.foreign.recording import Source
+from grpo_core.learners import FolderModels
+from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.record import Origin, Step
+from grpo_core.update_time import UpdateTime
+
+if TYPE_CHECKING:
+    from grpo_core.commands.train_command import Start
+    from grpo_core.lm.learner import PolicyLearner
+
+
+def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
+    """Return the functions that add the commands for runs of other trainers."""
+    from grpo_core.trainers.commands import (
+        audit_command,
+        diagnose_command,
+        import_command,
+        train_options,
+        watch_command,
+    )
+
+    return (
+        train_options.add_script_command,
+        import_command.add_command,
+        audit_command.add_command,
+        diagnose_command.add_command,
+        watch_command.add_command,
+    )
+
+
+def options() -> dict[str, Callable[[argparse.ArgumentParser], None]]:
+    """Return the functions that add options to commands of the lab, by command."""
+    from grpo_core.trainers.commands import export_option, trl_sweep_command
+
+    return {"export": export_option.add_option, "sweep": trl_sweep_command.add_option}
+
+
+def starts() -> Start:
+    """Return what a run of ``train`` can start from besides the lab's own models."""
+    from grpo_core.commands.train_command import Start
+    from grpo_core.trainers.commands import train_options
+
+    return Start(add_options=train_options.add_options, base=train_options.base, resumed=train_options.resumed)
+
+
+def formats() -> Formats:
+    """Return the formats of recorded runs that can be read."""
+    return Formats(knows=_knows, open=_open_source, place_of=_place_of, warm=_warm)
+
+
+def models() -> FolderModels:
+    """Return the functions for models from a folder."""
+    return FolderModels(origin=_origin, learner=_learner, answered=_answered, update_time=_update_time)
+
+
+def requests() -> dict[str, Answer]:
+    """Return the requests to a process that reads untrusted files, by name."""
+    from grpo_core.trainers import recorded_jobs
+    from grpo_core.trainers.hf.reading import model
+
+    return {
+        "model": model,
+        "recorded_series": recorded_jobs.series,
+        "examination": recorded_jobs.examination,
+        "swept": recorded_jobs.swept,
+    }
+
+
+def packed() -> dict[str, type]:
+    """Return the dataclasses that answer these requests, by their names in the format."""
+    from grpo_core.foreign.recording import Completions, Report, Texts
+    from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
+    from grpo_core.trainers.audit.put_right import Moved, PutRight
+    from grpo_core.trainers.claims import faults, findings, measured, measures, put_right
+    from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
+    from grpo_core.trainers.hf.adapter_files import AdapterFiles
+    from grpo_core.trainers.hf.folder import ModelFiles
+    from grpo_core.trainers.recorded_jobs import Verdict
+
+    claims = (
+        measures.AllCounted, findings.Clipped, measures.CutOff, measures.CutOffMore, measures.Drifts,
+        findings.EntropyFar, findings.EqualGroups, findings.EqualShares, faults.Fault, measures.FirstPassApart,
+        measures.ImportanceCut, measured.Measured, put_right.Righted, measures.SamplerApart, measures.Unwritten,
+    )  # fmt: skip # table
+    return {
+        "completions": Completions,
+        "diagnosis": Diagnosis,
+        "adapter": AdapterFiles,
+        "evidence": Evidence,
+        "finding": Finding,
+        "put right": PutRight,
+        "moved": Moved,
+        "healthy": Healthy,
+        "model": ModelFiles,
+        "not looked at": NotLookedAt,
+        "report": Report,
+        "texts": Texts,
+        "tool call": ToolCall,
+        "trajectory": Trajectory,
+        "turn": Turn,
+        "verdict": Verdict,
+        **{f"claim: {kind.__name__}": kind for kind in claims},
+    }
+
+
+def _knows(path: Path) -> bool:
+    from grpo_core.trainers.importers import importer_for
+    from grpo_core.trainers.importers.unknown import OF_TRAINERS
+
+    return path.name.lower().endswith(OF_TRAINERS) or importer_for(path) is not None
+
+
+def _open_source(path: Path, index: Path | None) -> Source:
+    from grpo_core.trainers.importers import open_source
+
+    return open_source(path, index=index)
+
+
+def _place_of(path: Path) -> Path:
+    from grpo_core.trainers.importers.trackio import database_of
+
+    return database_of(path)[0]
+
+
+def _warm() -> None:
+    from grpo_core.trainers.importers import parquet
+
+    parquet.warm()
+
+
+def _origin(settings: Settings) -> Origin:
+    from grpo_core.trainers.hf.origin import origin
+
+    return origin(settings)
+
+
+def _learner() -> Callable[..., PolicyLearner[Any]]:
+    from grpo_core.trainers.hf.learner import FolderLearner
+
+    return FolderLearner
+
+
+def _answered(
+    learner: PolicyLearner[Any], origin: Origin, question: AnyQuestion, step: Step, history: Sequence[Step]
+) -> AnyAnswer:
+    from grpo_core.trainers.hf.answers import answered
+    from grpo_core.trainers.hf.learner import FolderLearner
+
+    assert isinstance(learner, FolderLearner)
+    return answered(learner, origin, question, step, history)
+
+
+def _update_time(learner: PolicyLearner[Any]) -> UpdateTime:
+    from grpo_core.trainers.hf.learner import FolderLearner
+
+    assert isinstance(learner, FolderLearner)
+    return learner.update_time()
