@@ -2,8 +2,8 @@
 
 On the CPU, equal prefixes are computed once (``sampling.py``, ``grpo_core.trainers.hf.sampling``), for which the
 host has to read each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what
-costs time. Here, every completion has its own row, random numbers are sent once, and the host checks only every :data:`LOOK` tokens
-whether all completions have ended.
+costs time. Here, every completion has its own row, random numbers are sent once, and the host checks only every
+:data:`LOOK` tokens whether all completions have ended.
 """
 
 from __future__ import annotations
