@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app import parts
 from grpo_core import __version__
 from grpo_core.child.start import COMMAND
 from grpo_core.child.start import start as start_child
@@ -14,12 +15,9 @@ from grpo_core.child.start import start as start_child
 DRAWING = {
     "export": "Exporting pictures draws the window's panels, which needs Qt",
     "film": "A film is drawn by the window's panels, which needs Qt",
-    "handout": "A handout is drawn with the window's fonts and formulas, which needs Qt",
-    "homework": "Some of its numbers come from a lesson's picture, which needs Qt",
-    "lesson": "A lesson is played as in the window, which needs Qt",
-    "page": "A page is made of what the window's panels say, which needs Qt",
     "--self-test": "The self-test tries the window too, which needs Qt",
     "--problem-report": "The problem report names the version of Qt",
+    **parts.command_reasons(),
 }
 """Commands that need Qt but not the window, and the reason.
 

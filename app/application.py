@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
+from app import parts
 from app.commands.actions import Actions
 from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
@@ -21,7 +24,6 @@ from app.controllers.film_keys import FilmKeys
 from app.controllers.first_steps import FirstSteps
 from app.controllers.held_runs import HeldRuns
 from app.controllers.layouts import LayoutsController
-from app.controllers.message_place import MessagePlace
 from app.controllers.panel_requests import PanelRequests
 from app.controllers.panels import PanelsController
 from app.controllers.prompt_reading import PromptReading
@@ -38,20 +40,13 @@ from app.crash.notifier import CrashNotifier
 from app.export.exporter import Exporter
 from app.jobs.jobs import Jobs
 from app.messages.message import Severity
+from app.part import WindowPart
 from app.resources import icon
 from app.settings.layouts import Layouts
 from app.settings.paths import Paths
 from app.settings.preferences import Preferences
 from app.settings.store import PreferenceStore
-from app.teaching.controllers.homework import HomeworkController
-from app.teaching.controllers.lessons import LessonController
-from app.teaching.controllers.presenter import Presenter
-from app.teaching.controllers.rehearsals import RehearsalController
-from app.teaching.lessons.recovery import LessonRecovery
 from app.theme.look import Look
-from app.trainers.controllers.examinations import Examinations
-from app.trainers.controllers.model_folders import ModelFolders
-from app.trainers.controllers.recorded_runs import RecordedRuns
 from app.training.controller import Controller
 from app.widgets.calm import let_sliders_speak
 from app.widgets.panel import Panel
@@ -64,6 +59,7 @@ from grpo_core.config import Settings
 from grpo_core.foreign.readers import Readers
 from grpo_core.host.process import serve
 from grpo_core.stored_times import StoredTimes
+from grpo_core.text import tr
 
 
 class Application(QObject):
@@ -76,10 +72,10 @@ class Application(QObject):
             the open runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
-        targets: the objects on which the commands act. panels, layouts, runs, recorded_runs, run_files, recent_files,
-            session_files, exporter, exports, background_runs, breakpoints, first_steps, lessons, homework, rehearsals,
-            lesson_recovery, presenter, prompts, model_folders, structural, zooming, startup, shutdown: the functions of
-            the commands, by subject.
+        targets: the objects on which the commands act. panels, layouts, runs, run_files, recent_files,
+            session_files, exporter, exports, background_runs, breakpoints, first_steps, prompts, structural, zooming,
+            startup, shutdown: the functions of the commands, by subject.
+        parts: what the parts have added to the window.
     """
 
     def __init__(
@@ -110,7 +106,9 @@ class Application(QObject):
         self._make_model(preferences, own_process=own_process)
         self.window = MainWindow(self.workspace)
         self.messages = self.window.messages
+        self.parts: list[WindowPart] = []
         self._make_controllers()
+        self._attach_parts()
         self._make_commands()
         self._make_ends()
         self._connect(app)
@@ -144,52 +142,23 @@ class Application(QObject):
         paths, window, workspace, preferences = self.paths, self.window, self.workspace, self.preferences
         self.panels = PanelsController(window)
         self.recent_files = RecentFiles(preferences, self)
-        self.presenter = Presenter(window, workspace, self.look, paths.config / "notes.txt", self)
-        self._message_place = MessagePlace(window, self.presenter, self)
         self.layout_files = Layouts(paths.layouts)
-        self.layouts = LayoutsController(window, workspace, self.layout_files, preferences, self.presenter, self)
-        self.lessons = LessonController(
-            window,
-            workspace,
-            self.run_manager,
-            self.controller,
-            self.player,
-            self.presenter.speaker,
-            paths.data / "lessons.json",
-            paths.lessons,
-            self,
-        )
-        self.lesson_recovery = LessonRecovery(
-            self.lessons.player, self.lessons.find, workspace, self.run_manager, self.messages, paths.data, self
-        )
+        self.layouts = LayoutsController(window, workspace, self.layout_files, preferences, self)
         self.session_files = SessionFiles(
             window,
             workspace,
             self.run_manager,
             self.controller,
             self.layouts,
-            self.lessons,
-            self.presenter,
+            self.parts,
             preferences,
             self.recent_files,
             self,
         )
         self.prompts = PromptReading(workspace.readers, self.messages, self)
-        self.run_files = RunFiles(workspace.readers, self.messages, self.run_manager, self)
+        self.run_files = RunFiles(workspace.readers, self.messages, self.run_manager, self.parts, self)
         self.structural = StructuralChanges(
             workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
-        )
-        self.recorded_runs = RecordedRuns(
-            workspace, self.run_manager, self.layouts, self.recent_files, self.messages, paths.cache / "recorded", self
-        )
-        self.examinations = Examinations(window, workspace, self.run_manager, self.recorded_runs, self.messages, self)
-        self.model_folders = ModelFolders(
-            window,
-            workspace.readers,
-            self.messages,
-            lambda settings: self.runs.new_run_of(settings),
-            StoredTimes(self.paths.update_times),
-            self,
         )
         self.runs = RunsController(
             window,
@@ -201,21 +170,18 @@ class Application(QObject):
             self.session_files,
             self.prompts,
             self.structural,
-            self.recorded_runs,
-            self.model_folders,
+            self.parts,
         )
         self.held_runs = HeldRuns(workspace, self.run_manager, self.runs.open_path, self)
         self.first_steps = FirstSteps(
-            window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.lessons, self
+            window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.parts, self
         )
         self._film_keys = FilmKeys(window, self.player, self.first_steps, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
-        self.homework = HomeworkController(window, self.lessons, self)
-        self.rehearsals = RehearsalController(window, self.lessons, self)
-        self.exports = ExportController(window, workspace, self.panels, self.exporter, self.lessons, self)
+        self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
         self.background_runs = BackgroundRunsController(window, workspace.computed_on, paths.data / "queues", self)
         self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
-        self.zooming = Zooming(window, workspace, self.look, preferences, self.presenter, self.lessons, self)
+        self.zooming = Zooming(window, workspace, self.look, preferences, self)
         self._requests = PanelRequests(
             window,
             self.runs,
@@ -223,9 +189,30 @@ class Application(QObject):
             self.controller,
             self.player,
             self.first_steps,
-            self.homework,
+            self.parts,
             self,
         )
+
+    def _attach_parts(self) -> None:
+        """Create what the parts add to this window. One that fails is reported, and the rest of the program works."""
+        for make in parts.rows("window"):
+            try:
+                self.parts.append(make(self))
+            except Exception as error:
+                logging.getLogger(__name__).exception("%s cannot be used", make.__name__)
+                text = tr("The part “{name}” of the program cannot be used: {error}.")
+                self.messages.say(text.format(name=make.name, error=f"{type(error).__name__}: {error}"), Severity.ERROR)
+
+    def part(self, name: str) -> Any:
+        """Return what the part of this name has added to the window.
+
+        Raises:
+            LookupError: there is no such part, or it is switched off.
+        """
+        found = [part for part in self.parts if part.name == name]
+        if not found:
+            raise LookupError(f"There is no part “{name}” in this window.")
+        return found[0]
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)
@@ -247,15 +234,13 @@ class Application(QObject):
             background_runs=self.background_runs,
             breakpoints=self.breakpoints,
             first_steps=self.first_steps,
-            lessons=self.lessons,
-            homework=self.homework,
-            rehearsals=self.rehearsals,
-            presenter=self.presenter,
             palette=self.palette,
             sheet=self.sheet,
+            parts=self.parts,
         )
         self._on_commands_changed()
-        self.presenter.speaker.use_commands(self.actions.by_id)
+        for part in self.parts:
+            part.commands_made(self.actions.by_id)
         self.transport = Transport(self.player, self.run_manager, self.workspace, self.actions.by_id)
         self.transport.apply_style(self.look.scale)
         self.transport.seed_wanted.connect(self.runs.new_seed)
@@ -267,8 +252,7 @@ class Application(QObject):
             self.run_manager,
             self.runs,
             self.run_files,
-            self.lessons,
-            self.presenter,
+            self.parts,
             self.preferences,
             self.messages,
             self.first_steps,
@@ -280,20 +264,16 @@ class Application(QObject):
             self.startup.close,
             self.prompts.close,
             self.run_files.close,
-            self.homework.close,
-            self.rehearsals.close,
             self.session_files.close,
             self.exporter.close,
-            self.presenter.close,
-            self.recorded_runs.close,
-            self.model_folders.close,
+            *(close for part in self.parts for close in part.closers()),
         )
         self.shutdown = ShutdownController(
             self.window,
             self.workspace,
             self.controller,
             self.player,
-            self.lessons.player,
+            self.parts,
             self.preferences,
             self.layout_files,
             closers,
@@ -310,9 +290,8 @@ class Application(QObject):
         self.actions.ran.connect(self.workspace.request_frame)
         self.recent_files.changed.connect(self._on_commands_changed)
         self.layouts.changed.connect(self._on_commands_changed)
-        self.lessons.player.reveal.moves = not self.preferences.current.reduced_motion
-        self.lessons.player.changed.connect(self._on_lesson)
-        self.presenter.active_changed.connect(self._on_presenting)
+        self.workspace.mode.lesson_changed.connect(self._on_lesson)
+        self.workspace.mode.presenting_changed.connect(self._on_presenting)
         self.window.closing.connect(self.shutdown.close)
         self.window.dropped.connect(self._on_dropped)
         self.window.panel_made.connect(self._on_panel)
@@ -361,7 +340,7 @@ class Application(QObject):
         self.transport.apply_style(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
         self.zooming.adapt()
-        if not self.presenter.active and self.presenter.maximizer.panel is None:
+        if not (self.workspace.mode.presenting or self.workspace.mode.maximized):
             self.preferences.change(theme=self.look.choice, scale=self.look.scale)
 
     @Slot()
@@ -378,14 +357,12 @@ class Application(QObject):
 
     @Slot()
     def _on_lesson(self) -> None:
-        self.actions.set_lesson(self.lessons.is_open)
-        self.presenter.set_lesson(self.lessons.is_open)
-        self.workspace.trials.show(not self.lessons.is_open)
+        self.actions.set_lesson(self.workspace.mode.lesson)
+        self.workspace.trials.show(not self.workspace.mode.lesson)
 
     @Slot()
     def _on_presenting(self) -> None:
-        self.actions.set_context("present" if self.presenter.active else "app")
-        self.lessons.set_stage(self.presenter.active)
+        self.actions.set_context("present" if self.workspace.mode.presenting else "app")
 
     @Slot(list)
     def _on_dropped(self, names: list[str]) -> None:

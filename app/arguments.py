@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from app import parts
+
 COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; see grpo-lab train --help."
 
 
@@ -12,12 +14,6 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all arguments other than the commands."""
     made = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS)
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
-    made.add_argument(
-        "--present",
-        metavar="LESSON|FILE",
-        help="full screen, for a projector: a lesson by its number or id, a lesson's file, a session or a run",
-    )
-    made.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
     made.add_argument("--reset-layout", action="store_true", help="start with every panel in its original place")
     made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
     made.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
@@ -37,6 +33,8 @@ def parser() -> argparse.ArgumentParser:
             "(default: grpo-lab-run)"
         ),
     )
+    for add_arguments in parts.rows("arguments"):
+        add_arguments(made)
     return made
 
 
@@ -45,13 +43,13 @@ def shown_in_window(options: argparse.Namespace) -> str:
 
     Empty if they need no window.
     """
-    if options.present:
+    if getattr(options, "present", None):
         return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."
     if options.files:
         path = options.files[0]
         other = {".grpo": "inspect", ".grposession": ""}.get(path.suffix, "diagnose")
         without = f" “grpo-lab {other} {path}” says without one what is in it." if other else ""
         return f"{path} is opened in a window.{without}"
-    if options.model is not None:
+    if getattr(options, "model", None) is not None:
         return "A model is chosen in a window. “grpo-lab train --help” explains how to train without one."
     return ""

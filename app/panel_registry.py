@@ -19,6 +19,7 @@ from app.panels.policy_bars import PolicyBarsPanel
 from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
 from app.panels.training_history import TrainingHistoryPanel
+from app.parts import rows
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec, at
 from app.workspace.workspace import Workspace
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
     from app.panels.score import ScorePanel
     from app.panels.tokens.panel import TokenInspectorPanel
     from app.panels.what_if.panel import WhatIfPanel
-    from app.teaching.homework_panel import HomeworkPanel
-    from app.teaching.lessons.panel import LessonPanel
-    from app.trainers.panels.completions.panel import CompletionsPanel
-    from app.trainers.panels.diagnosis.panel import DiagnosisPanel
-    from app.trainers.panels.reward_weights.panel import RewardWeightsPanel
-    from app.trainers.panels.run_comparison.panel import RunComparisonPanel
-    from app.trainers.panels.step_summary.panel import StepSummaryPanel
-    from app.trainers.panels.token_overview.panel import TokenOverviewPanel
 
 TIMELINE = PanelSpec(
     id="timeline",
@@ -203,40 +196,6 @@ COMPARISON = PanelSpec(
 )
 
 
-def _completions(workspace: Workspace) -> CompletionsPanel:
-    from app.trainers.panels.completions.panel import CompletionsPanel
-
-    return CompletionsPanel(workspace)
-
-
-COMPLETIONS = PanelSpec(
-    id="completions",
-    title=tr("Completions"),
-    factory=_completions,
-    size=(768, 420),
-    shows_recorded=True,
-    help=tr("The completions of the update as text: search, sort and filter them, or compare two side by side."),
-    shown=at(Area.CENTRE, LayoutVariant.RECORDED),
-)
-
-
-def _run_comparison(workspace: Workspace) -> RunComparisonPanel:
-    from app.trainers.panels.run_comparison.panel import RunComparisonPanel
-
-    return RunComparisonPanel(workspace)
-
-
-RUN_COMPARISON = PanelSpec(
-    id="run_comparison",
-    title=tr("Recorded series"),
-    factory=_run_comparison,
-    size=(768, 320),
-    kind="recorded",
-    help=tr("The trainer's numbers next to ours, step by step, and another recorded run next to this one."),
-    shown=at(Area.BOTTOM, LayoutVariant.RECORDED, rank=1),
-)
-
-
 def _token_inspector(workspace: Workspace) -> TokenInspectorPanel:
     from app.panels.tokens.panel import TokenInspectorPanel
 
@@ -259,24 +218,6 @@ TOKEN_INSPECTOR = PanelSpec(
 )
 
 
-def _token_overview(workspace: Workspace) -> TokenOverviewPanel:
-    from app.trainers.panels.token_overview.panel import TokenOverviewPanel
-
-    return TokenOverviewPanel(workspace)
-
-
-TOKEN_OVERVIEW = PanelSpec(
-    id="token_overview",
-    title=tr("Token overview"),
-    factory=_token_overview,
-    area=Area.CENTRE,
-    size=(768, 420),
-    shows_recorded=True,
-    help=tr("Every token of the update at once, one strip of pixels per completion."),
-    shown=at(Area.CENTRE, LayoutVariant.RECORDED),
-)
-
-
 def _what_if(workspace: Workspace) -> WhatIfPanel:
     from app.panels.what_if.panel import WhatIfPanel
 
@@ -293,24 +234,6 @@ WHAT_IF = PanelSpec(
     help=tr("The update as it was, next to the update that other settings would have made of the same batch."),
     shown=at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE, rank=-2)
     | at(Area.CENTRE, LayoutVariant.RECORDED, rank=1),
-)
-
-
-def _reward_weights(workspace: Workspace) -> RewardWeightsPanel:
-    from app.trainers.panels.reward_weights.panel import RewardWeightsPanel
-
-    return RewardWeightsPanel(workspace)
-
-
-REWARD_WEIGHTS = PanelSpec(
-    id="reward_weights",
-    title=tr("Reward weights"),
-    factory=_reward_weights,
-    area=Area.CENTRE,
-    size=(768, 320),
-    kind="recorded",
-    help=tr("A recorded step with other weights for its reward functions: advantages, silent groups and pushes."),
-    shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=2),
 )
 
 
@@ -341,40 +264,6 @@ STEP_DETAIL = PanelSpec(
     shown=at(Area.RIGHT, LayoutVariant.BANDIT, rank=-1)
     | at(Area.RIGHT, LayoutVariant.COMPARE_BANDIT)
     | at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.RECORDED),
-)
-
-
-def _diagnosis(workspace: Workspace) -> DiagnosisPanel:
-    from app.trainers.panels.diagnosis.panel import DiagnosisPanel
-
-    return DiagnosisPanel(workspace)
-
-
-DIAGNOSIS = PanelSpec(
-    id="diagnosis",
-    title=tr("Diagnosis"),
-    factory=_diagnosis,
-    size=(768, 320),
-    help=tr("Faults of a run, with evidence, and whether a recorded loss agrees with the run's settings."),
-    shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=-1),
-)
-
-
-def _step_summary(workspace: Workspace) -> StepSummaryPanel:
-    from app.trainers.panels.step_summary.panel import StepSummaryPanel
-
-    return StepSummaryPanel(workspace)
-
-
-STEP_SUMMARY = PanelSpec(
-    id="step_summary",
-    title=tr("This step"),
-    factory=_step_summary,
-    area=Area.RIGHT,
-    size=(372, 420),
-    shows_recorded=True,
-    help=tr("Which groups of the update gave no signal, and which tokens carry its push, its KL or its loss."),
-    shown=at(Area.RIGHT, LayoutVariant.RECORDED),
 )
 
 EXPLAIN = PanelSpec(
@@ -456,42 +345,22 @@ HOME = PanelSpec(
     shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.RECORDED, rank=9),
 )
 
-
-def _homework(workspace: Workspace) -> HomeworkPanel:
-    from app.teaching.homework_panel import HomeworkPanel
-
-    return HomeworkPanel(workspace)
-
-
-HOMEWORK = PanelSpec(
-    id="homework",
-    title=tr("Homework of a class"),
-    factory=_homework,
-    size=(900, 360),
-    help=tr("A folder of homework: one row per student, and the predictions of the class, one question at a time."),
-)
-
-
-def _lesson(workspace: Workspace) -> LessonPanel:
-    from app.teaching.lessons.panel import LessonPanel
-
-    return LessonPanel(workspace, lesson_panels())
-
-
-LESSON = PanelSpec(
-    id="lesson",
-    title=tr("Lessons"),
-    factory=_lesson,
-    area=Area.CENTRE,
-    eager=True,
-    help=tr("Questions about GRPO, each with a prediction to make and an experiment that answers it."),
-)
-
-PANELS: tuple[PanelSpec[Panel], ...] = (
+LAB: tuple[PanelSpec[Panel], ...] = (
     TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, COMPLETIONS, TOKEN_INSPECTOR, TOKEN_OVERVIEW, WHAT_IF, REWARD_WEIGHTS, RUN_COMPARISON,
-    DIAGNOSIS, STEP_SUMMARY, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME, HOMEWORK, LESSON,
+    COMPARISON, TOKEN_INSPECTOR, WHAT_IF, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME,
 )  # fmt: skip # table, one row per line
+
+
+def _with_parts() -> tuple[PanelSpec[Panel], ...]:
+    """Return the rows of the lab with those of the parts, each of which names the row that it follows."""
+    made = [*LAB]
+    for specs in rows("panels"):
+        for spec in specs:
+            made.insert(next((n for n, one in enumerate(made, 1) if one.id == spec.after), len(made)), spec)
+    return tuple(made)
+
+
+PANELS = _with_parts()
 
 
 def lesson_panels() -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from PySide6.QtCore import QAbstractEventDispatcher, QSize, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
+from app import parts
 from app.arguments import parser, shown_in_window
 from app.clock import Timer
 from app.crash.hooks import CrashHooks
@@ -78,16 +79,8 @@ def _command(name: str) -> Callable[[list[str]], int] | None:
             from app.export.command import main
         case "film":
             from app.export.film_command import main
-        case "handout":
-            from app.teaching.export.handout_command import main
-        case "homework":
-            from app.teaching.export.homework import main
-        case "lesson":
-            from app.teaching.export.lesson_command import main
-        case "page":
-            from app.teaching.export.page_command import main
         case _:
-            return None
+            return parts.merged("programs").get(name)
     return main
 
 
@@ -129,19 +122,21 @@ def _windowed(options: argparse.Namespace) -> int:
     watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)
-    for sentence in (*sentences, marker.sentence):
+    for sentence in (*sentences, marker.sentence, *parts.problems()):
         program.messages.say(sentence)
-    program.startup.open(options.files, options.present, last_run=not (safe or options.new or options.model))
-    if options.model is not None:
-        program.model_folders.open(options.model)
+    opens = any(part.opens(options) for part in program.parts)
+    program.startup.open(options.files, getattr(options, "present", None), last_run=not (safe or options.new or opens))
+    for part in program.parts:
+        part.started(options)
     app.open_with(program.runs.open_path)
     if marker.crashed_before and not safe:  # in safe mode no file in the runs' folder is read
-        program.lesson_recovery.offer()
+        for part in program.parts:
+            part.offer()
         program.startup.offer_unfinished()
     if not safe:
         Timer(program, program.startup.offer_clean_up).start(1500)
         Timer(program, program.background_runs.offer).start(1500)
-        Timer(program, program.warm_reader).start(0 if options.files or options.model else 3000)
+        Timer(program, program.warm_reader).start(0 if options.files or opens else 3000)
     Timer(program, marker.settle).start(round(EARLY_SECONDS * 1000))
     status = app.exec()
     watchdog.close()

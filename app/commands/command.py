@@ -57,6 +57,7 @@ class Command:
         icon_now: function that returns the name of its icon, if the icon changes.
         repeats: whether holding the key runs it repeatedly.
         divided: whether there is a separator above it in the menu.
+        after: id of the command that it follows in the table, for a command of a part; empty for the end.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Command:
     icon_now: Callable[[], str] | None = None
     repeats: bool = False
     divided: bool = False
+    after: str = ""
 
     def status(self) -> CommandStatus:
         """Return the command's current name, icon and check mark, and the reason why it cannot run, if any."""

@@ -10,8 +10,6 @@ from app.commands.help_menu import help_commands
 from app.commands.run_menu import run_commands
 from app.commands.targets import CommandTargets
 from app.commands.view_menu import view_commands
-from app.teaching.commands.lesson_menu import lesson_commands
-from app.teaching.commands.presenting_menu import presenting_commands
 
 MENUS = (
     file_commands,
@@ -19,12 +17,19 @@ MENUS = (
     run_commands,
     go_commands,
     view_commands,
-    presenting_commands,
-    lesson_commands,
     help_commands,
 )
 
 
 def all_commands(targets: CommandTargets) -> list[Command]:
-    """Return every command, in the order of its menus."""
-    return [command for menu in MENUS for command in menu(targets)]
+    """Return every command, in the order of its menus.
+
+    A command of a part follows the one that it names, or comes before the last menu.
+    """
+    *first, last = ([*menu(targets)] for menu in MENUS)
+    made = [command for menu in first for command in menu]
+    for part in targets.parts:
+        for command in part.commands(targets):
+            place = next((n for n, one in enumerate(made, 1) if one.id == command.after), len(made))
+            made.insert(place, command)
+    return [*made, *last]

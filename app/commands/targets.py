@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.commands.palette import CommandPalette
@@ -15,11 +16,8 @@ from app.controllers.panels import PanelsController
 from app.controllers.recent_files import RecentFiles
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
+from app.part import WindowPart
 from app.settings.store import PreferenceStore
-from app.teaching.controllers.homework import HomeworkController
-from app.teaching.controllers.lessons import LessonController
-from app.teaching.controllers.presenter import Presenter
-from app.teaching.controllers.rehearsals import RehearsalController
 from app.theme.look import Look
 from app.window.main_window import MainWindow
 from app.workspace.player import Player
@@ -49,9 +47,6 @@ class CommandTargets:
     background_runs: BackgroundRunsController
     breakpoints: BreakpointsController
     first_steps: FirstSteps
-    lessons: LessonController
-    homework: HomeworkController
-    rehearsals: RehearsalController
-    presenter: Presenter
     palette: CommandPalette
     sheet: ShortcutSheet
+    parts: Sequence[WindowPart]

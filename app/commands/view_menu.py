@@ -26,7 +26,6 @@ def view_commands(targets: CommandTargets) -> list[Command]:
         on = not preferences.current.reduced_motion
         preferences.change(reduced_motion=on)
         targets.player.staged = not on
-        targets.lessons.player.reveal.moves = not on
 
     return [
         Command(id="full_screen", text=tr("Full screen"), menu=VIEW, run=toggle_full_screen,

@@ -13,24 +13,25 @@ from app.controllers.panels import PanelsController
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
 from app.panel_registry import POLICY_BARS
-from app.teaching.controllers.lessons import LessonController
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
-from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
-from grpo_core.trainers.checkpoint import CHECKPOINT
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
 ENDING = ".webp"
 CSV, SCRIPTS, FILMS = tr("Table (*.csv)"), tr("Python script (*.py)"), tr("Animated WebP (*.webp)")
-HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
 class ExportController(QObject):
-    """Exports requested by the user. A ``panel`` is given by id; the default is the panel with the keyboard focus."""
+    """Exports requested by the user. A ``panel`` is given by id; the default is the panel with the keyboard focus.
+
+    Attributes:
+        subject: returns (argument of the command line, title) of what can be filmed instead of a panel, for example the
+            lesson that is open; None if there is nothing.
+    """
 
     def __init__(
         self,
@@ -38,12 +39,11 @@ class ExportController(QObject):
         workspace: Workspace,
         panels: PanelsController,
         exporter: Exporter,
-        lessons: LessonController,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._panels, self._exporter = window, workspace, panels, exporter
-        self._lessons = lessons
+        self.subject: Callable[[], tuple[str, str] | None] = _nothing
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,
             tr("Export table…"): self.ask_table,
@@ -75,7 +75,7 @@ class ExportController(QObject):
     def _save_picture(self, choice: PictureChoice) -> None:
         panel = self._window.panels[choice.panel]
         name, kind = file_to_save(
-            self._window, tr("Export picture"), self._suggestion(panel.title, ".png"), ";;".join(PICTURES)
+            self._window, tr("Export picture"), self.suggestion(panel.title, ".png"), ";;".join(PICTURES)
         )
         if name:
             path = Path(name)
@@ -86,7 +86,7 @@ class ExportController(QObject):
     def ask_table(self, panel: str = "") -> None:
         """Ask for a file, and write a panel's table to it."""
         wanted = self._panel_for(panel)
-        target = self._ask_file(tr("Export table"), self._suggestion(wanted.title, ".csv"), CSV)
+        target = self.ask_file(tr("Export table"), self.suggestion(wanted.title, ".csv"), CSV)
         if target is not None:
             self._exporter.table(wanted, target)
 
@@ -98,14 +98,14 @@ class ExportController(QObject):
 
     def ask_film(self, panel: str = "") -> None:
         """Ask how to draw a film of updates or, while a lesson is open, of the lesson, and export it."""
-        dialog = self._dialog_of_updates(panel, FILM, self._lessons.player.lesson)
+        dialog = self._dialog_of_updates(panel, FILM, self.subject())
         if dialog is not None:
             shown = max(self._workspace.cursor.step, 1)
             dialog.first.setValue(shown)
             dialog.last.setValue(shown)
             self._show(dialog, self._save_film)
 
-    def _dialog_of_updates(self, panel: str, title: str, lesson: Lesson | None = None) -> PictureDialog | None:
+    def _dialog_of_updates(self, panel: str, title: str, lesson: tuple[str, str] | None = None) -> PictureDialog | None:
         """Return the dialog for a panel and updates, or for ``lesson``.
 
         If there are neither, show a message and return None.
@@ -122,20 +122,20 @@ class ExportController(QObject):
             self._window,
             title=title,
             head=max(run.head, 1),
-            lesson=None if lesson is None else (self._lessons.called, lesson.title),
+            lesson=lesson,
         )
 
     def _save_film(self, choice: PictureChoice) -> None:
-        lesson = choice.lesson and str(Path.home() / f"{_file_name(Path(choice.lesson).stem)}{ENDING}")
-        suggestion = lesson or self._suggestion(self._window.panels[choice.panel].title, ENDING)
-        target = self._ask_file(FILM, suggestion, FILMS)
+        lesson = choice.lesson and str(Path.home() / f"{file_name(Path(choice.lesson).stem)}{ENDING}")
+        suggestion = lesson or self.suggestion(self._window.panels[choice.panel].title, ENDING)
+        target = self.ask_file(FILM, suggestion, FILMS)
         if target is not None:
             named = target.suffix.lower() == ENDING
             self._exporter.film(target if named else target.with_name(target.name + ENDING), choice)
 
     def _save_sequence(self, choice: PictureChoice) -> None:
         panel = self._window.panels[choice.panel]
-        folder = self._ask_folder(tr("Export image sequence into"), tr("{title} pictures").format(title=panel.title))
+        folder = self.ask_folder(tr("Export image sequence into"), tr("{title} pictures").format(title=panel.title))
         if folder is not None:
             self._exporter.sequence(folder, choice)
 
@@ -145,41 +145,16 @@ class ExportController(QObject):
         """Ask for a folder, and write the current run into it as CSV."""
         run = self._workspace.run
         assert run is not None
-        folder = self._ask_folder(tr("Export run as CSV into"), tr("{title} tables").format(title=run.title))
+        folder = self.ask_folder(tr("Export run as CSV into"), tr("{title} tables").format(title=run.title))
         if folder is not None:
             self._exporter.tables_of_run(folder)
 
     def ask_script(self) -> None:
         """Ask for a file, and write the current update to it as a script."""
         name = tr("update {step}.py").format(step=self._workspace.cursor.step)
-        target = self._ask_file(tr("Export update as script"), str(Path.home() / name), SCRIPTS)
+        target = self.ask_file(tr("Export update as script"), str(Path.home() / name), SCRIPTS)
         if target is not None:
             self._exporter.script(target)
-
-    def ask_trl_script(self) -> None:
-        """Ask for a file, and write the current settings to it as a script for TRL."""
-        target = self._ask_file(tr("Export as TRL script"), str(Path.home() / "train.py"), SCRIPTS)
-        if target is not None:
-            self._exporter.trl_script(target)
-
-    def ask_adapter(self) -> None:
-        """Ask for a folder, and write the adapter after the current update to a new folder in it."""
-        self._ask_model("adapter", tr("Export adapter into"), tr("{title} adapter"))
-
-    def ask_model(self) -> None:
-        """Ask for a folder, and write the full model after the current update to a new folder in it."""
-        self._ask_model("merged", tr("Export whole model into"), tr("{title} model"))
-
-    def ask_checkpoint(self) -> None:
-        """Ask for a folder, and write a checkpoint after the current update to a new folder in it."""
-        self._ask_model(CHECKPOINT, tr("Save checkpoint into"), tr("{title} checkpoint"))
-
-    def _ask_model(self, kind: str, title: str, name: str) -> None:
-        run = self._workspace.run
-        assert run is not None
-        folder = self._ask_folder(title, name.format(title=run.title))
-        if folder is not None:
-            self._exporter.model(folder, kind)
 
     # -- what and where ----------------------------------------------------------------------------------------------
 
@@ -203,42 +178,27 @@ class ExportController(QObject):
         dialog.chosen.connect(save)
         dialog.open()
 
-    def _suggestion(self, title: str, suffix: str) -> str:
+    def suggestion(self, title: str, suffix: str) -> str:
+        """Return a path for a file about the update shown."""
         name = tr("{title}, update {step}{ending}").format(
-            title=_file_name(title), step=self._workspace.cursor.step, ending=suffix
+            title=file_name(title), step=self._workspace.cursor.step, ending=suffix
         )
         return str(Path.home() / name)
 
-    def ask_handout(self) -> None:
-        """Ask for a file, and write the students' handout of the open lesson."""
-        lesson = self._lessons.player.lesson
-        if lesson is not None:
-            suggestion = str(Path.home() / _file_name(lesson.title)) + ".pdf"
-            target = self._ask_file(tr("Export handout"), suggestion, HANDOUTS)
-            if target is not None:
-                self._exporter.handout(target, self._lessons.called)
-
-    def ask_page(self) -> None:
-        """Ask for a file, and write the open lesson, or the current update, as a self-contained web page."""
-        lesson = self._lessons.player.lesson
-        suggestion = (
-            self._suggestion(tr("Page"), ".html")
-            if lesson is None
-            else str(Path.home() / _file_name(lesson.title)) + ".html"
-        )
-        target = self._ask_file(tr("Export page"), suggestion, PAGES)
-        if target is not None:
-            self._exporter.page(target, "" if lesson is None else self._lessons.called)
-
-    def _ask_file(self, title: str, suggestion: str, kind: str) -> Path | None:
+    def ask_file(self, title: str, suggestion: str, kind: str) -> Path | None:
+        """Return the path that the user chooses, or None if the user cancels."""
         name, _ = file_to_save(self._window, title, suggestion, kind)
         suffix = kind[kind.index(".") : -1]
         return None if not name else Path(name) if Path(name).suffix else Path(name + suffix)
 
-    def _ask_folder(self, title: str, name: str) -> Path | None:
+    def ask_folder(self, title: str, name: str) -> Path | None:
         """Return the path of a new folder inside the one that the user chooses, or None if the user cancels."""
         chosen = folder_to_use(self._window, title, str(Path.home()))
-        return unused_path(Path(chosen) / _file_name(name)) if chosen else None
+        return unused_path(Path(chosen) / file_name(name)) if chosen else None
+
+
+def _nothing() -> None:
+    """Return None: nothing but a panel can be filmed."""
 
 
 def unused_path(path: Path) -> Path:
@@ -255,6 +215,6 @@ def _titles(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]
     return [(panel.id, panel.title) for panel in panels]
 
 
-def _file_name(text: str) -> str:
+def file_name(text: str) -> str:
     """Return ``text`` without the characters that some file systems forbid."""
     return " ".join(re.sub(r'[<>:"/\\|?*\x00-\x1f]', " ", text).split())[:80] or "export"

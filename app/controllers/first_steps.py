@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.runs import RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
-from app.teaching.controllers.lessons import LessonController
+from app.part import WindowPart
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
@@ -29,8 +29,6 @@ from grpo_core.shipped import resource
 from grpo_core.text import tr
 
 MESSAGE = "first steps"
-LESSON_ID = "one_update"
-"""Id of the lesson that is offered first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,12 +185,12 @@ class FirstSteps(QObject):
         run_manager: RunManager,
         layouts: LayoutsController,
         runs: RunsController,
-        lessons: LessonController,
+        parts: Sequence[WindowPart],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._player = window, workspace, player
-        self._run_manager, self._layouts, self._runs, self._lessons = run_manager, layouts, runs, lessons
+        self._run_manager, self._layouts, self._runs, self._parts = run_manager, layouts, runs, parts
         self._playing: Experience | None = None
         self._run: RunHandle | None = None
         self._act = -1
@@ -212,13 +210,9 @@ class FirstSteps(QObject):
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """Buttons for the experiences, a lesson, and opening a run of another trainer."""
+        """Buttons for the experiences and for what the parts offer: a lesson, a run of another trainer."""
         experiences = (BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
-        return (
-            *experiences,
-            BarAction(text=tr("A lesson"), run=partial(self._lessons.open, LESSON_ID)),
-            BarAction(text=tr("Open a run of your trainer…"), run=self._runs.ask_open_folder),
-        )
+        return (*experiences, *(action for part in self._parts for action in part.starts()))
 
     def offer(self) -> None:
         """Offer the experiences, whatever run is shown."""

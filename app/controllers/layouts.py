@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QInputDialog
 
 from app.settings.layouts import Layouts
 from app.settings.store import PreferenceStore
-from app.teaching.controllers.presenter import Presenter
 from app.window.layouts import BANDIT, LANGUAGE, LAYOUTS, RECORDED, layout_for
 from app.window.main_window import MainWindow
 from app.workspace.workspace import Workspace
@@ -31,12 +30,11 @@ class LayoutsController(QObject):
         workspace: Workspace,
         files: Layouts,
         preferences: PreferenceStore,
-        presenter: Presenter,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._files = window, workspace, files
-        self._preferences, self._presenter = preferences, presenter
+        self._preferences = preferences
 
     @property
     def saved(self) -> tuple[str, ...]:
@@ -45,7 +43,7 @@ class LayoutsController(QObject):
 
     def choose(self, name: str) -> None:
         """Arrange the docks according to the named layout, and store it as the user's preference."""
-        self._presenter.maximizer.forget()
+        self._workspace.mode.layout_wanted.emit()
         if name in LAYOUTS:
             self._window.show_layout(name)
         else:
@@ -55,12 +53,12 @@ class LayoutsController(QObject):
     def reset(self) -> None:
         """Restore the original layout for the kind of run shown. While presenting, wait until that ends."""
         made = self._made_for_run()
-        if not self._presenter.active:
+        if not self._workspace.mode.presenting:
             self.choose(made)
             return
         self._window.saved_docks.replace(partial(self._window.show_layout, made))
         self._preferences.change(layout=made)
-        self._presenter.arrange_later()
+        self._workspace.mode.size_changed.emit()
 
     def suit(self) -> None:
         """Switch to the layout for the current kind of run if the last chosen layout is for another kind."""

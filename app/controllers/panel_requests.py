@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import QObject, Slot
@@ -11,7 +11,7 @@ from app import panel_registry as registry
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.first_steps import TOKENS, FirstSteps
 from app.controllers.runs import RunsController
-from app.teaching.controllers.homework import HomeworkController
+from app.part import WindowPart
 from app.training.controller import Controller
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
@@ -37,12 +37,12 @@ class PanelRequests(QObject):
         controller: Controller,
         player: Player,
         first_steps: FirstSteps,
-        homework: HomeworkController,
+        parts: Sequence[WindowPart],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._runs, self._controller = window, runs, controller
-        self._player, self._first_steps = player, first_steps
+        self._player, self._first_steps, self._parts = player, first_steps, parts
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._lend_devices)
@@ -57,15 +57,7 @@ class PanelRequests(QObject):
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
-        self._on(registry.DIAGNOSIS, lambda panel: panel.token_wanted.connect(self._on_token))
-        self._on(registry.DIAGNOSIS, lambda panel: panel.completion_wanted.connect(self._on_completion))
-        self._on(registry.STEP_SUMMARY, lambda panel: panel.token_wanted.connect(self._on_token))
-        self._on(registry.STEP_SUMMARY, lambda panel: panel.completion_wanted.connect(self._on_completion))
-        self._on(registry.REWARD_WEIGHTS, lambda panel: panel.completion_wanted.connect(self._on_completion))
-        self._on(registry.TOKEN_OVERVIEW, lambda panel: panel.token_wanted.connect(self._on_token))
-        self._on(registry.STEP_SUMMARY, lambda panel: panel.what_if_wanted.connect(self._on_what_if))
         self._on(registry.HOME, self._serve_home)
-        self._on(registry.HOMEWORK, homework.serve)
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
@@ -77,6 +69,8 @@ class PanelRequests(QObject):
         """Connect the signals of ``panel``."""
         for connect in self._connections.get(panel.id, ()):
             connect(panel)
+        for part in self._parts:
+            part.connect_panel(panel)
 
     def _lend_devices(self, panel: ControlsPanel) -> None:
         """Provide the control rows with the devices that the worker has found."""
@@ -109,21 +103,3 @@ class PanelRequests(QObject):
     def _on_tokens(self) -> None:
         """Start a run of a language model, as requested in the empty token inspector."""
         self._first_steps.begin(TOKENS)
-
-    @Slot()
-    def _on_token(self) -> None:
-        self._raise(registry.TOKEN_INSPECTOR)
-
-    @Slot()
-    def _on_completion(self) -> None:
-        self._raise(registry.COMPLETIONS)
-
-    @Slot()
-    def _on_what_if(self) -> None:
-        self._window.show_panel(registry.WHAT_IF)
-
-    def _raise(self, spec: PanelSpec[P]) -> None:
-        """Bring a shown panel to the front of its tabs without moving the keyboard focus."""
-        dock = self._window.docks[spec.id]
-        if dock.isVisible():
-            dock.raise_()

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from PySide6.QtCore import QObject, Slot
 
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
+from app.part import WindowPart
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.foreign.readers import Readers
-from grpo_core.runs import library
-from grpo_core.runs.run_file import copy_run
+from grpo_core.runs.run_file import copy_run, holds_recorded_run
 from grpo_core.text import tr
-from grpo_core.trainers.checkpoint import TakenUp, take_up
-from grpo_core.trainers.hf.folder import known
-from grpo_core.trainers.importers import converted
 
 WORKING = "run file"
 Then: TypeAlias = Callable[[RunHandle], object]
 """An action on a run after it has been shown or saved."""
+
+
+class Created(Protocol):
+    """A run file that was created: its path, and a sentence about it."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def sentence(self) -> str: ...
 
 
 class RunFiles(QObject):
@@ -38,10 +43,15 @@ class RunFiles(QObject):
     """
 
     def __init__(
-        self, readers: Readers, messages: MessageBar, run_manager: RunManager, parent: QObject | None = None
+        self,
+        readers: Readers,
+        messages: MessageBar,
+        run_manager: RunManager,
+        parts: Sequence[WindowPart],
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._readers = readers
+        self._readers, self._parts = readers, parts
         self._messages, self._run_manager = messages, run_manager
         self._waiting: deque[Callable[[], None]] = deque()
         self.tasks = FileTasks(messages, WORKING, self)
@@ -65,12 +75,17 @@ class RunFiles(QObject):
         self._waiting.append(partial(self._save_as, run, target, then))
         self._next()
 
-    def take_up(self, folder: Path, then: Callable[[Path], object]) -> None:
-        """Create a run file that continues from the checkpoint in ``folder``, then call ``then`` with its path.
+    def create(self, title: str, work: Callable[[TaskPoll], Created], then: Callable[[Path], object]) -> None:
+        """Create a run file in the background, then call ``then`` with its path.
 
         If that fails, report the reason.
+
+        Args:
+            title: what the message says while this goes on.
+            work: creates the file. Called in a thread.
+            then: called with the path of the file.
         """
-        self._waiting.append(partial(self._take_up, folder, then))
+        self._waiting.append(partial(self._create, title, work, then))
         self._next()
 
     def close(self) -> None:
@@ -100,7 +115,7 @@ class RunFiles(QObject):
                 then(self._run_manager.adopt(run))
 
         own = path.parent.resolve() == self._run_manager.folder.resolve()
-        work = partial(_read, self._readers, path, own)
+        work = partial(_read, self._readers, self._parts, path, own)
         self.tasks.start(tr("Opening {name}").format(name=path.name), work, show)
 
     def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
@@ -119,20 +134,15 @@ class RunFiles(QObject):
 
         self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
 
-    def _take_up(self, folder: Path, then: Callable[[Path], object]) -> None:
-        path = library.new_path(self._run_manager.folder, folder.name)
+    def _create(self, title: str, work: Callable[[TaskPoll], Created], then: Callable[[Path], object]) -> None:
+        def finish(created: Created) -> None:
+            self._messages.say(created.sentence, Severity.INFO)
+            then(created.path)
 
-        def taken(poll: TaskPoll) -> TakenUp:
-            return take_up(folder, path)
-
-        def finish(result: TakenUp) -> None:
-            self._messages.say(result.sentence, Severity.INFO)
-            then(result.path)
-
-        self.tasks.start(tr("Loading {name}").format(name=folder.name), taken, finish)
+        self.tasks.start(title, work, finish)
 
 
-def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
+def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
     """Return the run at ``path``, or None for a file converted from another trainer's run.
 
     The file is first inspected by ``readers`` unless it is in the ``own`` folder.
@@ -142,19 +152,9 @@ def _read(readers: Readers, path: Path, own: bool, poll: TaskPoll) -> RunHandle 
         if poll():
             raise Cancelled(tr("Opening {name} was cancelled.").format(name=path.name))
 
-    if converted.probe(path) if own else readers.is_converted(path, poll=cancelled):
+    if holds_recorded_run(path) if own else readers.is_converted(path, poll=cancelled):
         return None
     run = RunHandle.open(path, poll)
-    _look_at_model(readers, run, cancelled)
+    for part in parts:
+        part.has_read(run, cancelled)
     return run
-
-
-def _look_at_model(readers: Readers, run: RunHandle, poll: Callable[[], None]) -> None:
-    """Load the description of the model from the folder that the run was created from, if it still exists."""
-    settings = run.origin.settings
-    if not settings.is_language or not settings.model.folder:
-        return
-    place = known(settings.model.folder, settings.model.digest)
-    if place.files is None:
-        with suppress(GrpoError):
-            place.files = readers.model(Path(settings.model.folder), poll=poll)[0]

@@ -16,10 +16,9 @@ from app.controllers.structural_changes import StructuralChanges
 from app.examples import example
 from app.messages.message import Severity
 from app.panels.controls.own_prompts import with_prompt_file
+from app.part import WindowPart
 from app.settings.files import exists
-from app.theme.file_dialogs import file_to_open, file_to_save, folder_to_use
-from app.trainers.controllers.model_folders import ModelFolders, is_model
-from app.trainers.controllers.recorded_runs import RecordedRuns
+from app.theme.file_dialogs import file_to_open, file_to_save
 from app.window.main_window import MainWindow
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
@@ -28,13 +27,9 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
-from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
-from grpo_core.trainers.checkpoint import is_checkpoint
-from grpo_core.trainers.importers import place_of
 
 RUNS = tr("GRPO Lab runs (*.grpo)")
-RECORDED = tr("Runs of other trainers (trace.json *.parquet *.db *.jsonl)")
 OWN_SUFFIX = ".grpo"
 
 
@@ -52,13 +47,12 @@ class RunsController:
         session_files: SessionFiles,
         prompts: PromptReading,
         structural: StructuralChanges,
-        recorded_runs: RecordedRuns,
-        model_folders: ModelFolders,
+        parts: Sequence[WindowPart],
     ) -> None:
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
         self._layouts, self._recent_files, self._files = layouts, recent_files, files
         self._session_files, self._prompts, self._structural = session_files, prompts, structural
-        self._recorded_runs, self._model_folders = recorded_runs, model_folders
+        self._parts = parts
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
@@ -87,16 +81,6 @@ class RunsController:
     def new_language_run(self) -> None:
         """Start a run of the language model with its default settings."""
         self.new_run_of(language_settings())
-
-    def ask_model_folder(self) -> None:
-        """Ask for the folder of a model, and start a run of it."""
-        self._model_folders.ask()
-
-    def new_shipped_run(self) -> None:
-        """Start a run of the pretrained model included in the full package."""
-        path = shipped_model()
-        if path is not None:
-            self._model_folders.open(path)
 
     def new_run_of(self, settings: Settings) -> None:
         """Start a run with ``settings``, but with the seed in the controls, in the layout for its kind.
@@ -165,44 +149,22 @@ class RunsController:
 
     def ask_open(self) -> None:
         """Ask for a run file, and open it."""
-        folder = str(self._run_manager.folder)
-        name = file_to_open(self._window, tr("Open run"), folder, f"{RUNS};;{RECORDED}")
+        kinds = ";;".join((RUNS, *filter(None, (part.files for part in self._parts))))
+        name = file_to_open(self._window, tr("Open run"), str(self._run_manager.folder), kinds)
         if name:
             self.open_path(Path(name))
-
-    def ask_open_folder(self) -> None:
-        """Ask for the folder of a run trained by another program, and open it."""
-        name = folder_to_use(self._window, tr("Open the folder of a recorded run"), str(Path.home()))
-        if name:
-            self.open_path(Path(name))
-
-    def ask_checkpoint(self) -> None:
-        """Ask for the folder of a checkpoint, and continue from it."""
-        name = folder_to_use(self._window, tr("Choose the folder of a checkpoint"), str(Path.home()))
-        if name:
-            self.take_up(Path(name))
-
-    def take_up(self, folder: Path) -> None:
-        """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
-        self._files.take_up(folder, self._open_own)
 
     def open_path(self, path: Path) -> None:
-        """Open a run file, a session, or another program's run in the background, or report why it cannot be opened.
-
-        A model's folder starts a run, and a checkpoint continues one.
-        """
-        if exists(path) and is_checkpoint(path):
-            self.take_up(path)
-        elif exists(path) and is_model(path):
-            self._model_folders.open(path)
+        """Open a run file, a session, or what a part of the program opens, or report why it cannot be opened."""
+        opener = next((found for part in self._parts if (found := part.opener(path)) is not None), None)
+        if opener is not None:
+            opener(path)
         elif path.suffix.lower() == SUFFIX:
             self._session_files.open(path)
-        elif path.suffix.lower() != OWN_SUFFIX and exists(place_of(path)):
-            self._recorded_runs.open(path, self._open_own)
         else:
-            self._open_own(path)
+            self.open_own(path)
 
-    def _open_own(self, path: Path) -> None:
+    def open_own(self, path: Path) -> None:
         """Open a run file, or report why it cannot be opened."""
         self._files.open(path, lambda _: self._on_opened(path), self.open_recorded)
 
@@ -211,8 +173,10 @@ class RunsController:
         self._recent_files.remember(path)
 
     def open_recorded(self, path: Path) -> None:
-        """Open a run file converted from another trainer's run."""
-        self._recorded_runs.open(path, lambda _: None)
+        """Open a run file converted from another trainer's run, or report that nothing here opens it."""
+        if not any(part.open_recorded(path) for part in self._parts):
+            sentence = tr("{name} holds a run of another trainer; opening such runs is switched off.")
+            self._window.messages.say(sentence.format(name=path.name))
 
     def open_example(self) -> None:
         """Open a recorded run of a language model in the layout for it. It is read, not computed."""

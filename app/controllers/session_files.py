@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -12,11 +13,10 @@ from PySide6.QtCore import QObject, Slot
 from app.controllers.layouts import LayoutsController
 from app.controllers.recent_files import RecentFiles
 from app.messages.message import Severity
+from app.part import WindowPart
 from app.plotting.numbers import in_bytes
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.settings.store import PreferenceStore
-from app.teaching.controllers.lessons import LessonController
-from app.teaching.controllers.presenter import Presenter
 from app.theme.file_dialogs import file_to_open, file_to_save
 from app.training.controller import Controller
 from app.window.layouts import LAYOUTS
@@ -33,7 +33,6 @@ from grpo_core.text import plural, tr
 
 SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 BUSY = "session"
-LONGEST_NOTES = 1_000_000
 OpenedSession: TypeAlias = tuple[Manifest, list[RunHandle | str | None]]
 """The content of a session, and its runs in the same order.
 
@@ -55,16 +54,15 @@ class SessionFiles(QObject):
         run_manager: RunManager,
         controller: Controller,
         layouts: LayoutsController,
-        lessons: LessonController,
-        presenter: Presenter,
+        parts: Sequence[WindowPart],
         preferences: PreferenceStore,
         recent_files: RecentFiles,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
-        self._controller, self._layouts, self._lessons = controller, layouts, lessons
-        self._presenter, self._preferences, self._recent_files = presenter, preferences, recent_files
+        self._controller, self._layouts, self._parts = controller, layouts, parts
+        self._preferences, self._recent_files = preferences, recent_files
         self._opening = False
         self._waiting: list[Path] = []
         self.tasks = FileTasks(window.messages, BUSY, self)
@@ -89,14 +87,14 @@ class SessionFiles(QObject):
         """Write the window's state, and the runs that have updates, to ``target``."""
         if self._workspace.training is not None:
             self._controller.commit()
-        player = self._lessons.player
-        open_here = [run for run in self._workspace.runs if run.path.exists() and not player.owns(run)]
+        open_here = [run for run in self._workspace.runs if run.path.exists() and not self._belongs_to_part(run)]
         runs = [run for run in open_here if not run.is_recorded]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
         work = partial(_saved_session, target, manifest, paths)
         self.tasks.start(title, work, partial(self._on_saved, target))
-        run = self._workspace.run if player.saved is None else player.saved.run
+        own = self._workspace.mode.own
+        run = self._workspace.run if own is None else own.run
         if len(runs) < len(open_here):
             sentence = tr(
                 "A session does not include runs that other programs trained; hand out their folders with it."
@@ -109,36 +107,35 @@ class SessionFiles(QObject):
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
         """Return the session's description of the window.
 
-        For a lesson, it contains the id and step, and the user's state that the lesson will restore.
+        For a lesson, it contains the user's state that the lesson will restore.
         """
-        workspace, editing, player = self._workspace, self._workspace.editing, self._lessons.player
-        saved, lesson = player.saved, player.lesson
+        workspace, editing, saved = self._workspace, self._workspace.editing, self._workspace.mode.own
         run = workspace.run if saved is None else saved.run
         layout = self._preferences.current.layout
         docks = self._window.docks
-        return Manifest(
+        manifest = Manifest(
             runs=tuple(SessionRun(title=run.title) for run in runs),
             shown=runs.index(run) if run in runs else None,
             step=workspace.cursor.step if saved is None else saved.cursor.step,
             settings=editing.wanted if saved is None else saved.wanted,
             layout=layout if layout in LAYOUTS else "",
-            panels=tuple(name for name, dock in docks.items() if not dock.isHidden()) if lesson is None else (),
+            panels=tuple(name for name, dock in docks.items() if not dock.isHidden()) if saved is None else (),
             locked=tuple(sorted(editing.locked)),
             hidden=tuple(sorted(editing.hidden)),
-            notes=self._presenter.speaker.text[:LONGEST_NOTES].replace("\0", ""),
-            lesson=lesson.id if lesson is not None else "",
-            lesson_step=player.place if lesson is not None else 0,
             created=time.time(),
         )
+        for part in self._parts:
+            manifest = part.described(manifest)
+        return manifest
+
+    def _belongs_to_part(self, run: RunHandle) -> bool:
+        return any(part.owns(run) for part in self._parts)
 
     def _on_saved(self, target: Path, manifest: Manifest) -> None:
         count = sum(run.listed for run in manifest.runs)
         runs = plural("{count} run", "{count} runs", count).format(count=count) if count else tr("no run")
         parts = [runs, in_bytes(target.stat().st_size if target.exists() else 0)]
-        lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
-        if lesson is not None:
-            step = tr("lesson {number} at step {step}").format(number=lesson.number, step=manifest.lesson_step + 1)
-            parts.insert(0, step)
+        parts = [*filter(None, (part.saved(manifest) for part in self._parts)), *parts]
         sentence = tr("The session is saved as {target}: {parts}.").format(target=target, parts=", ".join(parts))
         self._window.messages.say(sentence, Severity.INFO)
         self._recent_files.remember(target)
@@ -174,7 +171,10 @@ class SessionFiles(QObject):
         if blank is not None and any(handles) and blank not in handles and not blank.head and not blank.path.exists():
             self._run_manager.close_run(blank)
         self._restore(manifest)
-        self._open_lesson(manifest)
+        restored = [part.restore(manifest) for part in self._parts]
+        if manifest.lesson and not any(restored):
+            sentence = tr("The session was saved in the lesson “{lesson}”, which this version does not have.")
+            self._window.messages.say(sentence.format(lesson=manifest.lesson))
         sentence = tr("{name} is open. You work on copies; the session file stays as it is.").format(name=path.name)
         self._window.messages.say(sentence, Severity.INFO)
         self._recent_files.remember(path)
@@ -198,7 +198,7 @@ class SessionFiles(QObject):
             return None
 
     def _restore(self, manifest: Manifest) -> None:
-        """Restore settings, controls, layout, notes and the position in the run."""
+        """Restore settings, controls, layout and the position in the run."""
         workspace, wanted, run = self._workspace, manifest.settings, self._workspace.run
         if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
             workspace.editing.put(wanted)  # settings of the other kind belong to a run that could not be opened
@@ -206,10 +206,7 @@ class SessionFiles(QObject):
         workspace.editing.restrict(manifest.locked, manifest.hidden)
         if manifest.shown is not None:
             workspace.move_to(manifest.step)
-        if manifest.notes:
-            self._presenter.speaker.set_text(manifest.notes)
-            self._presenter.notes.save()
-        if self._presenter.active:  # when presenting, the Present layout is kept
+        if workspace.mode.presenting:  # when presenting, the Present layout is kept
             return
         if manifest.layout in LAYOUTS:
             self._layouts.choose(manifest.layout)
@@ -218,15 +215,6 @@ class SessionFiles(QObject):
         for name, dock in self._window.docks.items():
             if manifest.panels and dock.isHidden() == (name in manifest.panels):
                 dock.setVisible(name in manifest.panels)
-
-    def _open_lesson(self, manifest: Manifest) -> None:
-        """Open the lesson that was open when the session was saved."""
-        lesson = self._lessons.find(manifest.lesson) if manifest.lesson else None
-        if lesson is not None:
-            self._lessons.hand_out(lesson, manifest.lesson_step, manifest.course)
-        elif manifest.lesson:
-            sentence = tr("The session was saved in the lesson “{lesson}”, which this version does not have.")
-            self._window.messages.say(sentence.format(lesson=manifest.lesson))
 
     @Slot()
     def _on_ended(self) -> None:

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.messages.message import BarAction, Message, Severity
+from app.part import WindowPart
 from app.settings.layouts import Layouts
 from app.settings.store import PreferenceStore
-from app.teaching.lessons.player import LessonPlayer
 from app.training.controller import Controller
 from app.window.main_window import MainWindow
 from app.workspace.player import Player
@@ -33,7 +33,7 @@ class ShutdownController(QObject):
         workspace: Workspace,
         controller: Controller,
         player: Player,
-        lesson_player: LessonPlayer,
+        parts: Sequence[WindowPart],
         preferences: PreferenceStore,
         layouts: Layouts,
         closers: Sequence[Callable[[], object]],
@@ -41,7 +41,7 @@ class ShutdownController(QObject):
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._controller, self._player = window, workspace, controller, player
-        self._lesson_player, self._preferences, self._layouts = lesson_player, preferences, layouts
+        self._parts, self._preferences, self._layouts = parts, preferences, layouts
         self.closers = closers
         controller.finished.connect(self._on_finished)
         controller.still_busy.connect(self._on_still_busy)
@@ -49,7 +49,8 @@ class ShutdownController(QObject):
     @Slot()
     def close(self) -> None:
         """Stop the worker, then close the window."""
-        self._lesson_player.leave()
+        for part in self._parts:
+            part.leave()
         self._player.rest()
         if self._controller.shutdown(timeout=0.2):
             self._on_finished()

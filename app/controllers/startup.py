@@ -15,23 +15,18 @@ from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
+from app.part import WindowPart
 from app.sessions.file_task import FileTask, Work
 from app.settings.files import exists
 from app.settings.store import PreferenceStore
-from app.teaching.controllers.lessons import LessonController
-from app.teaching.controllers.presenter import Presenter
-from app.teaching.lessons.own import is_lesson_file
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+from grpo_core.foreign.formats import place_of
 from grpo_core.runs import library
-from grpo_core.teaching.lessons import nearest
 from grpo_core.text import plural, tr
-from grpo_core.trainers.importers import place_of
 
 WELCOME = "welcome"
-SUFFIXES = (".grpo", ".grposession")
-"""Suffixes of arguments that denote files rather than lessons."""
 
 
 class Startup(QObject):
@@ -43,8 +38,7 @@ class Startup(QObject):
         run_manager: RunManager,
         runs: RunsController,
         files: RunFiles,
-        lessons: LessonController,
-        presenter: Presenter,
+        parts: Sequence[WindowPart],
         preferences: PreferenceStore,
         messages: MessageBar,
         first_steps: FirstSteps,
@@ -54,7 +48,7 @@ class Startup(QObject):
         super().__init__(parent)
         self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
         self._files = files
-        self._lessons, self._presenter = lessons, presenter
+        self._parts = parts
         self._preferences, self._messages = preferences, messages
         self._first_steps, self._layouts = first_steps, layouts
         self._searches: list[FileTask] = []
@@ -67,14 +61,15 @@ class Startup(QObject):
 
         Args:
             files: runs and sessions.
-            present: what to present immediately; see :meth:`present`.
+            present: what to present immediately; see :meth:`app.part.WindowPart.present`.
             last_run: whether to open the last run of the previous session.
         """
         last = self._preferences.current.last_run
         for path in files:
             self._runs.open_path(path)
         if present is not None:
-            self.present(present)
+            for part in self._parts:
+                part.present(present)
         elif last and last_run and not files and exists(place_of(Path(last))):
             self.reopen(Path(last))
         elif not files:
@@ -94,28 +89,6 @@ class Startup(QObject):
         workspace = self._workspace
         if blank in workspace.runs and blank not in (opened, workspace.training) and not blank.head:
             self._run_manager.close_run(blank)
-
-    def present(self, name: str) -> None:
-        """Open a lesson, a session or a run, and start presenting.
-
-        Args:
-            name: the path of a session, a run or a lesson, or the number or id of a lesson; if a file with that
-                name exists, it is opened.
-        """
-        path, there = Path(name), exists(name)
-        lesson = None if there else self._lessons.find(name)
-        if is_lesson_file(name):
-            self._lessons.own.open_file(path)
-        elif lesson is not None:
-            self._lessons.player.open(lesson)
-        elif there or path.suffix in SUFFIXES:
-            self._runs.open_path(path)
-        else:
-            numbers = ", ".join(str(lesson.number) for lesson in self._lessons.all)
-            sentence = tr("Unknown lesson or file “{name}”. Give the number of a lesson: {numbers}{nearest}.")
-            close = nearest(name.strip(), [lesson.id for lesson in self._lessons.all])
-            self._messages.say(sentence.format(name=name, numbers=numbers, nearest=close))
-        self._presenter.start()
 
     # -- offers
     # ----------------------------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, Slot
 
 from app.clock import Timer
 from app.settings.store import PreferenceStore
-from app.teaching.controllers.lessons import LessonController
-from app.teaching.controllers.presenter import Presenter
 from app.theme.look import Look
 from app.window.layouts import LAYOUTS, layout_for, settle, size_class
 from app.window.main_window import MainWindow
@@ -30,20 +28,18 @@ class Zooming(QObject):
         workspace: Workspace,
         look: Look,
         preferences: PreferenceStore,
-        presenter: Presenter,
-        lessons: LessonController,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._look = window, workspace, look
-        self._preferences, self._presenter, self._lessons = preferences, presenter, lessons
+        self._preferences, self._mode = preferences, workspace.mode
         self._scale = look.scale
         self._states: dict[int, QByteArray] = {}
         self._arranging = False
         self._later = Timer(self, self._on_settled, SETTLE_MS)
         window.arranged.connect(self._on_arranged)
         window.installEventFilter(self)
-        lessons.player.changed.connect(self.adapt)
+        workspace.mode.lesson_changed.connect(self.adapt)
 
     @property
     def busy(self) -> bool:
@@ -63,10 +59,10 @@ class Zooming(QObject):
         """Rearrange the docks for the current font size, if needed."""
         window, scale, size = self._window, self._look.scale, self._window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
-        if scale == self._scale or self._presenter.maximizer.panel is not None:
+        if scale == self._scale or self._mode.maximized:
             return
-        if self._presenter.active and not self._lessons.is_open:
-            self._presenter.arrange_later()
+        if self._mode.presenting and not self._mode.lesson:
+            self._mode.size_changed.emit()
         if window.saved_docks.lent:
             return
         self._scale = scale

@@ -19,6 +19,7 @@ from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.headline import headline
 from app.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
+from app.experiments.sweep.real_runs import RealRun, RealRuns
 from app.experiments.sweep.results import SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
 from app.experiments.sweep.selection import SweepSelection
@@ -27,7 +28,6 @@ from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
 from app.theme.labels import Label
-from app.trainers.real_runs import RealRun, RealRuns
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -20,9 +20,6 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.export.script import step_script
 from grpo_core.text import plural, tr
-from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
-from grpo_core.trainers.checkpoint import CHECKPOINT
-from grpo_core.trainers.hf.trl_script import script
 
 SHARP = 2
 """Number of PNG pixels per screen pixel for a panel that is exported as shown."""
@@ -74,7 +71,7 @@ class Exporter(QObject):
                 tr("The caption leaves no space for the picture; choose a larger size, or no caption."), Severity.ERROR
             )
         elif (theme.name, scale) != (workspace.theme.name, workspace.scale):
-            self._start(
+            self.start(
                 path,
                 tr("{target} holds the picture of “{title}”.").format(target=path, title=panel.title),
                 "--force",
@@ -89,7 +86,7 @@ class Exporter(QObject):
         else:
             with staged(panel, size), without_controls(panel):
                 data = drawn(panel, kind, paper)
-            self._write(
+            self.write(
                 {path: data},
                 tr("The picture of “{title}” is written to {path}.").format(title=panel.title, path=path),
             )
@@ -114,7 +111,7 @@ class Exporter(QObject):
                 tr("{there} already exists; choose another name.").format(there=existing[0]), Severity.ERROR
             )
         else:
-            self._write(
+            self.write(
                 {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, contents, strict=True)},
                 tr("The table of “{title}” is written to {places}.").format(
                     title=panel.title, places=", ".join(map(str, files))
@@ -133,30 +130,11 @@ class Exporter(QObject):
         except GrpoError as error:
             self._messages.say(str(error), Severity.ERROR)
             return
-        self._write(
+        self.write(
             {path: text.encode("utf-8")}, tr("Update {step} is written to {path}.").format(step=step.step, path=path)
         )
 
-    def trl_script(self, path: Path) -> None:
-        """Write the current settings as a script for TRL, with the recorder next to it.
-
-        Report features that TRL lacks.
-        """
-        try:
-            text = script(self._workspace.editing.wanted)
-        except GrpoError as error:
-            self._messages.say(str(error), Severity.ERROR)
-            return
-        recorder = path.with_name(RECORDER)
-        self._write(
-            {path: text.encode("utf-8"), recorder: RECORDER_SOURCE.read_bytes()},
-            tr(
-                "The settings are written to {path}, for TRL 1.16 with accelerate launch. The recorder is "
-                "next to it as {recorder}; the folder runs/trl that it fills can be opened here."
-            ).format(path=path, recorder=RECORDER),
-        )
-
-    def _write(self, files: dict[Path, bytes], written: str) -> None:
+    def write(self, files: dict[Path, bytes], written: str) -> None:
         """Write ``files`` and show the message ``written``, or report which of them cannot be written."""
         for path, data in files.items():
             try:
@@ -173,7 +151,7 @@ class Exporter(QObject):
         assert choice.steps is not None
         workspace = self._workspace
         scale = workspace.scale if choice.scale is None else choice.scale
-        self._start(
+        self.start(
             folder,
             plural("{target} holds {count} picture.", "{target} holds {count} pictures.", len(choice.steps)).format(
                 target=folder, count=len(choice.steps)
@@ -200,25 +178,11 @@ class Exporter(QObject):
             *(() if choice.caption else ("--no-caption",)),
         )
         if choice.lesson:
-            self._begin(path, written, "film", "--lesson", choice.lesson, *look)
+            self.begin(path, written, "film", "--lesson", choice.lesson, *look)
             return
         assert choice.steps is not None
         span = f"{choice.steps[0]}:{choice.steps[-1]}"
-        self._start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
-
-    def handout(self, path: Path, lesson: str) -> None:
-        """Write the students' pages of a lesson as a PDF. ``lesson`` is its id or its file."""
-        self._begin(path, tr("{target} holds the handout.").format(target=path), "handout", lesson, "--force")
-
-    def page(self, path: Path, lesson: str) -> None:
-        """Write a lesson as an HTML file, given its id or its file, or the current update if ``lesson`` is empty."""
-        written = tr("{target} holds the page.").format(target=path)
-        if lesson:
-            self._begin(path, written, "page", "--lesson", lesson, "--force")
-            return
-        view = self._workspace.view
-        passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
-        self._start(path, written, "--updates", str(view.cursor.step), *passed, "--force", command="page")
+        self.start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
 
     def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
         selected = self._workspace.selection.row
@@ -234,25 +198,9 @@ class Exporter(QObject):
 
     def tables_of_run(self, folder: Path) -> None:
         """Write the current run as CSV files into ``folder``."""
-        self._start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
+        self.start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
 
-    def model(self, folder: Path, kind: str) -> None:
-        """Write the model of the current run, after the current update or the last one, into the new ``folder``.
-
-        ``kind`` selects the part, as in ``grpo-lab export --model``.
-        """
-        view = self._workspace.view
-        number = view.cursor.step or view.head
-        written = {
-            "adapter": tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
-            "merged": tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
-            CHECKPOINT: tr(
-                "{target} holds a checkpoint after update {step}; continue from it with File, “Take up a checkpoint…”."
-            ),
-        }[kind]
-        self._start(folder, written.format(target=folder, step=number), "--model", kind, "--step", str(number))
-
-    def _start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
+    def start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
         """Export the current run in a separate process. ``written`` is the message shown at the end."""
         run = self._workspace.run
         assert run is not None
@@ -265,9 +213,9 @@ class Exporter(QObject):
                 ),
             )
             return
-        self._begin(folder, written, command, str(run.path.absolute()), *arguments)
+        self.begin(folder, written, command, str(run.path.absolute()), *arguments)
 
-    def _begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
+    def begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
         """Run ``command`` in a separate process that writes to ``target``.
 
         ``written`` is the message shown at the end.

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from app import parts
 from app.display import draw_offscreen
 from app.export.command import THEMES, exit_code, panels_named, scale_from, size_from
 from grpo_core.commands.command_line import Parser
@@ -31,19 +32,19 @@ def film(arguments: Sequence[str]) -> None:
         GrpoError: the film is impossible; the message says why.
     """
     options = _parser().parse_args(arguments)
-    for line in _film_of_lesson(options) if options.lesson is not None else _film_of_updates(options):
+    for line in (options.instead or _film_of_updates)(options):
         print(line, flush=True)
 
 
 def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     if options.run is None:
-        raise GrpoError("Say what to film: give a run file, or --lesson and its name.")
+        raise GrpoError("Say what to film: give a run file; for other films see --help.")
     specs = [None] if options.panel is None else panels_named(options.panel)
     steps = span(options.step, options.steps)
     if len(specs) > 1:
         raise GrpoError("A film shows one panel; name it with --panel.")
     size, scale = size_from(options.size), scale_from(options.scale)
-    speed, rate = _speed(options.speed), _rate(options.rate)
+    speed, rate = _speed(options.speed), rate_from(options.rate)
     draw_offscreen()
     from app.export.film_file import FilmChoice, export_film
 
@@ -60,23 +61,12 @@ def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     yield from export_film(options.run, options.out, choice, force=options.force)
 
 
-def _film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
-    if any(value is not None for value in (options.run, options.step, options.steps, options.panel, options.speed)):
-        raise GrpoError(
-            "A lesson is filmed completely: do not combine --lesson with a run file, --step, --steps, "
-            "--panel or --speed."
-        )
-    size, scale, rate = size_from(options.size), scale_from(options.scale), _rate(options.rate)
-    draw_offscreen()
-    from app.export.film_look import FilmLook
-    from app.teaching.export.lesson_file import lesson_called
-    from app.teaching.export.lesson_film import export_lesson
+def rate_from(text: str) -> float:
+    """Return the number of pictures per second.
 
-    film_look = FilmLook(rate=rate, size=size, theme=options.theme, scale=scale, caption=not options.no_caption)
-    yield from export_lesson(lesson_called(options.lesson), options.out, film_look, force=options.force)
-
-
-def _rate(text: str) -> float:
+    Raises:
+        GrpoError: it cannot be parsed, or is out of range.
+    """
     return _number("--rate", text, LEAST_RATE, MOST_RATE)
 
 
@@ -98,16 +88,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="grpo-lab film",
         description=(
-            "Film updates of a run (samples fall, rewards arrive, the policy moves), or a lesson, with each "
-            "question before its answer. Writes an animated WebP, or numbered pictures in a folder."
+            "Film updates of a run: samples fall, rewards arrive, the policy moves. Writes an animated WebP, or "
+            "numbered pictures in a folder."
         ),
     )
     parser.add_argument("run", type=Path, nargs="?", metavar="FILE", help="a run file")
-    parser.add_argument(
-        "--lesson",
-        metavar="ID|FILE",
-        help="film this lesson instead: its name (such as build_group), its number, or a file of your own",
-    )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="PATH", help="a file that ends in .webp, or a folder for pictures"
     )
@@ -134,4 +119,8 @@ def _parser() -> argparse.ArgumentParser:
         "--no-caption", action="store_true", help="leave out the line with update, settings, seed and version"
     )
     parser.add_argument("--force", action="store_true", help="replace existing files")
+    parser.set_defaults(instead=None)
+    for options in parts.rows("options"):
+        if "film" in options:
+            options["film"](parser)
     return parser

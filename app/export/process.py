@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 
 from PySide6.QtCore import QObject, QTemporaryDir, Signal, Slot
 
+from app import parts
 from app.clock import Timer
 from grpo_core.child.answering import Poll, answer
 from grpo_core.child.asking import Asked
@@ -113,23 +114,17 @@ class _Lines(io.TextIOBase):
 def serve(connection: Connection) -> None:
     """Run the process: receive the command, execute it, and report the result."""
     from app.export import command, film_command
-    from app.teaching.export import handout_command, homework, page_command, rehearsal
 
-    printed = {
-        "export": _printed(command.export),
-        "film": _printed(film_command.film),
-        "handout": _printed(handout_command.write),
-        "page": _printed(page_command.write),
-    }
-    answer(connection, {**printed, "homework": homework.answer_homework, "rehearsal": rehearsal.answer_rehearsal})
+    table = {"export": printed(command.export), "film": printed(film_command.film), **parts.merged("answers")}
+    answer(connection, table)
 
 
-def _printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:
+def printed(command: Callable[[Sequence[str]], None]) -> Callable[..., Iterator[object]]:
     """Return a function that runs ``command``, reports its printed lines as progress, and yields no results."""
 
-    def printed(*arguments: str, poll: Poll) -> Iterator[object]:
+    def answered(*arguments: str, poll: Poll) -> Iterator[object]:
         with redirect_stdout(_Lines(poll)):
             command(arguments)
         yield from ()
 
-    return printed
+    return answered

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.panels.metric_card import MetricCard
 from app.plotting.numbers import metric_text
-from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.view import View
@@ -42,7 +41,7 @@ def _revealed(name: str, view: View) -> bool:
 
 def numbers_of(view: View) -> dict[str, float]:
     """Return the numbers of the update shown. For a recorded run, they are read from its source."""
-    if isinstance(view.run, RecordedRun):
+    if view.run.is_recorded:
         return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
     return view.step.metrics
 

@@ -17,7 +17,6 @@ from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -146,7 +145,7 @@ class TrainingHistoryPanel(Panel):
         for chart, twin in zip(self.charts, self.twins, strict=True):
             wanted = self.choice.wanted(chart.names)
             twin.setVisible(bool(wanted))
-            chart.number_places(view.run.trainer_step if isinstance(view.run, RecordedRun) else None, view.head)
+            chart.number_places(view.run.trainer_step if view.run.is_recorded else None, view.head)
             if not wanted:
                 continue
             for curve in chart.curves:

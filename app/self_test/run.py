@@ -11,12 +11,12 @@ from pathlib import Path
 
 from PySide6.QtCore import qInstallMessageHandler
 
+from app import parts
 from app.build import described
 from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
 from app.self_test.report import CheckFailed, CheckReport, tell
-from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.trainers.importers.parquet import Columns
+from grpo_core.parts import names
 
 HARMLESS = ("This plugin does not support", "Detected locale")
 """Beginnings of messages to ignore.
@@ -44,10 +44,13 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
     report.check("the gradient is the slope of the loss", gradient_is_the_slope)
     report.check("this copy's numbers are right", lambda: compared(golden or golden_file()))
     if window:
-        report.check("Parquet files can be read", parquet_loads)
+        for checks in parts.rows("checks"):
+            for title, check in checks:
+                report.check(title, check)
         qt_messages: list[str] = []
         before = qInstallMessageHandler(lambda kind, context, text: qt_messages.append(text))
-        if report.check("every part of the program loads", _loaded):
+        report.check("every part is there", _parts)
+        if report.check("every module of the program loads", _loaded):
             from app.self_test.window import check_window
 
             check_window(report, out)
@@ -61,19 +64,15 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
     return 0
 
 
-def parquet_loads() -> str:
-    """Check that pyarrow and all its dependencies can be loaded, by opening a missing file.
+def _parts() -> str:
+    """Check that every part that is switched on can be used.
 
     Raises:
-        CheckFailed: pyarrow cannot be loaded.
+        CheckFailed: one cannot be used.
     """
-    try:
-        Columns(Path("missing.parquet"))
-    except RunFileError:
-        return "pyarrow loads"
-    except GrpoError:
-        raise CheckFailed("pyarrow is not there, or cannot be loaded") from None
-    raise CheckFailed("a file that is not there was read")
+    if problems := parts.problems():
+        raise CheckFailed(" ".join(problems))
+    return f"{len(names(parts.PARTS))} parts"
 
 
 def _loaded() -> str:

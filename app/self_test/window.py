@@ -17,7 +17,6 @@ from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
 from app.self_test.libraries import own_libraries
 from app.self_test.numbers import explained
-from app.self_test.pretrained import pretrained
 from app.self_test.report import CheckFailed, CheckReport
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
@@ -26,7 +25,6 @@ from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.run_file import RunReader
-from grpo_core.shipped import shipped_model
 
 BANDIT_SECONDS = 60.0
 """Time limit in seconds, long enough for a slow or busy computer. Usually the check takes a second."""
@@ -80,8 +78,9 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
     report.check("the language model learns", lambda: _language(driven))
     report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
     report.check("its numbers explain themselves", lambda: explained(_last(driven)))
-    if this_build().kind == FULL or (shipped_model() is not None and find_spec("transformers") is not None):
-        report.check("a pretrained model learns", lambda: pretrained(driven))
+    for part in driven.program.parts:
+        for title, check in part.checks(driven):
+            report.check(title, check)
 
 
 def _panels(driven: Driven) -> str:

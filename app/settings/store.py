@@ -21,10 +21,12 @@ class PreferenceStore(QObject):
         current: the current preferences.
 
     Signals:
+        changed: emitted after a change.
         refused: emitted with the reason, as a sentence, if the preferences could not be written.
     """
 
     refused = Signal(str)
+    changed = Signal()
 
     def __init__(self, current: Preferences, path: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -35,6 +37,7 @@ class PreferenceStore(QObject):
     def put(self, preferences: Preferences) -> None:
         """Replace the preferences. They are written shortly afterwards."""
         self.current = preferences
+        self.changed.emit()
         self._later.start()
 
     def change(self, **changes: Any) -> None:

@@ -8,7 +8,8 @@ from itertools import pairwise
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
-from app.panel_registry import EXPLAIN, GLOSSARY, LESSON, TIMELINE
+from app.panel_registry import EXPLAIN, GLOSSARY, TIMELINE
+from app.teaching.panel_rows import LESSON
 from app.window.docks import Dock
 from app.window.saved_docks import SavedDocks
 from app.window.separators import delete_lost_separators

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from app.plotting.pyramid import Pyramid
-from app.trainers.prepared import Prepared, prepare
+from app.trainers.prepared import prepare
 from app.workspace.cursor import Cursor
+from app.workspace.prepared import Prepared
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.line import LateError

@@ -82,6 +82,7 @@ class PanelSpec(Generic[P_co]):
             compute something or are text.
         kind: the kind of run for which it shows something: "bandit", "language", "recorded", or empty for all.
         in_lessons: whether it can be shown next to a lesson.
+        after: id of the row that it follows, for a row of a part; empty for the end.
     """
 
     id: str
@@ -95,6 +96,7 @@ class PanelSpec(Generic[P_co]):
     shows_recorded: bool = False
     kind: str = ""
     in_lessons: bool = False
+    after: str = ""
 
     def make(self, workspace: Workspace) -> P_co:
         """Create a panel with this row's name and title."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from app.examples import RECORDED, TITLES, is_example
 from app.plotting.pyramid import Pyramid
-from app.trainers.prepared import Prepared
 from app.workspace.cursor import Cursor
 from app.workspace.onsets import Onsets, changes, leaves_zero
+from app.workspace.prepared import Prepared
 from app.workspace.series_reading import Poll, all_series
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
@@ -159,6 +159,14 @@ class RunHandle:
     def label(self, step: int) -> int:
         """Return the displayed number of update ``step``. For a recorded run, it is the trainer's number."""
         return step
+
+    def trainer_step(self, position: int) -> int | None:
+        """Return another trainer's number for the update at ``position`` (counted from 1), or None if it has none."""
+        return None
+
+    def numbers(self, number: int) -> dict[str, float]:
+        """Return every number of update ``number`` that is in the series, by name."""
+        return {name: float(series.values[number - 1]) for name, series in self.series.items() if number <= len(series)}
 
     def position(self, label: int) -> int | None:
         """Return the update whose displayed number is ``label``, or None if there is none."""

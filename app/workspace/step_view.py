@@ -10,8 +10,8 @@ from weakref import ref
 
 import numpy as np
 
-from app.trainers.prepared import Prepared
 from app.workspace.cursor import Stage
+from app.workspace.prepared import Prepared
 from grpo_core.assumed import assumption
 from grpo_core.config import Objective, Settings
 from grpo_core.explain import Numbers

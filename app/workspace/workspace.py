@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.theme.tokens import Theme
-from app.trainers.examination import Examination
 from app.workspace.approach import Approach
 from app.workspace.breakpoints import Breakpoints
 from app.workspace.cursor import Cursor, Selection, Stage
@@ -18,6 +19,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepViews
 from app.workspace.trials import Trials
 from app.workspace.view import View
+from app.workspace.window_mode import WindowMode
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
@@ -45,7 +47,8 @@ class Workspace(QObject):
         watched_group: the group whose completions are reported while they are sampled.
         jobs: the processes that compute experiments.
         readers: the processes that read files of foreign origin.
-        examination: the search for faults in recorded runs.
+        mode: what has taken over the window for now.
+        shared: objects that a part of the program shares with its panels, by type.
         approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
 
     Signals:
@@ -84,7 +87,8 @@ class Workspace(QObject):
         self.jobs = Jobs() if jobs is None else jobs
         self.computed_on = ComputedOn(self.jobs, self)
         self.readers = Readers(own_process=False) if readers is None else readers
-        self.examination = Examination(self.readers, self)
+        self.mode = WindowMode(self)
+        self.shared: dict[type, Any] = {}
         self.runs: list[RunHandle] = []
         self.run: RunHandle | None = None
         self.training: RunHandle | None = None
@@ -355,7 +359,6 @@ class Workspace(QObject):
         self._timer.stop()
         if self.approach is not None:
             self.approach.close()
-        self.examination.close()
         self.jobs.close()
         self.readers.close()
         for run in self.runs:

@@ -30,10 +30,10 @@ class Instead(argparse.Action):
     """An option of a part that replaces what its command does.
 
     Args:
-        run: called in place of the command's own function, with the options and ``poll``. Returns the exit code.
+        run: called in place of the command's own function, with the same arguments.
     """
 
-    def __init__(self, option_strings: Sequence[str], dest: str, *, run: Run, **keywords: Any) -> None:
+    def __init__(self, option_strings: Sequence[str], dest: str, *, run: Callable[..., Any], **keywords: Any) -> None:
         super().__init__(option_strings, dest, **keywords)
         self._run = run
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, replacing
@@ -21,10 +21,22 @@ from grpo_core.runs.reader import RunReader
 from grpo_core.runs.writer import RunWriter
 from grpo_core.text import tr
 
-__all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "rebuild_series", "resume_point"]
+__all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "holds_recorded_run", "rebuild_series", "resume_point"]
 
+SUFFIX = ".grpo"
 PIECE = 256
 """Number of pages of 4 kB copied between two checks for cancellation."""
+
+
+def holds_recorded_run(path: Path) -> bool:
+    """Return whether ``path`` is a run file that holds a run recorded by another program."""
+    if path.suffix.lower() != SUFFIX or not path.is_file():
+        return False
+    try:
+        with RunReader.open(path) as reader:
+            return reader.meta.settings.is_recorded
+    except (GrpoError, OSError):
+        return False
 
 
 def resume_point(reader: RunReader) -> Step | None:

@@ -62,7 +62,14 @@ def formats() -> Formats:
 
 def models() -> FolderModels:
     """Return the functions for models from a folder."""
-    return FolderModels(origin=_origin, learner=_learner, answered=_answered, update_time=_update_time)
+    return FolderModels(
+        origin=_origin,
+        learner=_learner,
+        answered=_answered,
+        update_time=_update_time,
+        summary=_summary,
+        brief=_brief,
+    )
 
 
 def requests() -> dict[str, Answer]:
@@ -167,3 +174,15 @@ def _update_time(learner: PolicyLearner[Any]) -> UpdateTime:
 
     assert isinstance(learner, FolderLearner)
     return learner.update_time()
+
+
+def _summary(settings: Settings, update_time: UpdateTime | None, remembered: UpdateTime | None) -> str:
+    from grpo_core.trainers.model_summary import model_summary
+
+    return model_summary(settings, update_time, remembered)
+
+
+def _brief(settings: Settings, update_time: UpdateTime | None) -> str:
+    from grpo_core.trainers.model_summary import in_fewer_words
+
+    return in_fewer_words(settings, update_time)

@@ -208,11 +208,11 @@ def _begin_again(driver: Driver) -> None:
     program = driver.program
     if (typed := program.window.focusWidget()) is not None:
         typed.clearFocus()  # commits a field's text to this run, not to the next test's
-    if program.lessons.is_open:
-        program.lessons.player.leave()
-    if program.presenter.active:
-        program.presenter.stop()
-        driver.qtbot.waitUntil(lambda: not program.presenter.settling)
+    if program.part("teaching").lessons.is_open:
+        program.part("teaching").lessons.player.leave()
+    if program.part("teaching").presenter.active:
+        program.part("teaching").presenter.stop()
+        driver.qtbot.waitUntil(lambda: not program.part("teaching").presenter.settling)
     program.player.rest()
     driver.qtbot.waitUntil(lambda: driver.resting)
     before = list(program.workspace.runs)
@@ -229,15 +229,15 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
     ``anew``: initial panels that are created again. Panels created on first use are removed in any case.
     """
     program, window = driver.program, driver.program.window
-    program.presenter.maximizer.restore()
+    program.part("teaching").presenter.maximizer.restore()
     window.explain_homes.close()
     program.workspace.breakpoints.set_all(())
     program.workspace.editing.restrict((), ())
     program.preferences.put(driver.preferences)
     program.player.tempi, program.player.staged = driver.preferences.tempi, not driver.preferences.reduced_motion
     program.look.set(driver.preferences.theme, driver.preferences.scale, legible=0)
-    program.lessons.progress.reached.clear()
-    program.lessons.progress.history.clear()
+    program.part("teaching").lessons.progress.reached.clear()
+    program.part("teaching").lessons.progress.history.clear()
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*SIZE)
     window.show()

@@ -44,7 +44,7 @@ def test_a_disk_that_fills_while_training_stops_the_run_and_loses_nothing_on_it(
         reached = driver.head
         assert reached >= 5
         saved(driver, tmp_path / "x.grposession")
-        driver.program.presenter.notes.save()
+        driver.program.part("teaching").presenter.notes.save()
         said = driver.program.layout_files.save(driver.program.window, "Mine")
         assert said is None or said.endswith(".")
     driver.run(10)  # space again: it continues
@@ -86,7 +86,7 @@ def test_a_clock_that_goes_backwards(qtbot: QtBot, tmp_path: Path, monkeypatch: 
         driver.run(4)
         driver.program.actions["new_run"].trigger()
     saved(driver, tmp_path / "x.grposession")
-    driver.program.presenter.speaker.show()
+    driver.program.part("teaching").presenter.speaker.show()
     driver.settle()
     runs = driver.program.paths.runs
     preferences = driver.program.paths.preferences
@@ -130,10 +130,10 @@ def test_a_locale_with_a_decimal_comma(german: None, driver: Driver, tmp_path: P
     driver.program.preferences.save()
     assert json.loads(driver.program.paths.preferences.read_text())["scale"] == 1.25
     assert load_preferences(driver.program.paths.preferences) == (driver.program.preferences.current, ())
-    driver.program.presenter.speaker.show()
-    driver.program.presenter.speaker.edit.click()
-    QTest.keyClicks(driver.program.presenter.speaker.notes, "0,5")
-    assert driver.program.presenter.speaker.text == "0,5"
+    driver.program.part("teaching").presenter.speaker.show()
+    driver.program.part("teaching").presenter.speaker.edit.click()
+    QTest.keyClicks(driver.program.part("teaching").presenter.speaker.notes, "0,5")
+    assert driver.program.part("teaching").presenter.speaker.text == "0,5"
 
 
 def test_a_home_with_a_long_and_foreign_name(qtbot: QtBot, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_folders_that_become_read_only_are_told_and_the_run_goes_on_once_they_ar
         driver.settle()
         program.preferences.save()
         program.messages.say(program.layout_files.save(program.window, "Mine"))
-        program.messages.say(program.lessons.progress.reach("clip", 1, last=False))
+        program.messages.say(program.part("teaching").lessons.progress.reach("clip", 1, last=False))
         said = [text for text in driver.messages if "not allowed" in text or "read-only" in text]
         assert len(said) >= 4, driver.messages
         assert all(text.endswith(".") for text in said)

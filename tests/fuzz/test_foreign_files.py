@@ -88,7 +88,11 @@ def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]
 
 def busy(driver: Driver) -> bool:
     program = driver.program
-    return program.recorded_runs.busy or program.run_files.busy or program.model_folders.busy
+    return (
+        program.part("trainers").recorded_runs.busy
+        or program.run_files.busy
+        or program.part("trainers").model_folders.busy
+    )
 
 
 def opened(driver: Driver, path: Path) -> bool:
@@ -106,8 +110,8 @@ def opened(driver: Driver, path: Path) -> bool:
         driver.settle()
         program.runs.close_run()
     if not ended:
-        program.recorded_runs.close()
-        program.model_folders.close()
+        program.part("trainers").recorded_runs.close()
+        program.part("trainers").model_folders.close()
     driver.qtbot.waitUntil(lambda: not busy(driver), timeout=5_000)  # a cancel that is ignored
     driver.settle()
     return ended
@@ -140,12 +144,12 @@ def test_the_window_outlives_every_model(driver: Driver, tmp_path: Path, monkeyp
     for name, path in models:
         pulse.begin()
         begun = time.monotonic()
-        driver.program.model_folders.open(path)
-        while driver.program.model_folders.busy and time.monotonic() - begun < GIVEN_UP:
+        driver.program.part("trainers").model_folders.open(path)
+        while driver.program.part("trainers").model_folders.busy and time.monotonic() - begun < GIVEN_UP:
             QApplication.processEvents()
             time.sleep(0.005)
-        ended = not driver.program.model_folders.busy
-        driver.program.model_folders.close()
+        ended = not driver.program.part("trainers").model_folders.busy
+        driver.program.part("trainers").model_folders.close()
         driver.settle()
         report.append((name, time.monotonic() - begun, pulse.silence, pulse.memory, ended))
         said(report[-1])

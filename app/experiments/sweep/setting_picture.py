@@ -7,6 +7,7 @@ import numpy as np
 from app.experiments.sweep.chart import EDGE
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.own_run import OwnRun
+from app.experiments.sweep.real_runs import RealRuns
 from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
 from app.experiments.sweep.state import (
     BEHIND,
@@ -23,7 +24,6 @@ from app.plotting.axis import Scale
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import ABSENT
 from app.plotting.table_model import Column, Rows
-from app.trainers.real_runs import RealRuns
 from grpo_core.text import plural, tr
 
 

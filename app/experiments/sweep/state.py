@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.own_run import OwnRun
 from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.real_runs import RealRuns
 from app.experiments.sweep.results import SweepResults, row_line
 from app.plotting.line_data import NOTHING, Line
-from app.trainers.real_runs import RealRuns
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 

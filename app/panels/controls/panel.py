@@ -14,13 +14,13 @@ from app.panels.controls.further import FurtherSettings
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.preset_box import PresetBox
+from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
 from app.panels.controls.small_labels import muted, section_heading
 from app.theme.labels import wrapped_tip
 from app.theme.scroll_area import plain_scroll_area
-from app.trainers.panels.recorded_settings import RecordedSettings
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import shown

@@ -24,7 +24,6 @@ from app.panels.evolution.rows import EvolutionRows
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
-from app.trainers.model_summary import in_fewer_words, model_summary
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
@@ -32,6 +31,7 @@ from app.workspace.right_share import GREEDY, SAMPLED, RightShare
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
+from grpo_core.learners import folder_models
 from grpo_core.text import tr
 
 BOTH_WIDE = 860
@@ -203,7 +203,7 @@ class EvolutionPanel(Panel):
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
-                return model_summary(view.run.origin.settings, view.run.update_time, view.run.remembered_time)
+                return folder_models().summary(view.run.origin.settings, view.run.update_time, view.run.remembered_time)
             if not picture.recorded:
                 return tr("This is what the model answers now, before any training.")
             return RECORDED if known else tr("The model's answers to these prompts appear with the first update.")
@@ -219,7 +219,9 @@ class EvolutionPanel(Panel):
     def _model_in_fewer_words(view: View) -> str:
         """Return a short description of a model from a folder before its first update, otherwise an empty string."""
         settings = view.run.origin.settings
-        return in_fewer_words(settings, view.run.update_time) if settings.model.folder and not view.head else ""
+        if not settings.model.folder or view.head:
+            return ""
+        return folder_models().brief(settings, view.run.update_time)
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
         """List every answer ever given to the selected prompt, and mark the current one."""

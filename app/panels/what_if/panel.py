@@ -21,9 +21,9 @@ from app.panels.what_if.what_if_words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
 from app.theme.reasons import allow
-from app.trainers.prepared import LARGE_TOKENS
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
+from app.workspace.prepared import LARGE_TOKENS
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS

@@ -8,19 +8,21 @@ from __future__ import annotations
 from functools import partial
 
 from app.commands.command import Command
-from app.commands.conditions import Conditions
 from app.commands.menu_paths import LESSON, LESSONS
-from app.commands.targets import CommandTargets
+from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.presenter import Presenter
+from app.teaching.controllers.rehearsals import RehearsalController
 from app.teaching.lessons.catalogue import lesson_titles
 from app.teaching.lessons.homework import HOLDS
 from grpo_core.text import tr
 
 
-def lesson_commands(targets: CommandTargets) -> list[Command]:
+def lesson_commands(
+    presenter: Presenter, lessons: LessonController, homework: HomeworkController, rehearsals: RehearsalController
+) -> list[Command]:
     """Return the commands of the Lessons menu."""
-    homework = targets.homework
-    lessons, blank, needs_lesson = targets.lessons, targets.presenter.blank, Conditions(targets).needs_lesson
+    blank, needs_lesson = presenter.blank, lessons.needs_lesson
 
     def next_step() -> None:
         if not blank.lift():  # on a blank screen the first press only brings the picture back
@@ -52,7 +54,7 @@ def lesson_commands(targets: CommandTargets) -> list[Command]:
         Command(id="lessons.course", text=tr("Course of 45 minutes"), menu=LESSONS, run=lessons.open_course,
                 tip=tr("Four lessons one after the other: rewards in a group, silent groups, clipping, a fooled "
                        "checker.")),
-        Command(id="lesson.rehearse", text=tr("Rehearse the lesson"), menu=LESSONS, run=targets.rehearsals.start,
+        Command(id="lesson.rehearse", text=tr("Rehearse the lesson"), menu=LESSONS, run=rehearsals.start,
                 blocked=needs_lesson,
                 tip=tr("Run the open lesson under six seeds, to check answers, reveals and times before class.")),
         Command(id="homework.save", text=tr("Save my homework…"), menu=LESSONS, run=homework.ask_save,

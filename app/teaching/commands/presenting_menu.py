@@ -7,12 +7,14 @@ from app.commands.conditions import Conditions
 from app.commands.menu_paths import PRESENTING
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
+from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.presenter import Presenter
 from grpo_core.text import tr
 
 
-def presenting_commands(targets: CommandTargets) -> list[Command]:
+def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: LessonController) -> list[Command]:
     """Return the commands of the View > Presenting menu."""
-    presenter, player, lessons = targets.presenter, targets.player, targets.lessons
+    player = targets.player
     blank, ring, counter, speaker = presenter.blank, presenter.ring, presenter.counter, presenter.speaker
     when = Conditions(targets)
 

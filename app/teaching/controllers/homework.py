@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Slot
 
 from app.export.process import ExportProcess
 from app.messages.message import Severity
-from app.panel_registry import HOMEWORK
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
 from app.teaching.lessons.homework import HomeworkDialog, homework_of, suggested
+from app.teaching.panel_rows import HOMEWORK
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
 from grpo_core.teaching.homework import Homework, HomeworkError

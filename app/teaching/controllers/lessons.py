@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.messages.message import Severity
-from app.panel_registry import LESSON, POLICY_BARS
+from app.panel_registry import POLICY_BARS
 from app.panels.policy_chart import Guess
 from app.teaching.controllers.own_lessons import OwnLessons
 from app.teaching.lesson_layout import LessonLayout
@@ -18,6 +18,7 @@ from app.teaching.lessons.course import COURSE, plan
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.progress import LessonProgress
 from app.teaching.lessons.speaker_notes import speaker_notes
+from app.teaching.panel_rows import LESSON
 from app.teaching.presenting.speaker import SpeakerWindow
 from app.theme.file_dialogs import file_to_save
 from app.training.controller import Controller
@@ -91,6 +92,10 @@ class LessonController(QObject):
     def is_open(self) -> bool:
         """Whether a lesson is open."""
         return self.player.lesson is not None
+
+    def needs_lesson(self) -> str:
+        """Return why a command for the open lesson cannot run: no lesson is open. Empty if one is."""
+        return "" if self.is_open else tr("No lesson is open; choose one under Lessons.")
 
     @property
     def called(self) -> str:

@@ -9,11 +9,12 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 from app.export.stage import settle
-from app.panel_registry import LESSON, PANELS
+from app.panel_registry import PANELS
 from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.panel import LessonPanel
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.progress import LessonProgress
+from app.teaching.panel_rows import LESSON
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.training.controller import Controller

@@ -9,8 +9,9 @@ from PySide6.QtCore import QObject, Slot
 from app.clock import Timer, now
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.panel_registry import DIAGNOSIS
 from app.trainers.controllers.recorded_runs import RecordedRuns
+from app.trainers.examination import Examination
+from app.trainers.panel_rows import DIAGNOSIS
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import in_window
 from app.window.main_window import MainWindow
@@ -35,6 +36,7 @@ class Examinations(QObject):
         self,
         window: MainWindow,
         workspace: Workspace,
+        examination: Examination,
         run_manager: RunManager,
         recorded_runs: RecordedRuns,
         messages: MessageBar,
@@ -42,13 +44,14 @@ class Examinations(QObject):
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._messages = window, workspace, messages
+        self._examination = examination
         self._titles: dict[str, list[str]] = {}
         self._again = Timer(self, self._examine)
         recorded_runs.computed.connect(self._examine)
         run_manager.runs_changed.connect(self._on_runs)
         workspace.activated.connect(self._on_activated)
-        workspace.examination.changed.connect(self._count)
-        workspace.examination.ended.connect(self._on_ended)
+        examination.changed.connect(self._count)
+        examination.ended.connect(self._on_ended)
 
     @Slot()
     def _on_activated(self) -> None:
@@ -61,12 +64,12 @@ class Examinations(QObject):
         """Discard the results for runs that have been closed."""
         kept = [run.id for run in self._workspace.runs]
         self._titles = {run: titles for run, titles in self._titles.items() if run in kept}
-        self._workspace.examination.keep(kept)
+        self._examination.keep(kept)
         self._examine()
 
     @Slot()
     def _examine(self) -> None:
-        run, examination = self._workspace.run, self._workspace.examination
+        run, examination = self._workspace.run, self._examination
         if not isinstance(run, RecordedRun) or run.computed != run.head or examination.busy:
             return
         known = examination.of(run.id)
@@ -88,7 +91,7 @@ class Examinations(QObject):
         self._window.docks[DIAGNOSIS.id].set_count(0 if run is None else len(self._problems(run.id)))
 
     def _problems(self, run: str) -> list[str]:
-        examined = self._workspace.examination.of(run)
+        examined = self._examination.of(run)
         if examined is None:
             return []
         from app.trainers.panels.diagnosis.report import problems  # a program that opens no recorded run never needs it
@@ -117,7 +120,7 @@ class Examinations(QObject):
         said = [tr("new: {titles}").format(titles=", ".join(new))] if new else []
         said += [tr("no longer found: {titles}").format(titles=", ".join(gone))] if gone else []
         run = self._workspace.run
-        known = None if run is None else self._workspace.examination.of(run.id)
+        known = None if run is None else self._examination.of(run.id)
         if not said or run is None or known is None:
             return ""
         return plural(

@@ -21,6 +21,7 @@ from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.memory import need, require_space
+from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.hf.refusal import NO_TRANSFORMERS
 
 LOOKING = "model-folder"
@@ -95,6 +96,6 @@ def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles,
         if poll():
             raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
-    files, ignored = readers.model(path, poll=cancelled)
+    files, ignored = read_model(readers, path, poll=cancelled)
     require_space(files, files.settings)
     return files, ignored

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
+from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
 from grpo_core.trainers.importers import converted, trace, trackio, trl_completions, verifiers, verl
 from grpo_core.trainers.importers.unknown import what_it_looks_like
@@ -92,7 +93,7 @@ IMPORTERS: dict[str, Importer] = {
         open_indexed=verifiers.VerifiersRun,
     ),
     "converted": Importer(
-        title=tr("a run file of GRPO Lab (.grpo)"), probe=converted.probe, open=converted.ConvertedRun
+        title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
     ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
 }

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp, read_twice
 from grpo_core.foreign.trajectory import as_plain, from_plain
 from grpo_core.record import Step
@@ -24,7 +24,6 @@ from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 
-SUFFIX = ".grpo"
 KEY = "recorded"
 """Key in the table ``meta`` under which all facts about the source that are not settings are stored as JSON."""
 ARRAYS = (
@@ -41,17 +40,6 @@ ARRAYS = (
 )
 TOKENS = ("sampling_logp", "training_logp")
 """Fields of :class:`Completions` that hold one array per completion."""
-
-
-def probe(path: Path) -> bool:
-    """Return whether ``path`` is a run file that holds a recorded run."""
-    if path.suffix.lower() != SUFFIX or not path.is_file():
-        return False
-    try:
-        with RunReader.open(path) as reader:
-            return reader.meta.settings.is_recorded
-    except (GrpoError, OSError):
-        return False
 
 
 class ConvertedRun:

@@ -52,9 +52,9 @@ def test_a_lesson_is_found_by_its_number_and_its_question_and_opens(driver: Driv
     QTest.keyClicks(program.palette.line, typed)
     assert listed(program.palette)[0] == f"lesson.open.{id}"
     QTest.keyClick(program.palette.line, Qt.Key.Key_Return)
-    assert program.lessons.player.lesson is not None
-    assert program.lessons.player.lesson.id == id
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    assert program.part("teaching").lessons.player.lesson is not None
+    assert program.part("teaching").lessons.player.lesson.id == id
+    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
 
 
 def test_every_lesson_has_the_title_under_which_it_is_listed() -> None:

@@ -71,7 +71,7 @@ def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkey
             continue
         program.actions[id].trigger()
         program.palette.hide()
-        program.presenter.blank.lift()
+        program.part("teaching").presenter.blank.lift()
         QApplication.processEvents()
         ran.add(id)
     assert ran | {"quit"} == set(program.actions.by_id)

@@ -331,10 +331,10 @@ def test_while_a_lesson_is_open_it_is_what_a_film_shows(
     temporary.mkdir()
     for name in ("TMPDIR", "TEMP", "TMP"):
         monkeypatch.setenv(name, str(temporary))
-    lesson = program.lessons.find("build_group")
+    lesson = program.part("teaching").lessons.find("build_group")
     assert lesson is not None
     assert not program.actions["export_film"].isEnabled()
-    program.lessons.player.open(lesson)
+    program.part("teaching").lessons.player.open(lesson)
     driver.settle()
     answer(monkeypatch, tmp_path / "lesson.webp")
     program.actions["export_film"].trigger()

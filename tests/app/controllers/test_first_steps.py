@@ -175,5 +175,8 @@ def test_the_lesson_that_is_offered_opens_with_one_click(driver: Driver) -> None
     program = driver.program
     program.first_steps.offer()
     next(button for button in program.messages.lines[-1].buttons if button.text() == "A lesson").click()
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
-    assert program.lessons.player.lesson is not None and program.lessons.player.lesson.id == LESSON_ID
+    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
+    assert (
+        program.part("teaching").lessons.player.lesson is not None
+        and program.part("teaching").lessons.player.lesson.id == LESSON_ID
+    )

@@ -82,7 +82,7 @@ def test_a_layout_that_is_chosen_meanwhile_stays(driver: Driver) -> None:
 
 
 def test_presenting_and_lessons_leave_docks_that_were_moved_where_they_are(driver: Driver) -> None:
-    window, presenter = driver.program.window, driver.program.presenter
+    window, presenter = driver.program.window, driver.program.part("teaching").presenter
     window.resize(SCREEN)
     window.docks["training_history"].hide()
     window.resize(1000, 600)  # less room, and the same type
@@ -90,16 +90,16 @@ def test_presenting_and_lessons_leave_docks_that_were_moved_where_they_are(drive
     driver.qtbot.waitUntil(lambda: not presenter.settling)
     presenter.stop()
     driver.qtbot.waitUntil(lambda: not presenter.settling)
-    driver.program.lessons.player.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy)
-    driver.program.lessons.player.leave()
+    driver.program.part("teaching").lessons.player.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not driver.program.part("teaching").lessons.player.busy)
+    driver.program.part("teaching").lessons.player.leave()
     zoom(driver, 1.0)
     assert not window.docks["training_history"].isVisible()
     assert window.docks["policy_bars"].isVisible()
 
 
 def test_after_a_lesson_in_large_type_the_docks_have_room(driver: Driver) -> None:
-    window, lesson_player = driver.program.window, driver.program.lessons.player
+    window, lesson_player = driver.program.window, driver.program.part("teaching").lessons.player
     window.resize(SCREEN)
     lesson_player.open(lesson_of("one_update"))
     driver.qtbot.waitUntil(lambda: not lesson_player.busy)

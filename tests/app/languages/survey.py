@@ -47,12 +47,12 @@ from app.application import Application
 from app.examples import example
 from app.formula.formula_label import FormulaLabel
 from app.formula.term_strip import TermStrip
+from app.panels.controls.recorded import RecordedSettings
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.token_grid.grid import TokenGrid
-from app.trainers.panels.recorded_settings import RecordedSettings
 from app.training.controller import State
 from app.workspace.player import Mode
 from grpo_core.config import PRESETS
@@ -262,7 +262,10 @@ def panels(program: Application, found: dict[str, dict[str, str]]) -> None:
     each_panel(program, "language model", found)
     program.runs.open_path(RECORDED)
     settle()
-    while program.recorded_runs.busy or program.workspace.examination.of(program.workspace.view.run.id) is None:
+    while (
+        program.part("trainers").recorded_runs.busy
+        or program.part("trainers").examination.of(program.workspace.view.run.id) is None
+    ):
         settle()
     survey(program.window, "recorded", found)
     each_panel(program, "recorded", found)
@@ -293,10 +296,10 @@ def opened(program: Application, command: str) -> QWidget:
 def lessons(program: Application, found: dict[str, dict[str, str]]) -> None:
     """Survey every step of every lesson, with its question and with its answer."""
     program.window.resize(1366, 768)
-    program.lessons.show()
+    program.part("teaching").lessons.show()
     settle()
-    lesson_player = program.lessons.player
-    for lesson in program.lessons.panel.lessons:
+    lesson_player = program.part("teaching").lessons.player
+    for lesson in program.part("teaching").lessons.panel.lessons:
         lesson_player.open(lesson)
         for place in range(len(lesson.steps)):
             arrived(program)
@@ -316,9 +319,9 @@ def arrived(program: Application) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until:
         settle(100)
-        page = program.lessons.panel.page
+        page = program.part("teaching").lessons.panel.page
         ready = page is None or page.picture.interactive is None or page.picture.interactive.ready
-        if ready and not program.lessons.player.busy:
+        if ready and not program.part("teaching").lessons.player.busy:
             break
     before: list[tuple[int, int]] = []
     while time.monotonic() < until and (now := _sizes(program)) != before:  # late results cause a new layout

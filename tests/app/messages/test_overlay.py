@@ -128,7 +128,7 @@ def test_on_one_screen_a_class_sees_a_mark_instead(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
     activate(driver)
     program.messages.say("A private file could not be read.", Severity.ERROR)
-    program.presenter.start()
+    program.part("teaching").presenter.start()
     driver.settle()
     assert window.overlay.place is Place.MARK
     assert not window.messages.isVisible() and window.overlay.mark.isVisible()
@@ -136,22 +136,22 @@ def test_on_one_screen_a_class_sees_a_mark_instead(driver: Driver) -> None:
     window.overlay.mark.click()
     assert window.messages.isVisible() and not window.overlay.mark.isVisible()
     press(driver, Qt.Key.Key_Escape)
-    assert program.presenter.active, "Esc goes back to the class, and no further"
+    assert program.part("teaching").presenter.active, "Esc goes back to the class, and no further"
     assert not window.messages.isVisible() and window.overlay.mark.isVisible()
-    program.presenter.stop()
+    program.part("teaching").presenter.stop()
     driver.settle()
     assert window.messages.isVisible() and not window.overlay.mark.isVisible()
 
 
 def test_with_a_speakers_window_messages_are_there(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     program, window = driver.program, driver.program.window
-    monkeypatch.setattr("app.controllers.message_place.screens", lambda: [None, None])
-    program.presenter.start()
-    program.presenter.speaker.show()
+    monkeypatch.setattr("app.teaching.controllers.message_place.screens", lambda: [None, None])
+    program.part("teaching").presenter.start()
+    program.part("teaching").presenter.speaker.show()
     program.messages.say("A private file could not be read.", Severity.ERROR)
     driver.settle()
-    assert window.messages.window() is program.presenter.speaker and window.messages.isVisible()
+    assert window.messages.window() is program.part("teaching").presenter.speaker and window.messages.isVisible()
     assert not window.overlay.mark.isVisible()
-    program.presenter.stop()
+    program.part("teaching").presenter.stop()
     driver.settle()
     assert window.messages.parentWidget() is window and window.messages.isVisible()

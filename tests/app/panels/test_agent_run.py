@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QPushButton
 
-from app.panel_registry import COMPLETIONS, EVOLUTION
+from app.panel_registry import EVOLUTION
 from app.panels.controls.kinds import applies
 from app.panels.evolution.task_chips import AGENT, CHIPS
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.tokens import pairs_of
 from app.teaching.export.page_command import main
+from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.conversation import SEEN, UNSEEN, passages
 from app.trainers.panels.completions.rows import batch_of
 from app.workspace.cursor import Stage

@@ -23,13 +23,7 @@ from PySide6.QtWidgets import (
 from app.commands.actions import CommandAction
 from app.examples import example
 from app.formula.term_button import TermButton
-from app.panel_registry import (
-    KL_OVER_BETA,
-    POLICY_BARS,
-    STEP_DETAIL,
-    TOKEN_INSPECTOR,
-    TRAINING_HISTORY,
-)
+from app.panel_registry import KL_OVER_BETA, POLICY_BARS, STEP_DETAIL, TOKEN_INSPECTOR, TRAINING_HISTORY
 from app.widgets.panel import Panel, in_window
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel
@@ -56,8 +50,8 @@ def locked(driver: Driver) -> None:
 
 
 def asked(driver: Driver) -> None:
-    driver.program.lessons.open("one_update")
-    driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy)
+    driver.program.part("teaching").lessons.open("one_update")
+    driver.qtbot.waitUntil(lambda: not driver.program.part("teaching").lessons.player.busy)
 
 
 def language(driver: Driver) -> None:

@@ -112,10 +112,14 @@ def test_a_lesson_that_was_presented_and_killed_goes_on_where_it_stopped(tmp_pat
 
 def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: Path) -> None:
     driver.run(6)
-    program, workspace, lesson_player = driver.program, driver.program.workspace, driver.program.lessons.player
+    program, workspace, lesson_player = (
+        driver.program,
+        driver.program.workspace,
+        driver.program.part("teaching").lessons.player,
+    )
     mine = workspace.run
     workspace.move_to(4)
-    lesson = program.lessons.find("5")
+    lesson = program.part("teaching").lessons.find("5")
     assert lesson is not None
     lesson_player.open(lesson, 1)
     driver.qtbot.waitUntil(lambda: not lesson_player.busy)
@@ -137,7 +141,7 @@ def test_a_lesson_that_this_version_lacks_is_told(driver: Driver, tmp_path: Path
     save_session(path, Manifest(settings=Settings(), lesson="quantum", lesson_step=3), [])
     opened(driver, path)
     assert any("“quantum”, which this version does not have" in text for text in driver.messages)
-    assert driver.program.lessons.player.lesson is None
+    assert driver.program.part("teaching").lessons.player.lesson is None
 
 
 DAMAGED_PLACES = (
@@ -154,8 +158,8 @@ DAMAGED_PLACES = (
 def recovery(program: Application) -> LessonRecovery:
     """Return the recovery offered by a start that finds another one's file."""
     return LessonRecovery(
-        program.lessons.player,
-        program.lessons.find,
+        program.part("teaching").lessons.player,
+        program.part("teaching").lessons.find,
         program.workspace,
         program.run_manager,
         program.messages,
@@ -168,7 +172,7 @@ def test_a_damaged_place_is_left_alone(driver: Driver) -> None:
     for content in DAMAGED_PLACES:
         (driver.program.paths.data / FILE).write_text(content)
         assert recovery(driver.program).interrupted is None
-        driver.program.lesson_recovery.offer()
+        driver.program.part("teaching").lesson_recovery.offer()
         assert driver.messages == []
 
 
@@ -179,7 +183,7 @@ def test_a_place_at_a_step_beyond_the_end_opens_the_last(driver: Driver) -> None
     (line,) = driver.program.window.messages.lines
     line.buttons[0].click()
     assert driver.messages == []
-    lesson_player = driver.program.lessons.player
+    lesson_player = driver.program.part("teaching").lessons.player
     assert lesson_player.lesson is not None
     assert lesson_player.place == len(lesson_player.lesson.steps) - 1
     driver.qtbot.waitUntil(lambda: not lesson_player.busy)
@@ -187,12 +191,12 @@ def test_a_place_at_a_step_beyond_the_end_opens_the_last(driver: Driver) -> None
 
 
 def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
-    program, lesson_player = driver.program, driver.program.lessons.player
+    program, lesson_player = driver.program, driver.program.part("teaching").lessons.player
     stale = program.paths.runs / "2020-01-01 Lesson 3, run 1.grpo"
     RunWriter.create(stale, Settings()).close()
     (program.paths.data / FILE).write_text(json.dumps({"lesson": "clip", "step": 2, "runs": [stale.name]}))
     place = recovery(program)
-    program.startup.present("3")
+    program.part("teaching").present("3")
     driver.qtbot.waitUntil(lambda: not lesson_player.busy)
     mine = program.workspace.run
     assert program.controller.commit(10)  # its file is there
@@ -202,29 +206,29 @@ def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
     assert mine is not None
     assert mine.path.exists()
     assert json.loads((program.paths.data / FILE).read_text())["lesson"] == "one_update"
-    program.presenter.stop()
+    program.part("teaching").presenter.stop()
     lesson_player.leave()
 
 
 def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
-    program, lesson_player = driver.program, driver.program.lessons.player
-    lesson = program.lessons.find("3")
-    assert all(program.lessons.find(asked) is lesson for asked in ("03", "one_update", " One_Update "))
-    program.startup.present("3")
+    program, lesson_player = driver.program, driver.program.part("teaching").lessons.player
+    lesson = program.part("teaching").lessons.find("3")
+    assert all(program.part("teaching").lessons.find(asked) is lesson for asked in ("03", "one_update", " One_Update "))
+    program.part("teaching").present("3")
     assert lesson_player.lesson is not None
     assert lesson_player.lesson.number == 3
-    assert program.presenter.active
+    assert program.part("teaching").presenter.active
     driver.qtbot.waitUntil(lambda: not lesson_player.busy)
-    program.presenter.stop()
+    program.part("teaching").presenter.stop()
     lesson_player.leave()
 
 
 def test_what_is_no_lesson_and_no_file_is_told(driver: Driver) -> None:
     for asked in ("99", "nonsense", "", "٣", "9" * 400, "\0"):
-        driver.program.startup.present(asked)
+        driver.program.part("teaching").present(asked)
         assert any("Unknown lesson or file" in text and asked[:9] in text for text in driver.messages), asked
-    assert driver.program.lessons.player.lesson is None
-    driver.program.presenter.stop()
+    assert driver.program.part("teaching").lessons.player.lesson is None
+    driver.program.part("teaching").presenter.stop()
 
 
 def test_several_files_are_dropped_a_folder_and_one_that_is_gone(driver: Driver, tmp_path: Path) -> None:

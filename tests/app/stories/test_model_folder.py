@@ -63,6 +63,6 @@ def test_a_broken_folder_is_refused_in_a_sentence_and_the_run_stays(
     (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     before = driver.program.workspace.run
     driver.program.runs.open_path(tmp_path)
-    driver.qtbot.waitUntil(lambda: not driver.program.model_folders.busy, timeout=60_000)
+    driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").model_folders.busy, timeout=60_000)
     assert any("does not name a model type" in message for message in driver.messages)
     assert driver.program.workspace.run is before

@@ -69,7 +69,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     choose(menu_over(driver, row_of(driver, "learner.group_size").name), "Lock “Group size”")
     choose(menu_over(driver, row_of(driver, "learner.mu").name), "Hide “Inner passes”")
     choose(menu_over(driver, panel(driver, "controls").preset), "Lock the algorithm")
-    program.presenter.speaker.notes.setPlainText("Was passiert bei β = 0,3?")
+    program.part("teaching").presenter.speaker.notes.setPlainText("Was passiert bei β = 0,3?")
     path = saved(driver, tmp_path / f"lecture – ü{SUFFIX}")
     assert any("2 runs" in text for text in driver.messages)
 
@@ -81,7 +81,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     assert (theirs.run, theirs.cursor.step) == (theirs.runs[0], 7)
     assert theirs.editing.settings.objective.beta == 0.3
     assert theirs.editing.pending == {}
-    assert other.program.presenter.speaker.text == "Was passiert bei β = 0,3?"
+    assert other.program.part("teaching").presenter.speaker.text == "Was passiert bei β = 0,3?"
     assert other.program.preferences.current.layout == "Compare"
     docks = other.program.window.docks
     assert docks["what_if"].isVisible()
@@ -286,10 +286,10 @@ def test_while_presenting_the_class_sees_the_layout_for_it(driver: Driver, tmp_p
     driver.program.controller.commit()
     path = tmp_path / "x.grposession"
     save_session(path, Manifest(shown=0, step=1, layout="Compare", notes="Say this."), [run.path])
-    driver.program.presenter.start()
+    driver.program.part("teaching").presenter.start()
     opened(driver, path)
     assert driver.program.preferences.current.layout == "Bandit"
     assert not driver.program.window.docks["what_if"].isVisible()
-    assert driver.program.presenter.speaker.text == "Say this."
+    assert driver.program.part("teaching").presenter.speaker.text == "Say this."
     with RunReader.open(driver.program.workspace.run.path) as reader:  # type: ignore[union-attr]
         assert reader.last == 2

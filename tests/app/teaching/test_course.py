@@ -54,17 +54,17 @@ def test_a_course_is_a_session_that_leads_on_and_each_question_of_it_can_be_hand
         assert "".join(lesson.teaching.misconception.split()) in answered
         assert "".join(lesson.teaching.misconception.split()) not in text
 
-    program, player = driver.program, driver.program.lessons.player
+    program, player = driver.program, driver.program.part("teaching").lessons.player
     player.reveal.moves = False
     pupil = Pupil(driver)
     program.session_files.open(session)
-    driver.qtbot.waitUntil(lambda: program.lessons.is_open, timeout=30_000)
+    driver.qtbot.waitUntil(lambda: program.part("teaching").lessons.is_open, timeout=30_000)
     pupil.wait()
-    page = program.lessons.panel.page
+    page = program.part("teaching").lessons.panel.page
     assert page is not None
     assert player.lesson is not None
     assert player.lesson.id == "build_group"
-    assert "lesson 5" in program.presenter.speaker.text
+    assert "lesson 5" in program.part("teaching").presenter.speaker.text
     assert not page.homework.isVisibleTo(program.window), "nothing has been answered yet"
     player.next()
     pupil.wait()
@@ -88,11 +88,11 @@ def test_a_course_is_a_session_that_leads_on_and_each_question_of_it_can_be_hand
         pupil.wait()
     assert not page.ending.following.isVisibleTo(program.window), "lesson 6 is no part of the course"
     player.leave()
-    program.lessons.open("build_group")
+    program.part("teaching").lessons.open("build_group")
     pupil.wait()
     program.actions["lessons.course"].trigger()
     pupil.wait()
-    assert [lesson.id for lesson in program.lessons.panel.course] == list(COURSE)
+    assert [lesson.id for lesson in program.part("teaching").lessons.panel.course] == list(COURSE)
 
 
 @pytest.mark.usefixtures("qapp")

@@ -129,12 +129,12 @@ def test_the_menu_writes_the_pages_of_the_lesson_that_is_open(
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *arguments: (str(target), ""))
     own = tmp_path / "mine.toml"
     own.write_text(template(), "utf-8")
-    program.startup.present(str(own))
+    program.part("teaching").present(str(own))
     driver.rest()
     program.actions["export_handout"].trigger()
     driver.qtbot.waitUntil(target.exists, timeout=30_000)
     assert "Howfastdoesthepolicyleavechancebehind?" in pages_of(target.read_bytes())[0]
-    program.presenter.stop()
+    program.part("teaching").presenter.stop()
 
 
 @pytest.mark.parametrize(

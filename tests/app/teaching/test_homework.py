@@ -22,7 +22,7 @@ pytestmark = pytest.mark.one_window
 
 def sat(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch, lesson: str) -> Homework:
     """Take a lesson to its end, with each question answered or skipped. Returns the homework saved there."""
-    program, player = driver.program, driver.program.lessons.player
+    program, player = driver.program, driver.program.part("teaching").lessons.player
     player.reveal.moves = False
     pupil = Pupil(driver)
     player.open(lesson_called(lesson))
@@ -43,7 +43,7 @@ def sat(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch, lesson: str
 
     monkeypatch.setattr(HomeworkDialog, "exec", fill)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *arguments: (str(path), ""))
-    button = program.lessons.panel.page.ending.homework  # type: ignore[union-attr]
+    button = program.part("teaching").lessons.panel.page.ending.homework  # type: ignore[union-attr]
     assert button.isVisibleTo(program.window)
     button.click()
     assert f"The homework is saved as {path}." in [line.message.text for line in program.messages.lines]
@@ -100,7 +100,7 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
     assert main([str(folder), "--out", str(out)]) == 2
     assert "already exists" in capsys.readouterr().err
 
-    shown = driver.program.homework.collect(folder)
+    shown = driver.program.part("teaching").homework.collect(folder)
     driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)
     assert shown.table.model().rowCount() == 40
     assert shown.summary(driver.program.workspace.view).startswith(
@@ -124,9 +124,9 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
 def test_a_folder_that_holds_none_is_said_in_the_window_and_nothing_is_offered_without_a_lesson(
     driver: Driver, tmp_path: Path
 ) -> None:
-    shown = driver.program.homework.collect(tmp_path)
+    shown = driver.program.part("teaching").homework.collect(tmp_path)
     driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)
     driver.settle()
     assert "no file ends in .json" in shown.said.text()
     assert not shown.save.isEnabled()
-    assert driver.program.homework.blocked == "No lesson is open; choose one under Lessons."
+    assert driver.program.part("teaching").homework.blocked == "No lesson is open; choose one under Lessons."

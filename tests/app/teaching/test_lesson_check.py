@@ -152,10 +152,10 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     assert not rehearse.isEnabled()
     own = tmp_path / "mine.toml"
     own.write_text(OWN.replace("range = [0.0, 1.0]", "range = [0.0, 0.5]"), "utf-8")
-    program.lessons.own.open_file(own)
+    program.part("teaching").lessons.own.open_file(own)
     driver.rest()
     rehearse.trigger()
-    shown = program.rehearsals.window
+    shown = program.part("teaching").rehearsals.window
     assert shown is not None
     assert shown.bar.maximum() == 3 * 6
     counted: list[int] = []
@@ -167,7 +167,7 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     assert counted
     assert counted == sorted(counted)
     rehearse.trigger()
-    again = program.rehearsals.window
+    again = program.part("teaching").rehearsals.window
     assert again is not None
     assert again is not shown
     again.end.click()

@@ -356,7 +356,7 @@ def test_the_menu_writes_the_update_shown_and_the_lesson_that_is_open(
     driver.qtbot.waitUntil(lambda: not program.exporter.busy, timeout=30_000)
     own = tmp_path / "mine.toml"
     own.write_text(template(), "utf-8")
-    program.lessons.own.open_file(own)
+    program.part("teaching").lessons.own.open_file(own)
     driver.rest()
     target.unlink()
     program.actions["export_page"].trigger()

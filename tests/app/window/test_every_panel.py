@@ -44,8 +44,10 @@ def open_run(driver: Driver, kind: str) -> None:
         program.run_manager.open(example())
     else:
         program.runs.open_path(SICK)
-        driver.qtbot.waitUntil(lambda: not program.recorded_runs.busy)
-        driver.qtbot.waitUntil(lambda: program.workspace.examination.of(program.workspace.view.run.id) is not None)
+        driver.qtbot.waitUntil(lambda: not program.part("trainers").recorded_runs.busy)
+        driver.qtbot.waitUntil(
+            lambda: program.part("trainers").examination.of(program.workspace.view.run.id) is not None
+        )
 
 
 def rests(shown: Panel) -> bool:

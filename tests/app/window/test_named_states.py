@@ -172,7 +172,7 @@ def test_a_comparison_at_twice_the_size_loses_nothing_and_scrolls_nothing_sidewa
 
 def test_a_recorded_run_at_twice_the_size_loses_nothing(driver: Driver) -> None:
     driver.program.runs.open_path(TRACE)
-    driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy)
+    driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").recorded_runs.busy)
     assert driver.program.workspace.view.run.is_recorded
     arranged(driver, 1366, 768, 2.0, "light")
     assert panel(driver, "completions").keep.text() == "Keep beside"
@@ -182,7 +182,7 @@ def test_a_recorded_run_at_twice_the_size_loses_nothing(driver: Driver) -> None:
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), FEW)
 def test_a_lesson_loses_nothing(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
     arranged(driver, width, height, scale, theme)
-    player = driver.program.lessons.player
+    player = driver.program.part("teaching").lessons.player
     player.reveal.moves = False
     player.open(lesson_of("one_update"), 5)
     driver.qtbot.waitUntil(lambda: not player.busy, timeout=20_000)
@@ -200,7 +200,7 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
     driver.program.look.set("projector", fitting_scale(window.rect(), SPACE))
-    driver.program.presenter.arrange_later()
+    driver.program.part("teaching").presenter.arrange_later()
     settle_class(driver)
     assert losses(window) == []
     values = [word for word in painted_words(panel(driver, "pipeline").strip) if word.text.replace(".", "").isdigit()]
@@ -218,7 +218,7 @@ def test_a_language_model_before_a_class_loses_nothing_and_shows_completions(
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
     driver.program.look.set("projector", fitting_scale(window.rect(), SPACE))
-    driver.program.presenter.arrange_later()
+    driver.program.part("teaching").presenter.arrange_later()
     settle_class(driver)
     assert losses(window) == []
     inspector = panel(driver, "token_inspector")

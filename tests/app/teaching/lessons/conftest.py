@@ -11,5 +11,5 @@ from tests.app.teaching.lessons.hands import Pupil
 @pytest.fixture
 def pupil(driver: Driver) -> Pupil:
     driver.program.window.resize(1366, 768)
-    driver.program.lessons.player.reveal.moves = False
+    driver.program.part("teaching").lessons.player.reveal.moves = False
     return Pupil(driver)

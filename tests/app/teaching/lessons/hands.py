@@ -27,11 +27,11 @@ class Pupil:
 
     @property
     def lesson_player(self) -> LessonPlayer:
-        return self.driver.program.lessons.player
+        return self.driver.program.part("teaching").lessons.player
 
     @property
     def page(self) -> LessonPage:
-        page = self.driver.program.lessons.panel.page
+        page = self.driver.program.part("teaching").lessons.panel.page
         assert page is not None
         return page
 
@@ -61,7 +61,7 @@ class Pupil:
         self.driver.qtbot.waitUntil(self.driver.program.window.isActiveWindow)
         self.driver.program.actions["lessons"].trigger()
         self.driver.settle()
-        lessons = self.driver.program.lessons.panel
+        lessons = self.driver.program.part("teaching").lessons.panel
         place = [lesson.id for lesson in lessons.lessons].index(id)
         QTest.keyClick(lessons.list, Qt.Key.Key_Home)
         for _ in range(place):

@@ -140,7 +140,7 @@ def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
 
 def test_the_curve_ends_at_the_update_shown(pupil: Pupil) -> None:
     """The dip that the fourth step asks about is not visible before it."""
-    pupil.driver.program.lessons.player.open(lesson_of("pretrained"), 1)
+    pupil.driver.program.part("teaching").lessons.player.open(lesson_of("pretrained"), 1)
     pupil.wait()
     pupil.press(Key.Key_S)
     picture = pupil.picture

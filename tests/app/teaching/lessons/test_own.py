@@ -62,11 +62,11 @@ def test_a_folder_of_very_many_files_is_read_in_part_and_says_so(tmp_path: Path)
 
 
 def folder_of(driver: Driver) -> Path:
-    return driver.program.lessons.own.folder
+    return driver.program.part("teaching").lessons.own.folder
 
 
 def titles(driver: Driver) -> list[str]:
-    shown = driver.program.lessons.panel.list
+    shown = driver.program.part("teaching").lessons.panel.list
     return [shown.item(row).text() for row in range(shown.count())]
 
 
@@ -83,13 +83,13 @@ def test_own_lessons_stand_apart_in_the_list_and_open_by_number(driver: Driver) 
     assert mine.startswith("100. How fast does the policy leave chance behind?")
     assert "broken.toml cannot be used" in broken
     assert "the nearest is “holds”" in broken
-    program.startup.present("100")
+    program.part("teaching").present("100")
     assert shown(driver).id == "my_lesson_100"
-    program.presenter.stop()
+    program.part("teaching").presenter.stop()
 
 
 def shown(driver: Driver) -> Lesson:
-    lesson = driver.program.lessons.player.lesson
+    lesson = driver.program.part("teaching").lessons.player.lesson
     assert lesson is not None
     return lesson
 
@@ -99,8 +99,8 @@ def test_a_file_that_is_presented_is_read_again_when_it_is_saved_at_the_step_tha
     driver: Driver, tmp_path: Path
 ) -> None:
     path, program = own_in(tmp_path), driver.program
-    program.startup.present(str(path))
-    player = program.lessons.player
+    program.part("teaching").present(str(path))
+    player = program.part("teaching").lessons.player
     player.next()
     player.skip()
     player.next()
@@ -116,7 +116,7 @@ def test_a_file_that_is_presented_is_read_again_when_it_is_saved_at_the_step_tha
     path.write_text(OWN.replace("number = 100", "number = 4"), "utf-8")
     driver.qtbot.waitUntil(lambda: any("The lesson stays as it was." in text for text in said(driver)))
     assert shown(driver).gist.startswith("Saved twice.")
-    program.presenter.stop()
+    program.part("teaching").presenter.stop()
 
 
 def has_gist(driver: Driver, gist: str) -> bool:
@@ -133,7 +133,7 @@ def test_a_new_file_of_the_folder_appears_in_the_list(driver: Driver) -> None:
     driver.program.actions["lessons"].trigger()
     driver.settle()
     own_in(folder_of(driver), "second.toml", template([100]))
-    driver.qtbot.waitUntil(lambda: len(driver.program.lessons.panel.own) == 2)
+    driver.qtbot.waitUntil(lambda: len(driver.program.part("teaching").lessons.panel.own) == 2)
     driver.settle()
     assert "101. How fast" in titles(driver)[-1]
 
@@ -150,7 +150,7 @@ def test_the_folder_opens_with_a_lesson_to_begin_with(driver: Driver, monkeypatc
     assert not folder_of(driver).exists()
     driver.program.actions["lessons.folder"].trigger()
     assert [Path(name) for name in opened] == [folder_of(driver)]
-    assert [lesson.number for lesson in driver.program.lessons.all][-1] == 100
+    assert [lesson.number for lesson in driver.program.part("teaching").lessons.all][-1] == 100
     before = (folder_of(driver) / "my-lesson.toml").read_text("utf-8")
     driver.program.actions["lessons.folder"].trigger()
     assert [path.read_text("utf-8") for path in folder_of(driver).iterdir()] == [before]
@@ -162,7 +162,7 @@ def test_a_file_that_is_no_lesson_is_refused_in_a_sentence(driver: Driver, tmp_p
     path = tmp_path / "folder.toml" if name == "." else tmp_path / name
     if name == ".":
         path.mkdir()
-    driver.program.startup.present(str(path))
+    driver.program.part("teaching").present(str(path))
     assert any("the file cannot be read" in text for text in said(driver))
-    assert driver.program.lessons.player.lesson is None
-    driver.program.presenter.stop()
+    assert driver.program.part("teaching").lessons.player.lesson is None
+    driver.program.part("teaching").presenter.stop()

@@ -211,12 +211,12 @@ def test_closing_the_lessons_run_ends_the_lesson(pupil: Pupil) -> None:
 def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: Pupil) -> None:
     program = pupil.driver.program
     pupil.open("one_update")
-    program.presenter.toggle()
+    program.part("teaching").presenter.toggle()
     pupil.driver.qtbot.waitUntil(lambda: program.window.docks["lesson"].isVisible())
     pupil.press(Key.Key_PageDown)
     pupil.press(Key.Key_Space)
     assert pupil.lesson_player.place == 2
-    assert pupil.lesson_player.step.speaker in program.presenter.speaker.lesson.text()
+    assert pupil.lesson_player.step.speaker in program.part("teaching").presenter.speaker.lesson.text()
     assert pupil.lesson_player.step.speaker != ""
     program.actions["present.next"].trigger()  # the speaker's button
     pupil.wait()
@@ -224,8 +224,8 @@ def test_the_keys_are_the_lessons_while_it_is_given_also_before_a_class(pupil: P
     assert program.actions["present.blank"].shortcuts(), "the remote's dark button still works"
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
-    assert program.presenter.active, "the lesson is left first, presenting after that"
-    program.presenter.leave()
+    assert program.part("teaching").presenter.active, "the lesson is left first, presenting after that"
+    program.part("teaching").presenter.leave()
     pupil.driver.settle()
 
 
@@ -250,7 +250,7 @@ def test_broken_lessons_stand_in_the_list_and_cannot_be_opened(
     monkeypatch.setattr("app.teaching.lessons.panel.lessons", lambda panels: lessons(lesson_panels(), tmp_path))
     pupil.driver.program.actions["lessons"].trigger()
     pupil.driver.settle()
-    panel = pupil.driver.program.lessons.panel
+    panel = pupil.driver.program.part("teaching").lessons.panel
     assert [panel.list.item(row).text() for row in range(panel.list.count())][1].startswith("!. bad.toml")
     assert "bad.toml, line 2: this is not TOML" in panel.list.item(1).text()
     panel.list.setCurrentRow(1)
@@ -316,7 +316,7 @@ def test_the_keyboard_goes_to_what_is_seen_when_a_lesson_is_left(pupil: Pupil, l
         pupil.lesson_player.open(held.lesson_of("one_update"))
         pupil.wait()
     pupil.press(Key.Key_Escape)
-    lessons, bars = pupil.driver.program.lessons.panel, window.panels["policy_bars"]
+    lessons, bars = pupil.driver.program.part("teaching").lessons.panel, window.panels["policy_bars"]
     focus = QApplication.focusWidget()
     assert focus is not None
     assert focus is lessons.list if listed else bars.isAncestorOf(focus)

@@ -26,7 +26,7 @@ SLIDERS = {
 
 @pytest.mark.parametrize("lesson", SLIDERS)
 def test_the_slider_below_a_lessons_picture_says_a_value(pupil: Pupil, lesson: str) -> None:
-    pupil.driver.program.lessons.player.open(lesson_of(lesson))
+    pupil.driver.program.part("teaching").lessons.player.open(lesson_of(lesson))
     pupil.wait()
     interface = QAccessible.queryAccessibleInterface(pupil.picture.slider)  # type: ignore[attr-defined]
     assert interface.text(QAccessible.Text.Value) == SLIDERS[lesson]
@@ -34,7 +34,7 @@ def test_the_slider_below_a_lessons_picture_says_a_value(pupil: Pupil, lesson: s
 
 @pytest.mark.parametrize(("lesson", "place"), [("kl", 3), ("kl", 7), ("reported", 0), ("pretrained", 0)])
 def test_every_picture_of_a_lesson_says_in_a_sentence_what_it_shows(pupil: Pupil, lesson: str, place: int) -> None:
-    pupil.driver.program.lessons.player.open(lesson_of(lesson), place)
+    pupil.driver.program.part("teaching").lessons.player.open(lesson_of(lesson), place)
     pupil.wait()
     kinds = (Plot, BarChart, TableTwin)
     shown = [part for part in pupil.picture.findChildren(QWidget) if isinstance(part, kinds) and in_window(part)]

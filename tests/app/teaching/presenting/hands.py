@@ -18,7 +18,7 @@ def places(driver: Driver) -> dict[str, Any]:
 
 
 def settle(driver: Driver) -> None:
-    presenter = driver.program.presenter
+    presenter = driver.program.part("teaching").presenter
     driver.qtbot.waitUntil(lambda: not presenter.settling)
     driver.settle()
 

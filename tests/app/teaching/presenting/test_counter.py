@@ -23,7 +23,7 @@ SIZES = [(1024, 768), pytest.param((1366, 768), marks=pytest.mark.long), (1920, 
 
 
 def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) -> None:
-    window, ring = driver.program.window, driver.program.presenter.ring
+    window, ring = driver.program.window, driver.program.part("teaching").presenter.ring
     driver.program.actions["present.ring"].trigger()
     handle = window.windowHandle()
     QTest.mouseMove(handle, QPoint(300, 200))
@@ -45,7 +45,7 @@ def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) ->
 def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver: Driver, size: tuple[int, int]) -> None:
     driver.run(2)
     start(driver)
-    window, presenter = driver.program.window, driver.program.presenter
+    window, presenter = driver.program.window, driver.program.part("teaching").presenter
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
     driver.program.look.set("projector", screens.fitting_scale(window.rect()))
@@ -77,7 +77,7 @@ def test_every_word_in_a_plot_or_table_is_at_least_two_percent_of_the_height(
     window.resize(*size)
     driver.program.look.set("projector", screens.fitting_scale(window.rect()))
     settle(driver)
-    driver.program.presenter.arrange_later()
+    driver.program.part("teaching").presenter.arrange_later()
     settle(driver)
     plots = [plot for plot in window.findChildren(QWidget) if isinstance(plot, Plot | BarChart)]
     words = [word for plot in plots if in_window(plot) for word in painted_words(plot)]
@@ -88,7 +88,7 @@ def test_every_word_in_a_plot_or_table_is_at_least_two_percent_of_the_height(
     cells = [*painted_words(table), *painted_words(table.horizontalHeader())]
     assert {"push", "clip", "1"} <= {word.text for word in cells}
     assert [word for word in cells if word.pixels < 0.02 * size[1]] == []
-    driver.program.presenter.stop()
+    driver.program.part("teaching").presenter.stop()
     settle(driver)
     assert driver.program.look.legible == 0
 
@@ -96,7 +96,7 @@ def test_every_word_in_a_plot_or_table_is_at_least_two_percent_of_the_height(
 def test_the_counter_says_update_and_stage_and_goes_where_it_is_dragged(driver: Driver) -> None:
     driver.run(12)
     start(driver)
-    counter, workspace = driver.program.presenter.counter, driver.program.workspace
+    counter, workspace = driver.program.part("teaching").presenter.counter, driver.program.workspace
     driver.settle()
     assert counter.accessibleDescription() == "12, Update, pass 4/4"
     workspace.show_stage(Stage.NORMALIZE)

@@ -19,12 +19,12 @@ pytestmark = pytest.mark.one_window
 
 
 def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_black_screen(driver: Driver) -> None:
-    program, presenter = driver.program, driver.program.presenter
+    program, presenter = driver.program, driver.program.part("teaching").presenter
     start(driver)
     run_scale = program.look.scale
     assert not presenter.counter.isHidden()
-    program.lessons.player.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    program.part("teaching").lessons.player.open(lesson_of("one_update"))
+    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
     settle(driver)
     assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
     assert program.look.scale >= run_scale
@@ -37,7 +37,7 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
 
     driver.qtbot.waitUntil(lambda: top() is presenter.blank)
     presenter.toggle_blank()
-    program.lessons.player.leave()
+    program.part("teaching").lessons.player.leave()
     settle(driver)
     assert not presenter.counter.isHidden()
     assert program.look.scale == run_scale
@@ -59,15 +59,15 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
     before = set(places(driver))
 
     def begin_lesson() -> None:
-        program.lessons.player.open(lesson_of("one_update"))
-        driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+        program.part("teaching").lessons.player.open(lesson_of("one_update"))
+        driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
 
-    coming = [begin_lesson, program.presenter.start]
-    going = [program.lessons.player.leave, program.presenter.stop]
+    coming = [begin_lesson, program.part("teaching").presenter.start]
+    going = [program.part("teaching").lessons.player.leave, program.part("teaching").presenter.stop]
     for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
         deed()
         settle(driver)
-        if program.lessons.is_open:
+        if program.part("teaching").lessons.is_open:
             assert set(places(driver)) == {"lesson"}
     assert set(places(driver)) == before
     assert window.size().toTuple() == (1366, 768)
@@ -75,19 +75,19 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
 
 def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
-    program.lessons.player.reveal.moves = False
+    program.part("teaching").lessons.player.reveal.moves = False
     start(driver)
-    program.lessons.player.open(lesson_of("build_group"), 1)
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    program.part("teaching").lessons.player.open(lesson_of("build_group"), 1)
+    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
     settle(driver)
-    page = program.lessons.panel.page
+    page = program.part("teaching").lessons.panel.page
     assert page is not None
     question = lesson_of("build_group").steps[1].predict
     assert question is not None
     assert page.question.isVisible()
     assert page.question.text() == question.ask
     assert not page.prediction.ask.isVisible(), "it stands once"
-    program.lessons.player.skip()
+    program.part("teaching").lessons.player.skip()
     settle(driver)
     box = page.prediction
     assert (box.number.text(), box.name.text()) == ("2.47", "Advantage of the right answer")
@@ -99,9 +99,9 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
     bars = [bar for bar in window.findChildren(QToolBar) if bar.isVisible() and bar.objectName() != "rows"]
     assert bars == []
     assert not window.docks["lesson"].titleBarWidget().height()
-    program.lessons.player.next()
-    program.lessons.player.leave()
-    program.presenter.stop()
+    program.part("teaching").lessons.player.next()
+    program.part("teaching").lessons.player.leave()
+    program.part("teaching").presenter.stop()
     settle(driver)
     assert program.transport.isVisible()
 
@@ -112,17 +112,17 @@ def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_i
     driver: Driver, size: tuple[int, int]
 ) -> None:
     program, window = driver.program, driver.program.window
-    program.lessons.player.reveal.moves = False
+    program.part("teaching").lessons.player.reveal.moves = False
     start(driver)
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
-    program.lessons.player.open(lesson_of("one_update"), 5)
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    program.part("teaching").lessons.player.open(lesson_of("one_update"), 5)
+    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
     program.look.set("projector", fitting_scale(window.rect(), LESSON_SPACE))
     settle(driver)
-    page = program.lessons.panel.page
+    page = program.part("teaching").lessons.panel.page
     assert page is not None
-    program.lessons.player.predict(1.1)
+    program.part("teaching").lessons.player.predict(1.1)
     settle(driver)
     labels = [
         page.question,
@@ -139,20 +139,20 @@ def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_i
 
 
 def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Driver) -> None:
-    program, speaker = driver.program, driver.program.presenter.speaker
+    program, speaker = driver.program, driver.program.part("teaching").presenter.speaker
     lesson = lesson_of("one_update")
     program.actions["speaker"].trigger()
-    program.lessons.player.open(lesson, 4)
-    driver.qtbot.waitUntil(lambda: not program.lessons.player.busy)
+    program.part("teaching").lessons.player.open(lesson, 4)
+    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
     driver.settle()
     question = lesson.steps[5].predict
     assert question is not None
     assert speaker.next.text() == f"Question: {question.ask}"
-    program.lessons.player.next()
+    program.part("teaching").lessons.player.next()
     driver.settle()
     assert question.ask in speaker.now.text()
     assert speaker.next.text().startswith("The answer")
-    program.lessons.player.leave()
+    program.part("teaching").lessons.player.leave()
     driver.settle()
     assert "Update 1 is computed" in speaker.next.text()
     assert not speaker.lesson.isVisible()

@@ -77,7 +77,7 @@ def test_a_panel_alone_is_enlarged_as_far_as_it_and_the_toolbar_have_room(
 @pytest.mark.parametrize("by_key", [False, True])
 def test_a_tab_that_was_brought_to_the_front_is_the_panel_that_is_maximized(driver: Driver, by_key: bool) -> None:
     activate(driver)
-    window, maximizer = driver.program.window, driver.program.presenter.maximizer
+    window, maximizer = driver.program.window, driver.program.part("teaching").presenter.maximizer
     bars = [bar for bar in window.findChildren(QTabBar) if bar.isVisible()]
     bar = next(bar for bar in bars if bar.tabText(0) == window.docks["policy_bars"].windowTitle())
     assert bar.accessibleName() == "Panels"
@@ -97,8 +97,8 @@ def test_a_layout_chosen_while_a_panel_is_maximized_counts(driver: Driver) -> No
     driver.program.layouts.choose("Compare")
     driver.settle()
     wanted = places(driver)
-    assert driver.program.presenter.maximizer.panel is None
-    driver.program.presenter.maximize(None)
+    assert driver.program.part("teaching").presenter.maximizer.panel is None
+    driver.program.part("teaching").presenter.maximize(None)
     assert places(driver) == wanted
 
 
@@ -111,7 +111,7 @@ def test_without_a_panel_in_focus_maximizing_says_what_to_do(driver: Driver) -> 
 @pytest.mark.long
 def test_a_panel_that_was_just_opened_is_the_one_that_is_maximized(driver: Driver) -> None:
     activate(driver)
-    window, maximizer = driver.program.window, driver.program.presenter.maximizer
+    window, maximizer = driver.program.window, driver.program.part("teaching").presenter.maximizer
     window.show_panel(KL_OVER_BETA)
     driver.settle()
     driver.program.actions["maximize_panel"].trigger()

@@ -49,7 +49,7 @@ def test_presenting_fills_the_screen_for_a_projector_and_ends_as_it_began(driver
     assert driver.program.preferences.current.layout == "Compare"
     panel(driver, "policy_bars").focus_picture()
     press(driver, Key.Key_B)  # letters are letters again
-    assert not driver.program.presenter.blank.isVisible()
+    assert not driver.program.part("teaching").presenter.blank.isVisible()
     press(driver, Key.Key_Period)
     driver.rest()
     assert driver.head == 4
@@ -89,7 +89,7 @@ def test_a_remote_steps_and_blanks_whatever_has_the_focus(driver: Driver) -> Non
         press(driver, Key.Key_PageUp)
         assert stage_of(driver) is Stage.SCORE
     panel(driver, "policy_bars").focus_picture()
-    blank = driver.program.presenter.blank
+    blank = driver.program.part("teaching").presenter.blank
     for key in (Key.Key_B, Key.Key_Period):
         press(driver, key)
         assert blank.isVisible()
@@ -106,8 +106,8 @@ def test_a_remote_steps_and_blanks_whatever_has_the_focus(driver: Driver) -> Non
 
 def test_a_blank_screen_lifts_by_a_click_and_shrugs_off_a_held_key(driver: Driver, qtbot: QtBot) -> None:
     start(driver)
-    blank = driver.program.presenter.blank
-    driver.program.presenter.toggle_blank()
+    blank = driver.program.part("teaching").presenter.blank
+    driver.program.part("teaching").presenter.toggle_blank()
     assert blank.grab().toImage().pixelColor(5, 5) == Qt.GlobalColor.black
     held = QKeyEvent(QKeyEvent.Type.KeyPress, Key.Key_B, Qt.KeyboardModifier.NoModifier, "b", autorep=True)
     QApplication.sendEvent(blank, held)

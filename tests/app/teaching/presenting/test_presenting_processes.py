@@ -26,7 +26,7 @@ from app.settings.preferences import Preferences
 application = QApplication(sys.argv)
 program = Application(application, find_paths(), Preferences(theme="dark", speed=None))
 program.window.show()
-window, presenter = program.window, program.presenter
+window, presenter = program.window, program.part("teaching").presenter
 def settle():
     loop = QEventLoop()
     def look():

@@ -25,7 +25,7 @@ Key = Qt.Key
 
 def test_the_speaker_reads_what_comes_next(driver: Driver) -> None:
     driver.program.actions["speaker"].trigger()
-    speaker, workspace = driver.program.presenter.speaker, driver.program.workspace
+    speaker, workspace = driver.program.part("teaching").presenter.speaker, driver.program.workspace
     driver.settle()
     assert "Update 1 is computed" in speaker.next.text()
     driver.run(2)
@@ -47,7 +47,7 @@ def test_the_speaker_reads_what_comes_next(driver: Driver) -> None:
 def test_keys_of_a_remote_act_in_the_speaker_window_and_end_up_in_no_note(driver: Driver) -> None:
     driver.run(1)
     start(driver)
-    presenter = driver.program.presenter
+    presenter = driver.program.part("teaching").presenter
     presenter.speaker.show()
     presenter.speaker.activateWindow()
     driver.qtbot.waitUntil(presenter.speaker.isActiveWindow)
@@ -95,7 +95,7 @@ def test_a_remote_walks_through_every_stage_of_a_recorded_run_to_its_end_and_the
 def speaking(driver: Driver) -> SpeakerWindow:
     """Return the speaker's window, active, in front of a class."""
     start(driver)
-    speaker = driver.program.presenter.speaker
+    speaker = driver.program.part("teaching").presenter.speaker
     speaker.show()
     speaker.activateWindow()
     driver.qtbot.waitUntil(speaker.isActiveWindow)
@@ -108,7 +108,7 @@ def press(driver: Driver, *keys: Qt.Key) -> None:
         focus = QApplication.focusWidget()
         assert focus is not None
         QTest.keyClick(focus, key)
-        driver.qtbot.waitUntil(lambda: not driver.program.lessons.player.busy)
+        driver.qtbot.waitUntil(lambda: not driver.program.part("teaching").lessons.player.busy)
         driver.settle()
 
 
@@ -133,7 +133,7 @@ def test_a_class_is_asked_and_led_on_by_keys_in_the_speakers_window(
         for place, step in enumerate(lesson.steps)
         if step.predict is not None and step.predict.kind == kind and not step.recorded and place > 0
     )
-    player = driver.program.lessons.player
+    player = driver.program.part("teaching").lessons.player
     player.reveal.moves = False
     player.open(lesson, place)
     speaker = speaking(driver)
@@ -154,7 +154,7 @@ def test_a_class_is_asked_and_led_on_by_keys_in_the_speakers_window(
 
 
 def test_an_open_question_is_skipped_and_the_end_led_on_from_in_the_speakers_window(driver: Driver) -> None:
-    player = driver.program.lessons.player
+    player = driver.program.part("teaching").lessons.player
     player.reveal.moves = False
     lesson = lesson_of("one_update")
     player.open(lesson, len(lesson.steps) - 1)
@@ -170,7 +170,7 @@ def test_an_open_question_is_skipped_and_the_end_led_on_from_in_the_speakers_win
 
 
 def test_notes_take_keys_from_a_click_until_escape_and_the_class_goes_on(driver: Driver) -> None:
-    player, presenter = driver.program.lessons.player, driver.program.presenter
+    player, presenter = driver.program.part("teaching").lessons.player, driver.program.part("teaching").presenter
     player.open(lesson_of("one_update"))
     speaker = speaking(driver)
     driver.qtbot.waitUntil(lambda: not player.busy)
@@ -190,15 +190,15 @@ def test_notes_take_keys_from_a_click_until_escape_and_the_class_goes_on(driver:
 
 def test_notes_are_there_again_at_the_next_start(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
     first = make(qtbot, tmp_path / "home")
-    first.program.presenter.speaker.show()
-    first.program.presenter.speaker.notes.insertPlainText("Größe 1")
+    first.program.part("teaching").presenter.speaker.show()
+    first.program.part("teaching").presenter.speaker.notes.insertPlainText("Größe 1")
     take_down(first)
     second = make(qtbot, tmp_path / "home")
-    assert second.program.presenter.speaker.text == "Größe 1"
+    assert second.program.part("teaching").presenter.speaker.text == "Größe 1"
     take_down(second)
 
 
 def test_notes_that_cannot_be_written_are_told(driver: Driver) -> None:
     (driver.program.paths.config / "notes.txt").mkdir()
-    driver.program.presenter.notes.save()
+    driver.program.part("teaching").presenter.notes.save()
     assert any("The notes could not be saved" in text for text in driver.messages)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.panel_registry import COMPLETIONS, DIAGNOSIS, TOKEN_INSPECTOR
+from app.panel_registry import TOKEN_INSPECTOR
 from app.trainers.controllers import examinations
 from app.trainers.controllers.examinations import FOUND
+from app.trainers.panel_rows import COMPLETIONS, DIAGNOSIS
 from app.trainers.panels.diagnosis.report import problems
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import in_window
@@ -50,7 +51,9 @@ def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(RecordedRun, "large", property(lambda self: True, lambda self, value: None), raising=False)
     driver.program.runs.open_path(path)
     workspace = driver.program.workspace
-    driver.qtbot.waitUntil(lambda: isinstance(workspace.run, RecordedRun) and not driver.program.recorded_runs.busy)
+    driver.qtbot.waitUntil(
+        lambda: isinstance(workspace.run, RecordedRun) and not driver.program.part("trainers").recorded_runs.busy
+    )
     run = workspace.run
     assert isinstance(run, RecordedRun)
     driver.program.window.show_panel(COMPLETIONS)
@@ -106,7 +109,7 @@ def test_a_run_whose_updates_take_long_is_examined_only_when_somebody_asks(
 ) -> None:
     monkeypatch.setattr(RecordedRun, "large", property(lambda self: True, lambda self, value: None), raising=False)
     driver.program.runs.open_path(DISEASED / "kl_explodes")
-    workspace, recorded_runs = driver.program.workspace, driver.program.recorded_runs
+    workspace, recorded_runs = driver.program.workspace, driver.program.part("trainers").recorded_runs
     driver.qtbot.waitUntil(
         lambda: isinstance(workspace.run, RecordedRun) and workspace.run.computed == workspace.run.head
     )
@@ -142,7 +145,7 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
     whole = index.read_text()
     index.write_text("".join(whole.splitlines(keepends=True)[:3]))
     run = examined(driver, folder)
-    examination, panel = driver.program.workspace.examination, driver.program.window.panels.of(DIAGNOSIS)
+    examination, panel = driver.program.part("trainers").examination, driver.program.window.panels.of(DIAGNOSIS)
 
     def titles() -> list[str]:
         known = examination.of(run.id)
@@ -150,7 +153,7 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
 
     assert titles() == [] and message(driver) is None
     index.write_text(whole)
-    driver.program.recorded_runs.followers[run.id].look()
+    driver.program.part("trainers").recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: message(driver) is not None, timeout=30_000)
     told = [one.title for one in diagnose(open_source(folder)).findings if one.grade is not Grade.NOTICE]
     driver.settle()
@@ -161,7 +164,7 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
 
 
 def test_what_was_found_out_about_a_run_goes_with_it(driver: Driver) -> None:
-    examination, manager = driver.program.workspace.examination, driver.program.run_manager
+    examination, manager = driver.program.part("trainers").examination, driver.program.run_manager
     first, second = examined(driver, DISEASED / "kl_explodes"), examined(driver, DATA / "grpo")
     manager.close_run(first)
     assert examination.of(first.id) is None
@@ -171,9 +174,9 @@ def test_what_was_found_out_about_a_run_goes_with_it(driver: Driver) -> None:
 def test_a_run_that_is_closed_while_it_is_examined_keeps_no_other_from_being_examined(driver: Driver) -> None:
     program = driver.program
     program.runs.open_path(DISEASED / "kl_explodes")
-    driver.qtbot.waitUntil(lambda: program.workspace.examination.busy)
+    driver.qtbot.waitUntil(lambda: program.part("trainers").examination.busy)
     closed = program.workspace.run
     assert closed is not None
     program.run_manager.close_run(closed)
     examined(driver, DATA / "grpo")
-    assert program.workspace.examination.of(closed.id) is None
+    assert program.part("trainers").examination.of(closed.id) is None

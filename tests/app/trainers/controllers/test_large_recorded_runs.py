@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.panel_registry import COMPLETIONS, WHAT_IF
+from app.panel_registry import WHAT_IF
 from app.panels.what_if.panel import COMPUTING, WhatIfPanel
 from app.panels.what_if.question import WhatIfQuestion
 from app.trainers import prepared
 from app.trainers.controllers import recorded_follower
+from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.cursor import Stage
 from grpo_core.trainers.importers import open_source
@@ -120,7 +121,7 @@ def test_a_long_run_is_computed_from_both_ends_and_says_how_far_it_is(
         monkeypatch.setattr(recorded_follower, name, value)
     assert recorded_follower.stretches(0, 4) == [(0, 1), (3, 4), (1, 3)]
     run = opened(driver, DATA / "entbonus")
-    driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy)
+    driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").recorded_runs.busy)
     assert run.computed == 4
     assert not driver.program.messages.isVisible() or "steps …" not in " ".join(driver.messages)
 
@@ -152,7 +153,7 @@ def test_a_last_step_that_was_half_written_is_read_again(driver: Driver, tmp_pat
     assert table.rowCount() == 1
     with path.open("a", encoding="utf-8") as file:
         file.write(episode(2) + episode(2))
-    driver.program.recorded_runs.followers[run.id].look()
+    driver.program.part("trainers").recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: table.rowCount() == 3)
     driver.qtbot.waitUntil(lambda: run.computed == run.head == 2)
     assert workspace.cursor.step == 2

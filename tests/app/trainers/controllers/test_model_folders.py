@@ -9,9 +9,9 @@ import pytest
 
 from app.sessions.file_task import TaskPoll
 from app.trainers.controllers import model_folders
-from app.trainers.model_summary import in_fewer_words, model_summary
 from grpo_core.foreign.readers import Readers
 from grpo_core.trainers.hf import folder as folder_module
+from grpo_core.trainers.model_summary import in_fewer_words, model_summary
 from grpo_core.update_time import UNMEASURED, UpdateTime
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")

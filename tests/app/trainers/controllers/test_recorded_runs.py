@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QInputDialog
 
 from app.commands.table import all_commands
 from app.jobs.runner import Runner
-from app.panel_registry import COMPLETIONS, PANELS, TRAINING_HISTORY
+from app.panel_registry import PANELS, TRAINING_HISTORY
 from app.sessions.file_task import FileTask
 from app.trainers.controllers import recorded_follower
+from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.panel import CompletionsPanel
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
@@ -191,13 +192,13 @@ def test_what_was_computed_of_a_run_is_there_when_it_is_opened_again(
 ) -> None:
     monkeypatch.setattr(recorded_follower, "LEAST_KEPT", 1)
     run = opened(driver, DATA / "grpo")
-    driver.qtbot.waitUntil(lambda: not driver.program.recorded_runs.busy)
+    driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").recorded_runs.busy)
     before = run.series["loss"].values.copy()
     driver.program.runs.close_run()
     again = opened(driver, DATA / "grpo")
     assert again is not run and np.array_equal(again.series["loss"].values, before)
     fresh = RecordedRun(open_source(DATA / "grpo"))
-    fresh.add_numbers(driver.program.recorded_runs.cache.rows(fresh.source))
+    fresh.add_numbers(driver.program.part("trainers").recorded_runs.cache.rows(fresh.source))
     assert fresh.computed == fresh.head == 2
 
 
@@ -217,7 +218,7 @@ def test_a_step_that_is_written_meanwhile_appears(driver: Driver, tmp_path: Path
     run = opened(driver, folder)
     assert run.head == 2
     index.write_text(whole)
-    follower = driver.program.recorded_runs.followers[run.id]
+    follower = driver.program.part("trainers").recorded_runs.followers[run.id]
     follower.look()
     driver.qtbot.waitUntil(lambda: run.computed == 4)
     assert driver.program.workspace.cursor.step == 4  # it was followed
@@ -231,7 +232,7 @@ def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: D
     shutil.copytree(home / "attempt0", home / "attempt1")
     index = home / "attempt1/index.jsonl"
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:3]))
-    driver.program.recorded_runs.followers[run.id].look()
+    driver.program.part("trainers").recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: shown(driver.program.workspace) is not run)
     fresh = shown(driver.program.workspace)
     assert isinstance(fresh, RecordedRun) and fresh.head == 3 and run not in driver.program.workspace.runs
@@ -248,7 +249,7 @@ def test_closing_waits_for_no_disk_that_does_not_answer(
         answers.wait(60)
 
     run = opened(driver, DATA / "grpo")
-    follower = driver.program.recorded_runs.followers[run.id]
+    follower = driver.program.part("trainers").recorded_runs.followers[run.id]
     monkeypatch.setattr(recorded_follower, "refreshed", silent)
     waits = list[object]()
     monkeypatch.setattr(FileTask, "wait", lambda *_: waits.append("for the folder"))

@@ -9,9 +9,9 @@ import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QBoxLayout
 
-from app.panel_registry import COMPLETIONS
 from app.plotting.numbers import MINUS
 from app.theme.tokens import LIGHT
+from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.panel import CompletionsPanel
 from app.trainers.panels.completions.reading import CompletionText, readable
 from app.trainers.panels.completions.rows import COLUMNS, Filter, batch_of

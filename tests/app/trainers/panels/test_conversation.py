@@ -10,8 +10,8 @@ import pytest
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QApplication
 
-from app.panel_registry import COMPLETIONS
 from app.theme.tokens import DARK, LIGHT, Theme
+from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.conversation import LEGEND, PARTLY, SEEN, UNSEEN, by_mask, format_of, passages
 from app.trainers.panels.completions.panel import CompletionsPanel
 from app.trainers.panels.completions.rows import COLUMNS, Filter, batch_of

@@ -11,8 +11,8 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-from app.panel_registry import DIAGNOSIS
 from app.theme.tokens import LIGHT
+from app.trainers.panel_rows import DIAGNOSIS
 from app.trainers.panels.diagnosis.panel import DiagnosisPanel
 from app.trainers.panels.diagnosis.report import EVIDENCE, Entry, entries
 from app.trainers.recorded_run import RecordedRun

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
-from app.panel_registry import COMPLETIONS, EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
+from app.panel_registry import EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
 from app.panels.evolution.panel import EvolutionPanel
 from app.panels.evolution.task_chips import IN_WORDS
 from app.panels.score import ScorePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.what_if.panel import WhatIfPanel
 from app.settings.files import exists
+from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.panel import CompletionsPanel
 from grpo_core.explain import Quantity, explain
 from grpo_core.learners import learner
@@ -244,14 +245,14 @@ def test_the_settings_leave_as_a_script_for_trl_or_it_is_said_what_trl_cannot(ad
     program = adapted.program
     action = program.actions["export_trl"]
     assert action.isEnabled()
-    program.exporter.trl_script(tmp_path / "train.py")
+    program.part("trainers").models.write_trl_script(tmp_path / "train.py")
     compile((tmp_path / "train.py").read_text("utf-8"), "train.py", "exec")
     assert "def record" in (tmp_path / "trl_recorder.py").read_text("utf-8")
     assert "runs/trl" in adapted.messages[-1]
     program.workspace.editing.edit({"objective.baseline": "leave_one_out"}, "Leave one out")
     adapted.settle()
     assert not action.isEnabled()
-    program.exporter.trl_script(tmp_path / "other.py")
+    program.part("trainers").models.write_trl_script(tmp_path / "other.py")
     assert "does not support this" in adapted.messages[-1] and not exists(tmp_path / "other.py")
 
 

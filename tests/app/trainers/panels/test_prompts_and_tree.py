@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from app.panel_registry import COMPLETIONS
+from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.panel import CompletionsPanel
 from app.trainers.panels.completions.prompts import BARS, MOST_BARS, PROMPTS, prompts_of, strip
 from app.trainers.panels.completions.rows import Filter, batch_of

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from app.panel_registry import REWARD_WEIGHTS, STEP_DETAIL, STEP_SUMMARY, TOKEN_INSPECTOR, TOKEN_OVERVIEW
+from app.panel_registry import STEP_DETAIL, TOKEN_INSPECTOR
 from app.panels.step_detail import MOST_ROWS
 from app.theme.tokens import LIGHT
 from app.token_grid.white_space import visible_text
+from app.trainers.panel_rows import REWARD_WEIGHTS, STEP_SUMMARY, TOKEN_OVERVIEW
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec

@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from app.panel_registry import REWARD_WEIGHTS
 from app.theme.tokens import LIGHT
+from app.trainers.panel_rows import REWARD_WEIGHTS
 from app.trainers.panels.reward_weights.panel import COLUMNS, RewardWeightsPanel
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle

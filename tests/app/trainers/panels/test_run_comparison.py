@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.panel_registry import RUN_COMPARISON
 from app.theme.tokens import LIGHT
+from app.trainers.panel_rows import RUN_COMPARISON
 from app.trainers.panels.run_comparison.panel import RunComparisonPanel
 from app.trainers.panels.run_comparison.series import choices, parting, picture, settings_that_differ
 from app.trainers.recorded_run import RecordedRun

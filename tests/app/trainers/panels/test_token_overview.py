@@ -13,9 +13,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.panel_registry import TOKEN_OVERVIEW
 from app.theme.tokens import LIGHT
 from app.token_grid.tints import OVERVIEW
+from app.trainers.panel_rows import TOKEN_OVERVIEW
 from app.trainers.panels.token_overview.panel import TokenOverviewPanel
 from app.trainers.panels.token_overview.raster import ALIGNMENTS, aligned, binned, edges, offsets, picture
 from app.trainers.recorded_run import RecordedRun

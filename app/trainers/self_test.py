@@ -1,11 +1,15 @@
-"""The check that the pretrained model of the full package learns in the window, offline."""
+"""Checks of the self-test: Parquet files can be read, and the pretrained model of the full package learns offline."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from app.self_test.driving import Driven
 from app.self_test.report import CheckFailed
 from app.workspace.run_handle import RunHandle
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.shipped import shipped_model
+from grpo_core.trainers.importers.parquet import Columns
 
 LOADING_SECONDS = 300.0
 """Time limit in seconds, long enough for a slow or busy computer.
@@ -22,6 +26,21 @@ SMALL = {
 }
 
 
+def parquet_loads() -> str:
+    """Check that pyarrow and all its dependencies can be loaded, by opening a missing file.
+
+    Raises:
+        CheckFailed: pyarrow cannot be loaded.
+    """
+    try:
+        Columns(Path("missing.parquet"))
+    except RunFileError:
+        return "pyarrow loads"
+    except GrpoError:
+        raise CheckFailed("pyarrow is not there, or cannot be loaded") from None
+    raise CheckFailed("a file that is not there was read")
+
+
 def pretrained(driven: Driven) -> str:
     """Choose the shipped model as the menu does, and train it for one small update.
 
@@ -32,8 +51,9 @@ def pretrained(driven: Driven) -> str:
     if shipped_model() is None:
         raise CheckFailed("this is the full package, and its language model is missing: unpack the archive again")
     before = program.workspace.run
-    program.runs.new_shipped_run()
-    driven.wait(lambda: not program.model_folders.busy, "looking at the model", LOADING_SECONDS)
+    trainers = program.part("trainers")
+    trainers.models.open_shipped()
+    driven.wait(lambda: not trainers.model_folders.busy, "looking at the model", LOADING_SECONDS)
     if program.workspace.run is before:
         raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
     program.workspace.editing.edit(SMALL, "Smaller")

@@ -1,0 +1,35 @@
+"""Entries of the Export menu for lessons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.commands.command import Command
+from app.commands.conditions import Conditions
+from app.commands.menu_paths import EXPORT
+from app.commands.targets import CommandTargets
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.teaching.teaching import Teaching
+
+
+def export_entries(targets: CommandTargets, teaching: Teaching) -> list[Command]:
+    """Return the commands that export a handout or a page."""
+    when, lessons = Conditions(targets), teaching.lessons
+
+    def can_export_page() -> str:
+        """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
+        return "" if lessons.is_open else when.needs_own_update() or when.not_at_start()
+
+    return [
+        Command(id="export_handout", text=tr("Export handout…"), after="export_film", menu=EXPORT,
+                run=teaching.ask_handout,
+                blocked=lessons.needs_lesson,
+                tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
+        Command(id="export_page", text=tr("Export page…"), after="export_handout", menu=EXPORT,
+                run=teaching.ask_page,
+                blocked=can_export_page,
+                tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
+                    "numbers.")),
+    ]  # fmt: skip # table, one row per line

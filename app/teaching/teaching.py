@@ -1,0 +1,255 @@
+"""What teaching adds to a window: lessons, presenting, homework, rehearsals, and the handouts and pages of lessons."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Slot
+
+from app.commands.command import Command
+from app.commands.targets import CommandTargets
+from app.controllers.export import file_name
+from app.messages.message import BarAction
+from app.part import WindowPart
+from app.settings.files import exists
+from app.teaching.commands.export_entries import export_entries
+from app.teaching.commands.lesson_menu import lesson_commands
+from app.teaching.commands.presenting_menu import presenting_commands
+from app.teaching.controllers.homework import HomeworkController
+from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.message_place import MessagePlace
+from app.teaching.controllers.presenter import Presenter
+from app.teaching.controllers.rehearsals import RehearsalController
+from app.teaching.lessons.own import is_lesson_file
+from app.teaching.lessons.recovery import LessonRecovery
+from app.teaching.lessons.saved_state import SavedState
+from app.teaching.panel_rows import HOMEWORK
+from app.widgets.panel import Panel
+from app.workspace.run_handle import RunHandle
+from app.workspace.window_mode import Takeover
+from grpo_core.runs.session import Manifest
+from grpo_core.teaching.lessons import nearest
+from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.application import Application
+
+LESSON_ID = "one_update"
+"""Id of the lesson that is offered first."""
+LONGEST_NOTES = 1_000_000
+SUFFIXES = (".grpo", ".grposession")
+"""Suffixes of arguments that denote files rather than lessons."""
+HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
+
+
+class Teaching(WindowPart):
+    """The controllers of lessons, presenting and homework in one window.
+
+    Attributes:
+        presenter, lessons, lesson_recovery, homework, rehearsals: the controllers, by subject.
+    """
+
+    name = "teaching"
+
+    def __init__(self, program: Application) -> None:
+        super().__init__(program)
+        self._program = program
+        window, workspace, paths = program.window, program.workspace, program.paths
+        self.presenter = Presenter(window, workspace, program.look, paths.config / "notes.txt", self)
+        self._message_place = MessagePlace(window, self.presenter, self)
+        self.lessons = LessonController(
+            window,
+            workspace,
+            program.run_manager,
+            program.controller,
+            program.player,
+            self.presenter.speaker,
+            paths.data / "lessons.json",
+            paths.lessons,
+            self,
+        )
+        self.lesson_recovery = LessonRecovery(
+            self.lessons.player,
+            self.lessons.find,
+            workspace,
+            program.run_manager,
+            program.messages,
+            paths.data,
+            self,
+        )
+        self.homework = HomeworkController(window, self.lessons, self)
+        self.rehearsals = RehearsalController(window, self.lessons, self)
+        program.exports.subject = self._film_subject
+        workspace.mode.takeover = _Shown(self.lessons, self.presenter)
+        workspace.mode.layout_wanted.connect(self._on_layout_wanted)
+        workspace.mode.size_changed.connect(self._on_size_changed)
+        program.preferences.changed.connect(self._on_preferences)
+        self.lessons.player.changed.connect(self._on_lesson)
+        self.presenter.active_changed.connect(self._on_presenting)
+        self._on_preferences()
+
+    # -- the rows ------------------------------------------------------------------------------------------------------
+
+    def commands(self, targets: CommandTargets) -> list[Command]:
+        presenting = presenting_commands(targets, self.presenter, self.lessons)
+        lessons = lesson_commands(self.presenter, self.lessons, self.homework, self.rehearsals)
+        return [*export_entries(targets, self), *presenting, *lessons]
+
+    def commands_made(self, by_id: Any) -> None:
+        self.presenter.speaker.use_commands(by_id)
+
+    def connect_panel(self, panel: Panel) -> None:
+        if panel.id == HOMEWORK.id:
+            self.homework.serve(panel)  # type: ignore[arg-type]
+
+    def starts(self) -> tuple[BarAction, ...]:
+        return (BarAction(text=tr("A lesson"), run=partial(self.lessons.open, LESSON_ID)),)
+
+    def present(self, name: str) -> None:
+        """Open a lesson, a session or a run, and start presenting.
+
+        Args:
+            name: the path of a session, a run or a lesson, or the number or id of a lesson; if a file with that
+                name exists, it is opened.
+        """
+        path, there = Path(name), exists(name)
+        lesson = None if there else self.lessons.find(name)
+        if is_lesson_file(name):
+            self.lessons.own.open_file(path)
+        elif lesson is not None:
+            self.lessons.player.open(lesson)
+        elif there or path.suffix in SUFFIXES:
+            self._program.runs.open_path(path)
+        else:
+            numbers = ", ".join(str(lesson.number) for lesson in self.lessons.all)
+            sentence = tr("Unknown lesson or file “{name}”. Give the number of a lesson: {numbers}{nearest}.")
+            close = nearest(name.strip(), [lesson.id for lesson in self.lessons.all])
+            self._program.messages.say(sentence.format(name=name, numbers=numbers, nearest=close))
+        self.presenter.start()
+
+    def offer(self) -> None:
+        self.lesson_recovery.offer()
+
+    def leave(self) -> None:
+        self.lessons.player.leave()
+
+    def closers(self) -> tuple[Callable[[], object], ...]:
+        return self.homework.close, self.rehearsals.close, self.presenter.close
+
+    # -- sessions ------------------------------------------------------------------------------------------------------
+
+    def owns(self, run: RunHandle) -> bool:
+        return self.lessons.player.owns(run)
+
+    def described(self, manifest: Manifest) -> Manifest:
+        """Add the speaker's notes, and the id and step of the lesson that is open."""
+        player = self.lessons.player
+        return dataclasses.replace(
+            manifest,
+            notes=self.presenter.speaker.text[:LONGEST_NOTES].replace("\0", ""),
+            lesson="" if player.lesson is None else player.lesson.id,
+            lesson_step=0 if player.lesson is None else player.place,
+        )
+
+    def saved(self, manifest: Manifest) -> str:
+        lesson = self.lessons.find(manifest.lesson) if manifest.lesson else None
+        if lesson is None:
+            return ""
+        step = tr("lesson {number} at step {step}")
+        return step.format(number=lesson.number, step=manifest.lesson_step + 1)
+
+    def restore(self, manifest: Manifest) -> bool:
+        """Restore the speaker's notes, and open the lesson that was open when the session was saved."""
+        if manifest.notes:
+            self.presenter.speaker.set_text(manifest.notes)
+            self.presenter.notes.save()
+        lesson = self.lessons.find(manifest.lesson) if manifest.lesson else None
+        if lesson is not None:
+            self.lessons.hand_out(lesson, manifest.lesson_step, manifest.course)
+        return lesson is not None
+
+    # -- exports -------------------------------------------------------------------------------------------------------
+
+    def ask_handout(self) -> None:
+        """Ask for a file, and write the students' handout of the open lesson."""
+        lesson = self.lessons.player.lesson
+        if lesson is not None:
+            suggestion = str(Path.home() / file_name(lesson.title)) + ".pdf"
+            target = self._program.exports.ask_file(tr("Export handout"), suggestion, HANDOUTS)
+            if target is not None:
+                written = tr("{target} holds the handout.").format(target=target)
+                self._program.exporter.begin(target, written, "handout", self.lessons.called, "--force")
+
+    def ask_page(self) -> None:
+        """Ask for a file, and write the open lesson, or the current update, as a self-contained web page."""
+        lesson, exports, exporter = self.lessons.player.lesson, self._program.exports, self._program.exporter
+        suggestion = (
+            exports.suggestion(tr("Page"), ".html")
+            if lesson is None
+            else str(Path.home() / file_name(lesson.title)) + ".html"
+        )
+        target = exports.ask_file(tr("Export page"), suggestion, PAGES)
+        if target is None:
+            return
+        written = tr("{target} holds the page.").format(target=target)
+        if lesson is not None:
+            exporter.begin(target, written, "page", "--lesson", self.lessons.called, "--force")
+            return
+        view = self._program.workspace.view
+        passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
+        exporter.start(target, written, "--updates", str(view.cursor.step), *passed, "--force", command="page")
+
+    def _film_subject(self) -> tuple[str, str] | None:
+        lesson = self.lessons.player.lesson
+        return None if lesson is None else (self.lessons.called, lesson.title)
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_lesson(self) -> None:
+        self.presenter.set_lesson(self.lessons.is_open)
+        self._program.workspace.mode.lesson_changed.emit()
+
+    @Slot()
+    def _on_presenting(self) -> None:
+        self._program.workspace.mode.presenting_changed.emit()
+        self.lessons.set_stage(self.presenter.active)
+
+    @Slot()
+    def _on_layout_wanted(self) -> None:
+        self.presenter.maximizer.forget()
+
+    @Slot()
+    def _on_size_changed(self) -> None:
+        self.presenter.arrange_later()
+
+    @Slot()
+    def _on_preferences(self) -> None:
+        self.lessons.player.reveal.moves = not self._program.preferences.current.reduced_motion
+
+
+class _Shown(Takeover):
+    """The lesson that is open, and presenting mode."""
+
+    def __init__(self, lessons: LessonController, presenter: Presenter) -> None:
+        self._lessons, self._presenter = lessons, presenter
+
+    @property
+    def lesson(self) -> bool:
+        return self._lessons.is_open
+
+    @property
+    def presenting(self) -> bool:
+        return self._presenter.active
+
+    @property
+    def maximized(self) -> bool:
+        return self._presenter.maximizer.panel is not None
+
+    @property
+    def own(self) -> SavedState | None:
+        return self._lessons.player.saved

@@ -1,0 +1,1 @@
+"""Menu entries for runs and models of other trainers."""

@@ -1,0 +1,115 @@
+"""The controller of checkpoints and exports of models from folders: asks what to write and where."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.controllers.export import SCRIPTS
+from app.messages.message import Severity
+from app.sessions.file_task import TaskPoll
+from app.theme.file_dialogs import folder_to_use
+from app.trainers.controllers.model_folders import ModelFolders
+from grpo_core.errors import GrpoError
+from grpo_core.runs import library
+from grpo_core.shipped import shipped_model
+from grpo_core.text import tr
+from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
+from grpo_core.trainers.checkpoint import CHECKPOINT, TakenUp, take_up
+from grpo_core.trainers.hf.trl_script import script
+
+if TYPE_CHECKING:
+    from app.application import Application
+
+
+class ModelExports:
+    """Checkpoints, trained models, and scripts for TRL."""
+
+    def __init__(self, program: Application, folders: ModelFolders) -> None:
+        self._program, self._folders = program, folders
+        self.ask = folders.ask
+
+    def open_shipped(self) -> None:
+        """Start a run of the pretrained model included in the full package."""
+        path = shipped_model()
+        if path is not None:
+            self._folders.open(path)
+
+    def ask_checkpoint(self) -> None:
+        """Ask for the folder of a checkpoint, and continue from it."""
+        name = folder_to_use(self._program.window, tr("Choose the folder of a checkpoint"), str(Path.home()))
+        if name:
+            self.take_up(Path(name))
+
+    def take_up(self, folder: Path) -> None:
+        """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
+        path = library.new_path(self._program.run_manager.folder, folder.name)
+        title = tr("Loading {name}").format(name=folder.name)
+        self._program.run_files.create(title, partial(_taken_up, folder, path), self._program.runs.open_own)
+
+    def ask_trl_script(self) -> None:
+        """Ask for a file, and write the current settings to it as a script for TRL."""
+        suggestion = str(Path.home() / "train.py")
+        target = self._program.exports.ask_file(tr("Export as TRL script"), suggestion, SCRIPTS)
+        if target is not None:
+            self.write_trl_script(target)
+
+    def write_trl_script(self, path: Path) -> None:
+        """Write the current settings as a script for TRL, with the recorder next to it.
+
+        Report features that TRL lacks.
+        """
+        try:
+            text = script(self._program.workspace.editing.wanted)
+        except GrpoError as error:
+            self._program.messages.say(str(error), Severity.ERROR)
+            return
+        recorder = path.with_name(RECORDER)
+        self._program.exporter.write(
+            {path: text.encode("utf-8"), recorder: RECORDER_SOURCE.read_bytes()},
+            tr(
+                "The settings are written to {path}, for TRL 1.16 with accelerate launch. The recorder is "
+                "next to it as {recorder}; the folder runs/trl that it fills can be opened here."
+            ).format(path=path, recorder=RECORDER),
+        )
+
+    def ask_adapter(self) -> None:
+        """Ask for a folder, and write the adapter after the current update to a new folder in it."""
+        self._ask_export("adapter", tr("Export adapter into"), tr("{title} adapter"))
+
+    def ask_model(self) -> None:
+        """Ask for a folder, and write the full model after the current update to a new folder in it."""
+        self._ask_export("merged", tr("Export whole model into"), tr("{title} model"))
+
+    def ask_export_checkpoint(self) -> None:
+        """Ask for a folder, and write a checkpoint after the current update to a new folder in it."""
+        self._ask_export(CHECKPOINT, tr("Save checkpoint into"), tr("{title} checkpoint"))
+
+    def _ask_export(self, kind: str, title: str, name: str) -> None:
+        run = self._program.workspace.run
+        assert run is not None
+        folder = self._program.exports.ask_folder(title, name.format(title=run.title))
+        if folder is not None:
+            self.export(folder, kind)
+
+    def export(self, folder: Path, kind: str) -> None:
+        """Write the model of the current run, after the current update or the last one, into the new ``folder``.
+
+        ``kind`` selects the part, as in ``grpo-lab export --model``.
+        """
+        view = self._program.workspace.view
+        number = view.cursor.step or view.head
+        written = {
+            "adapter": tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
+            "merged": tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
+            CHECKPOINT: tr(
+                "{target} holds a checkpoint after update {step}; continue from it with File, “Take up a checkpoint…”."
+            ),
+        }[kind]
+        text = written.format(target=folder, step=number)
+        self._program.exporter.start(folder, text, "--model", kind, "--step", str(number))
+
+
+def _taken_up(folder: Path, path: Path, poll: TaskPoll) -> TakenUp:
+    return take_up(folder, path)

@@ -1,0 +1,49 @@
+"""What the part for other trainers contributes to the tables of the window (:data:`app.parts.TABLES`)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from app.part import WindowPart
+    from app.widgets.panel_spec import PanelSpec
+
+
+def arguments() -> Callable[[argparse.ArgumentParser], None]:
+    """Return the function that adds ``--model`` to the arguments of the window."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--model", type=Path, help="a model of your own to train: a folder, or a GGUF file")
+
+    return add
+
+
+def checks() -> tuple[tuple[str, Callable[[], str]], ...]:
+    """Return the checks of the self-test that need no window, each with its title."""
+    from app.trainers.self_test import parquet_loads
+
+    return (("Parquet files can be read", parquet_loads),)
+
+
+def panels() -> tuple[PanelSpec[Any], ...]:
+    """Return the rows of the panel registry."""
+    from app.trainers.panel_rows import (
+        COMPLETIONS,
+        DIAGNOSIS,
+        REWARD_WEIGHTS,
+        RUN_COMPARISON,
+        STEP_SUMMARY,
+        TOKEN_OVERVIEW,
+    )
+
+    return COMPLETIONS, TOKEN_OVERVIEW, REWARD_WEIGHTS, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY
+
+
+def window() -> type[WindowPart]:
+    """Return the class of what this part adds to a window."""
+    from app.trainers.trainers import Trainers
+
+    return Trainers

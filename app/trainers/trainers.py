@@ -1,0 +1,176 @@
+"""What the part for other trainers adds to a window: their runs, the examination of runs, and models from folders."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Slot
+
+from app.build import FULL, this_build
+from app.commands.command import Command
+from app.commands.targets import CommandTargets
+from app.controllers.runs import OWN_SUFFIX
+from app.messages.message import BarAction
+from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
+from app.part import WindowPart
+from app.settings.files import exists
+from app.theme.file_dialogs import folder_to_use
+from app.trainers.commands.file_entries import file_entries
+from app.trainers.controllers.examinations import Examinations
+from app.trainers.controllers.model_exports import ModelExports
+from app.trainers.controllers.model_folders import ModelFolders, is_model
+from app.trainers.controllers.recorded_runs import RecordedRuns
+from app.trainers.examination import Examination
+from app.trainers.panel_rows import COMPLETIONS
+from app.widgets.panel import Panel
+from app.widgets.panel_spec import PanelSpec
+from app.workspace.run_handle import RunHandle
+from grpo_core.errors import GrpoError
+from grpo_core.foreign.formats import place_of
+from grpo_core.runs.session import SUFFIX
+from grpo_core.shipped import shipped_model
+from grpo_core.stored_times import StoredTimes
+from grpo_core.text import tr
+from grpo_core.trainers.checkpoint import is_checkpoint
+from grpo_core.trainers.hf.folder import known
+from grpo_core.trainers.hf.reading import read_model
+
+if TYPE_CHECKING:
+    from app.application import Application
+
+
+class Trainers(WindowPart):
+    """The controllers of recorded runs and of models from folders in one window.
+
+    Attributes:
+        recorded_runs, examinations, model_folders, models: the controllers, by subject.
+    """
+
+    name = "trainers"
+    files = tr("Runs of other trainers (trace.json *.parquet *.db *.jsonl)")
+
+    def __init__(self, program: Application) -> None:
+        super().__init__(program)
+        self._program = program
+        window, workspace, messages = program.window, program.workspace, program.messages
+        self.examination = Examination(workspace.readers, self)
+        workspace.shared[Examination] = self.examination
+        self.recorded_runs = RecordedRuns(
+            workspace,
+            program.run_manager,
+            program.layouts,
+            program.recent_files,
+            messages,
+            program.paths.cache / "recorded",
+            self,
+        )
+        self.examinations = Examinations(
+            window, workspace, self.examination, program.run_manager, self.recorded_runs, messages, self
+        )
+        self.model_folders = ModelFolders(
+            window,
+            workspace.readers,
+            messages,
+            program.runs.new_run_of,
+            StoredTimes(program.paths.update_times),
+            self,
+        )
+        self.models = ModelExports(program, self.model_folders)
+
+    # -- the rows ------------------------------------------------------------------------------------------------------
+
+    def commands(self, targets: CommandTargets) -> list[Command]:
+        return file_entries(targets, self)
+
+    def starts(self) -> tuple[BarAction, ...]:
+        return (BarAction(text=tr("Open a run of your trainer…"), run=self.ask_open_folder),)
+
+    def connect_panel(self, panel: Panel) -> None:
+        """Connect what a panel of this part asks for to the panels that show it."""
+        requests = {
+            "token_wanted": self._on_token,
+            "completion_wanted": self._on_completion,
+            "what_if_wanted": self._on_what_if,
+        }
+        if type(panel).__module__.startswith(__name__.rpartition(".")[0]):
+            for name, show in requests.items():
+                if hasattr(panel, name):
+                    getattr(panel, name).connect(show)
+
+    def checks(self, driven: Any) -> tuple[tuple[str, Callable[[], str]], ...]:
+        from app.trainers.self_test import pretrained
+
+        if this_build().kind == FULL or (shipped_model() is not None and find_spec("transformers") is not None):
+            return (("a pretrained model learns", lambda: pretrained(driven)),)
+        return ()
+
+    def closers(self) -> tuple[Callable[[], object], ...]:
+        return self.recorded_runs.close, self.model_folders.close, self.examination.close
+
+    # -- opening -------------------------------------------------------------------------------------------------------
+
+    def opener(self, path: Path) -> Callable[[Path], object] | None:
+        """Return the function for a checkpoint, a model, or a run of another trainer."""
+        if exists(path) and is_checkpoint(path):
+            return self.models.take_up
+        if exists(path) and is_model(path):
+            return self.model_folders.open
+        if path.suffix.lower() not in (OWN_SUFFIX, SUFFIX) and exists(place_of(path)):
+            return self._open
+        return None
+
+    def open_recorded(self, path: Path) -> bool:
+        self.recorded_runs.open(path, lambda _: None)
+        return True
+
+    def ask_open_folder(self) -> None:
+        """Ask for the folder of a run trained by another program, and open it."""
+        name = folder_to_use(self._program.window, tr("Open the folder of a recorded run"), str(Path.home()))
+        if name:
+            self._program.runs.open_path(Path(name))
+
+    def has_read(self, run: RunHandle, poll: Callable[[], None]) -> None:
+        """Load the description of the model from the folder that the run was created from, if it still exists."""
+        settings = run.origin.settings
+        if not settings.is_language or not settings.model.folder:
+            return
+        place = known(settings.model.folder, settings.model.digest)
+        if place.files is None:
+            with suppress(GrpoError):
+                path = Path(settings.model.folder)
+                place.files = read_model(self._program.workspace.readers, path, poll=poll)[0]
+
+    def opens(self, options: argparse.Namespace) -> bool:
+        return getattr(options, "model", None) is not None
+
+    def started(self, options: argparse.Namespace) -> None:
+        if self.opens(options):
+            self.model_folders.open(options.model)
+
+    def _open(self, path: Path) -> None:
+        self.recorded_runs.open(path, self._program.runs.open_own)
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_token(self) -> None:
+        self._raise(TOKEN_INSPECTOR)
+
+    @Slot()
+    def _on_completion(self) -> None:
+        self._raise(COMPLETIONS)
+
+    @Slot()
+    def _on_what_if(self) -> None:
+        self._program.window.show_panel(WHAT_IF)
+
+    def _raise(self, spec: PanelSpec[Any]) -> None:
+        """Bring a shown panel to the front of its tabs without moving the keyboard focus."""
+        dock = self._program.window.docks[spec.id]
+        if dock.isVisible():
+            dock.raise_()

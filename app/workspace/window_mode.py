@@ -1,0 +1,92 @@
+"""What has taken over the window for now: a lesson, or presenting mode."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from app.workspace.cursor import Cursor
+from app.workspace.run_handle import RunHandle
+from grpo_core.config import Settings
+
+
+class OwnState(Protocol):
+    """The user's own state, kept while a lesson shows runs of its own."""
+
+    @property
+    def run(self) -> RunHandle: ...
+    @property
+    def wanted(self) -> Settings: ...
+    @property
+    def cursor(self) -> Cursor: ...
+
+
+class Takeover:
+    """What a part shows in place of the user's own work. This base class shows nothing.
+
+    Attributes:
+        lesson: whether a lesson is open.
+        presenting: whether the window is shown to an audience, with a look and a layout that are not preferences.
+        maximized: whether one panel is shown in place of all others.
+        own: the user's own state during a lesson; None otherwise.
+    """
+
+    @property
+    def lesson(self) -> bool:
+        return False
+
+    @property
+    def presenting(self) -> bool:
+        return False
+
+    @property
+    def maximized(self) -> bool:
+        return False
+
+    @property
+    def own(self) -> OwnState | None:
+        return None
+
+
+class WindowMode(QObject):
+    """Tells the lab whether a part has taken over the window.
+
+    Attributes:
+        takeover: what the part shows.
+
+    Signals:
+        lesson_changed: emitted when a lesson opens, ends, or shows another step.
+        presenting_changed: emitted when presenting begins or ends.
+        layout_wanted: emitted before a layout chosen by the user is applied.
+        size_changed: emitted when whoever presents should arrange the docks again.
+    """
+
+    lesson_changed = Signal()
+    presenting_changed = Signal()
+    layout_wanted = Signal()
+    size_changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.takeover = Takeover()
+
+    @property
+    def lesson(self) -> bool:
+        """Whether a lesson is open."""
+        return self.takeover.lesson
+
+    @property
+    def presenting(self) -> bool:
+        """Whether the window is shown to an audience."""
+        return self.takeover.presenting
+
+    @property
+    def maximized(self) -> bool:
+        """Whether one panel is shown in place of all others."""
+        return self.takeover.maximized
+
+    @property
+    def own(self) -> OwnState | None:
+        """The user's own state during a lesson."""
+        return self.takeover.own
