@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
         "errors",
+        "parts",
         "arrays",
         "command_numbers",
         "csv_file",
         "shipped",
         "text",
         "regular_file",
-        "token_text",
         "progress",
         "update_time",
         "versions",
@@ -34,7 +34,6 @@ FLOORS = (
     ("advantages", "surrogates", "record"),
     ("objective",),
     ("recompute", "acting", "stacking"),
-    ("changes",),
     ("claims",),
     (
         "metrics",
@@ -47,20 +46,21 @@ FLOORS = (
         "assumed",
     ),
     ("lm", "evaluated_step"),
-    ("experiments", "hf"),
-    ("explain", "reasons", "step_table", "breakpoints", "learners", "lessons", "runs"),
-    ("export", "homework", "host", "traces"),
-    ("health", "recorded_series", "what_if"),
-    ("audit", "queue"),
+    ("experiments",),
+    ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
+    ("export", "host"),
+    ("what_if",),
+    ("queue",),
     ("jobs",),
     ("foreign",),
     ("commands",),
+    ("trainers", "teaching", "traces"),
     ("__main__",),
 )
-"""Parts of grpo_core, in layers from the lowest. A part can import from its own layer and from those below."""
+"""Rooms of grpo_core, in layers from the lowest. A room can import from its own layer and from those below."""
 
 APP_FLOORS = (
-    ("clock",),
+    ("clock", "parts"),
     (
         "arguments",
         "build",
@@ -79,18 +79,18 @@ APP_FLOORS = (
     ("settings", "token_grid", "widgets"),
     ("crash", "experiments"),
     ("messages", "panels"),
-    ("about", "lessons", "sessions"),
+    ("about", "part", "sessions"),
     ("panel_registry",),
     ("export", "window"),
-    ("presenting",),
     ("controllers",),
     ("commands",),
     ("application",),
     ("headless", "self_test"),
     ("start",),
     ("__main__",),
+    ("teaching", "trainers"),
 )
-"""Parts of app, in layers from the lowest. A part can import from itself and from the layers below its own."""
+"""Rooms of app, in layers from the lowest. A room can import from itself and from the layers below its own."""
 
 REAL_TIME = {
     "app/clock.py",
@@ -129,6 +129,7 @@ LIGHT += tuple(
         "gguf_header",
         "memory",
         "origin",
+        "reading",
         "refusal",
         "tensors",
         "trl_script",
@@ -214,6 +215,15 @@ def inside_any(module: str, packages: tuple[str, ...]) -> bool:
     return any(inside(module, package) for package in packages)
 
 
+def part_of(module: str) -> str:
+    """Return the part that a module belongs to, or an empty text for the lab.
+
+    The recorders belong to a part, although they keep the path from which people copy them.
+    """
+    room = [*module.split("."), ""][1]
+    return {"teaching": "teaching", "trainers": "trainers", "traces": "trainers"}.get(room, "")
+
+
 def floor_of(module: str) -> int:
     """Return the index of the layer of a module of grpo_core."""
     room = module.split(".")[1] if "." in module else ""
@@ -221,6 +231,29 @@ def floor_of(module: str) -> int:
         return 0  # the package itself or one of its names
     assert room in {room for rooms in FLOORS for room in rooms}, f"grpo_core.{room} has no floor: place it in FLOORS"
     return next(index for index, rooms in enumerate(FLOORS) if room in rooms)
+
+
+@pytest.mark.parametrize("package", ["grpo_core", "app"])
+def test_the_lab_imports_no_part_and_no_part_imports_another(package: str) -> None:
+    for path in files(package):
+        own = part_of(module_name(path))
+        for module in imports(path):
+            if inside_any(module, ("app", "grpo_core")):
+                assert part_of(module) in ("", own), f"{module_name(path)} imports {module}"
+
+
+def test_only_the_lists_of_parts_name_a_part() -> None:
+    named = re.compile(r"(app|grpo_core)\.(teaching|trainers)\b")
+    lists = {"app/parts.py", "grpo_core/parts.py"}
+    for path in (*files("app"), *files("grpo_core")):
+        if not part_of(module_name(path)) and str(path.relative_to(ROOT)) not in lists:
+            strings = (
+                node.value
+                for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                if isinstance(node, ast.Constant)
+            )
+            code = [text for text in strings if isinstance(text, str) and named.fullmatch(text)]
+            assert not code, f"{path} names {code}"
 
 
 def test_the_core_imports_downwards_and_knows_no_window() -> None:
@@ -244,7 +277,7 @@ def test_the_core_imports_downwards_and_knows_no_window() -> None:
 
 def test_a_claim_is_checked_without_anything_that_makes_sentences() -> None:
     tables = ("baselines", "deviations", "kl", "reductions", "surrogates")
-    arrays = ("changes", "claims", "config", "recompute", "record", "text", "typeset", *tables)
+    arrays = ("claims", "config", "recompute", "record", "text", "typeset", *tables)
     for path in files("grpo_core/claims"):
         for module in imports(path):
             allowed = tuple(f"grpo_core.{room}" for room in arrays)

@@ -97,7 +97,7 @@ class Teaching(WindowPart):
     def commands(self, targets: CommandTargets) -> list[Command]:
         presenting = presenting_commands(targets, self.presenter, self.lessons)
         lessons = lesson_commands(self.presenter, self.lessons, self.homework, self.rehearsals)
-        return [*export_entries(targets, self), *presenting, *lessons]
+        return [*export_entries(targets, self.lessons, self.ask_handout, self.ask_page), *presenting, *lessons]
 
     def commands_made(self, by_id: Any) -> None:
         self.presenter.speaker.use_commands(by_id)

@@ -85,7 +85,7 @@ class Trainers(WindowPart):
     # -- the rows ------------------------------------------------------------------------------------------------------
 
     def commands(self, targets: CommandTargets) -> list[Command]:
-        return file_entries(targets, self)
+        return file_entries(targets, self.models, self.ask_open_folder)
 
     def starts(self) -> tuple[BarAction, ...]:
         return (BarAction(text=tr("Open a run of your trainer…"), run=self.ask_open_folder),)

@@ -69,7 +69,7 @@ def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> I
             )
         step = lineage.step(wanted)
         learner: Any = language_learner(step.settings, leading_to(step, lineage.step), cancelled)
-        yield Standing(reader=lineage.holder(wanted), step=step, learner=learner)  # type: ignore[arg-type]
+        yield Standing(reader=lineage.holder(wanted), step=step, learner=learner)
 
 
 def export_model(

@@ -12,7 +12,7 @@ from grpo_core.config import Settings
 from grpo_core.foreign.formats import Formats
 from grpo_core.foreign.recording import Source
 from grpo_core.learners import FolderModels
-from grpo_core.questions import AnyAnswer, AnyQuestion
+from grpo_core.questions import AnyAnswer, AnyQuestion, Question, Replay
 from grpo_core.record import Origin, Step
 from grpo_core.update_time import UpdateTime
 
@@ -165,7 +165,7 @@ def _answered(
     from grpo_core.trainers.hf.answers import answered
     from grpo_core.trainers.hf.learner import FolderLearner
 
-    assert isinstance(learner, FolderLearner)
+    assert isinstance(learner, FolderLearner) and isinstance(question, Question | Replay)
     return answered(learner, origin, question, step, history)
 
 

@@ -22,9 +22,10 @@ from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
 from app.self_test.libraries import foreign_libraries
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, CheckReport
-from app.self_test.run import parquet_loads, self_test
+from app.self_test.run import self_test
 from app.theme.stylesheet import GLYPHS, stylesheet
 from app.theme.tokens import LIGHT
+from app.trainers.self_test import parquet_loads
 from grpo_core import __version__
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings, settings_from_json

@@ -23,6 +23,7 @@ from app.settings.preferences import Preferences
 from app.trainers.recorded_run import RecordedRun
 from grpo_core.commands import cli
 from grpo_core.foreign.readers import Readers
+from grpo_core.trainers.hf.reading import read_model
 from tests.app.conftest import Driver, take_down
 from tests.fuzz.readers import sentence
 
@@ -173,7 +174,7 @@ def test_the_command_line_s_reader_says_a_sentence_of_every_model(tmp_path: Path
     readers, before = Readers(own_process=True), psutil.Process().memory_info().rss
     try:
         models = made("hostile_models", tmp_path / "models")
-        assert sum(sentence(partial(readers.model, path)) for _, path in models) >= 50
+        assert sum(sentence(partial(read_model, readers, path)) for _, path in models) >= 50
     finally:
         readers.close()
     assert psutil.Process().memory_info().rss - before < MOST_MEMORY

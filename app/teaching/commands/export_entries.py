@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import EXPORT
 from app.commands.targets import CommandTargets
+from app.teaching.controllers.lessons import LessonController
 from grpo_core.text import tr
 
-if TYPE_CHECKING:
-    from app.teaching.teaching import Teaching
 
-
-def export_entries(targets: CommandTargets, teaching: Teaching) -> list[Command]:
+def export_entries(
+    targets: CommandTargets, lessons: LessonController, ask_handout: Callable[[], None], ask_page: Callable[[], None]
+) -> list[Command]:
     """Return the commands that export a handout or a page."""
-    when, lessons = Conditions(targets), teaching.lessons
+    when = Conditions(targets)
 
     def can_export_page() -> str:
         """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
@@ -24,11 +24,11 @@ def export_entries(targets: CommandTargets, teaching: Teaching) -> list[Command]
 
     return [
         Command(id="export_handout", text=tr("Export handout…"), after="export_film", menu=EXPORT,
-                run=teaching.ask_handout,
+                run=ask_handout,
                 blocked=lessons.needs_lesson,
                 tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
         Command(id="export_page", text=tr("Export page…"), after="export_handout", menu=EXPORT,
-                run=teaching.ask_page,
+                run=ask_page,
                 blocked=can_export_page,
                 tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
                     "numbers.")),

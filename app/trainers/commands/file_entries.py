@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import EXPORT, FILE
 from app.commands.targets import CommandTargets
 from app.trainers.commands.model_conditions import ModelConditions
+from app.trainers.controllers.model_exports import ModelExports
 from grpo_core.text import tr
 
-if TYPE_CHECKING:
-    from app.trainers.trainers import Trainers
 
-
-def file_entries(targets: CommandTargets, trainers: Trainers) -> list[Command]:
+def file_entries(targets: CommandTargets, models: ModelExports, ask_open_folder: Callable[[], None]) -> list[Command]:
     """Return the commands that open and export such runs and models."""
-    models, can = trainers.models, ModelConditions(Conditions(targets))
+    can = ModelConditions(Conditions(targets))
     return [
         Command(id="new_folder_run", text=tr("New language model from a folder…"), after="new_language_run", menu=FILE,
                 run=models.ask,
@@ -30,7 +28,7 @@ def file_entries(targets: CommandTargets, trainers: Trainers) -> list[Command]:
                 run=models.ask_checkpoint,
                 tip=tr("Continue from a saved checkpoint of a model from a folder; the checkpoint is not changed.")),
         Command(id="open_recorded", text=tr("Open folder of another trainer…"), after="take_up_checkpoint", menu=FILE,
-                run=trainers.ask_open_folder,
+                run=ask_open_folder,
                 tip=tr("Open a run that TRL, verl, verifiers or prime-rl trained: the folder with its traces.")),
         Command(id="save_checkpoint", text=tr("Save checkpoint…"), after="save_as", menu=FILE,
                 run=models.ask_export_checkpoint,

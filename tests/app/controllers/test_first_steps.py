@@ -13,7 +13,6 @@ from app.controllers.first_steps import (
     CHEAT,
     EXPERIENCES,
     LEARN,
-    LESSON_ID,
     MODEL_CHEATS,
     PULL_BACK,
     SAME_ELSEWHERE,
@@ -21,6 +20,7 @@ from app.controllers.first_steps import (
     Experience,
 )
 from app.panel_registry import CONTROLS
+from app.teaching.teaching import LESSON_ID
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
 from grpo_core.bandit.tasks import landscape_rewards

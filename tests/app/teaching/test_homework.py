@@ -43,7 +43,7 @@ def sat(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch, lesson: str
 
     monkeypatch.setattr(HomeworkDialog, "exec", fill)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *arguments: (str(path), ""))
-    button = program.part("teaching").lessons.panel.page.ending.homework  # type: ignore[union-attr]
+    button = program.part("teaching").lessons.panel.page.ending.homework
     assert button.isVisibleTo(program.window)
     button.click()
     assert f"The homework is saved as {path}." in [line.message.text for line in program.messages.lines]

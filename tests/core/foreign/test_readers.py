@@ -26,6 +26,7 @@ from grpo_core.foreign.source import RemoteSource
 from grpo_core.foreign.walls import said, version
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.session import open_session
+from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_jobs import examination
 from tests.core.foreign.mains import serve
@@ -331,7 +332,7 @@ def test_of_a_million_notes_a_few_are_shown(readers: Readers, tmp_path: Path) ->
 
 def test_a_refusal_that_repeats_a_million_values_is_cut_short(readers: Readers, tmp_path: Path) -> None:
     with pytest.raises(GrpoError) as refused:
-        readers.model(changed(tmp_path, "config.json", "vocab_size", [1] * 1_000_000))
+        read_model(readers, changed(tmp_path, "config.json", "vocab_size", [1] * 1_000_000))
     assert len(str(refused.value)) < 2_100
 
 

@@ -30,8 +30,10 @@ def examined(driver: Driver, path: Path) -> RecordedRun:
 
     def complete() -> bool:
         run = workspace.run
-        result = None if run is None or run.path != path else workspace.examination.of(run.id)
-        return result is not None and result.verdict is not None and not workspace.examination.busy
+        result = None if run is None or run.path != path else driver.program.part("trainers").examination.of(run.id)
+        return (
+            result is not None and result.verdict is not None and not driver.program.part("trainers").examination.busy
+        )
 
     driver.qtbot.waitUntil(complete, timeout=30_000)
     driver.settle()
@@ -58,8 +60,8 @@ def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch)
     assert isinstance(run, RecordedRun)
     driver.program.window.show_panel(COMPLETIONS)
     driver.settle()
-    workspace.examination.start(run.id, run.path, run.head)
-    driver.qtbot.waitUntil(lambda: not workspace.examination.busy, timeout=30_000)
+    driver.program.part("trainers").examination.start(run.id, run.path, run.head)
+    driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").examination.busy, timeout=30_000)
     driver.settle()
     return run
 
@@ -115,7 +117,7 @@ def test_a_run_whose_updates_take_long_is_examined_only_when_somebody_asks(
     )
     driver.qtbot.waitUntil(lambda: not recorded_runs.busy)
     driver.settle()
-    assert workspace.run is not None and workspace.examination.of(workspace.run.id) is None
+    assert workspace.run is not None and driver.program.part("trainers").examination.of(workspace.run.id) is None
 
 
 def test_a_token_that_is_evidence_is_shown_among_its_tokens(driver: Driver) -> None:
