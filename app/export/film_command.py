@@ -38,7 +38,7 @@ def film(arguments: Sequence[str]) -> None:
 
 def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     if options.run is None:
-        raise GrpoError("Say what to film: give a run file; for other films see --help.")
+        raise GrpoError("Say what to film: give a run file; “film --help” lists what else can be filmed.")
     specs = [None] if options.panel is None else panels_named(options.panel)
     steps = span(options.step, options.steps)
     if len(specs) > 1:

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import now
 from app.jobs.runner import Poll, Runner
+from app.workspace.workspace import Workspace
 from grpo_core.foreign.readers import Readers
 
 if TYPE_CHECKING:  # a program that opens no recorded run never needs them
@@ -121,6 +122,14 @@ class Examination(QObject):
         self._results[self.run] = dataclasses.replace(self._results[self.run], problem=why_not)
         self.changed.emit()
         self.ended.emit(self.run)
+
+
+def examination_of(workspace: Workspace) -> Examination:
+    """Return the examination that the panels of ``workspace`` share."""
+    if Examination not in workspace.shared:
+        workspace.shared[Examination] = Examination(workspace.readers, workspace)
+    shared: Examination = workspace.shared[Examination]
+    return shared
 
 
 def _examined(readers: Readers, path: Path, poll: Poll) -> Iterator[Diagnosis | Verdict]:

@@ -25,7 +25,7 @@ from app.trainers.controllers.examinations import Examinations
 from app.trainers.controllers.model_exports import ModelExports
 from app.trainers.controllers.model_folders import ModelFolders, is_model
 from app.trainers.controllers.recorded_runs import RecordedRuns
-from app.trainers.examination import Examination
+from app.trainers.examination import examination_of
 from app.trainers.panel_rows import COMPLETIONS
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
@@ -58,8 +58,7 @@ class Trainers(WindowPart):
         super().__init__(program)
         self._program = program
         window, workspace, messages = program.window, program.workspace, program.messages
-        self.examination = Examination(workspace.readers, self)
-        workspace.shared[Examination] = self.examination
+        self.examination = examination_of(workspace)
         self.recorded_runs = RecordedRuns(
             workspace,
             program.run_manager,
@@ -110,7 +109,7 @@ class Trainers(WindowPart):
         return ()
 
     def closers(self) -> tuple[Callable[[], object], ...]:
-        return self.recorded_runs.close, self.model_folders.close, self.examination.close
+        return self.recorded_runs.close, self.model_folders.close
 
     # -- opening -------------------------------------------------------------------------------------------------------
 

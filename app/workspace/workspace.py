@@ -48,7 +48,7 @@ class Workspace(QObject):
         jobs: the processes that compute experiments.
         readers: the processes that read files of foreign origin.
         mode: what has taken over the window for now.
-        shared: objects that a part of the program shares with its panels, by type.
+        shared: objects that a part of the program shares with its panels, by type; each has a method ``close``.
         approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
 
     Signals:
@@ -359,6 +359,8 @@ class Workspace(QObject):
         self._timer.stop()
         if self.approach is not None:
             self.approach.close()
+        for shared in self.shared.values():
+            shared.close()
         self.jobs.close()
         self.readers.close()
         for run in self.runs:

@@ -135,7 +135,7 @@ def test_the_command_writes_the_film_and_leaves_what_is_there(
         (("--lesson", "4", "run.grpo"), "A lesson is filmed completely"),
         (("--lesson", "4", "--steps", "1:2"), "A lesson is filmed completely"),
         (("--lesson", "4", "--size", "400x40"), "leaves no space"),
-        ((), "give a run file, or --lesson"),
+        ((), "give a run file"),
     ],
 )
 def test_what_cannot_be_filmed_is_refused_in_a_sentence(

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.scroll_area import plain_scroll_area
-from app.trainers.examination import Examination
+from app.trainers.examination import examination_of
 from app.trainers.panels.diagnosis.card import FindingCard
 from app.trainers.panels.diagnosis.report import Entry, entries, status
 from app.widgets.panel import Panel
@@ -36,7 +36,7 @@ class DiagnosisPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.examination = workspace.shared[Examination]
+        self.examination = examination_of(workspace)
         self.examination.changed.connect(self.redraw)
         self.cards: list[FindingCard] = []
         self.entries: list[Entry] = []
