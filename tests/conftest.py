@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import cache, wraps
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app.clock import ManualClock, manual
 from app.garbage import collect_if_due
+from grpo_core import parts
 from tests.times import slow_tests
 
 PATIENCE_MS = 60_000
@@ -67,6 +69,23 @@ def _spare_the_sources() -> None:
 _spare_the_sources()
 
 
+SWITCHED_OFF = set(parts.PARTS) - set(parts.names())
+"""Parts that the environment switches off for this run of the tests (``make test-lab``)."""
+_OF_A_PART = re.compile(r"\b(?:app|grpo_core|tests\.app|tests\.core)\.(teaching|trainers)\b|\bpart\(\"(\w+)\"\)")
+
+
+@cache
+def _named_parts(path: Path) -> frozenset[str]:
+    found = _OF_A_PART.finditer(path.read_text(encoding="utf-8"))
+    return frozenset(name for match in found for name in match.groups() if name)
+
+
+def needed_parts(item: pytest.Item) -> frozenset[str]:
+    """Return the parts that a test needs: those that its module names, and those of its marker ``needs_part``."""
+    marked = {name for marker in item.iter_markers("needs_part") for name in marker.args}
+    return _named_parts(item.path) | marked
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark as long the cases of each test with ``quick_cases`` that the marker does not name."""
@@ -81,6 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if unknown and not any("::" in argument for argument in config.args):  # whole files contain all cases
         raise pytest.UsageError(f"quick_cases names cases that are not there: {unknown}")
     _mark_slow(config, items)
+    items[:] = [item for item in items if not needed_parts(item) & SWITCHED_OFF]
 
 
 def _mark_slow(config: pytest.Config, items: list[pytest.Item]) -> None:

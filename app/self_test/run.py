@@ -72,7 +72,7 @@ def _parts() -> str:
     """
     if problems := parts.problems():
         raise CheckFailed(" ".join(problems))
-    return f"{len(names(parts.PARTS))} parts"
+    return ", ".join(names(parts.PARTS)) or "all are switched off"
 
 
 def _loaded() -> str:

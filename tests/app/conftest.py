@@ -24,6 +24,7 @@ from app.window.saved_docks import put_back
 from app.workspace import frame
 from app.workspace.player import Mode
 from grpo_core.config import Settings
+from grpo_core.parts import names
 from tests.conftest import OUTLIVES_A_TEST, alive, assert_nothing_is_left, patient
 
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
@@ -208,9 +209,9 @@ def _begin_again(driver: Driver) -> None:
     program = driver.program
     if (typed := program.window.focusWidget()) is not None:
         typed.clearFocus()  # commits a field's text to this run, not to the next test's
-    if program.part("teaching").lessons.is_open:
+    if program.workspace.mode.lesson:
         program.part("teaching").lessons.player.leave()
-    if program.part("teaching").presenter.active:
+    if program.workspace.mode.presenting:
         program.part("teaching").presenter.stop()
         driver.qtbot.waitUntil(lambda: not program.part("teaching").presenter.settling)
     program.player.rest()
@@ -229,15 +230,17 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
     ``anew``: initial panels that are created again. Panels created on first use are removed in any case.
     """
     program, window = driver.program, driver.program.window
-    program.part("teaching").presenter.maximizer.restore()
+    if "teaching" in names():
+        teaching = program.part("teaching")
+        teaching.presenter.maximizer.restore()
+        teaching.lessons.progress.reached.clear()
+        teaching.lessons.progress.history.clear()
     window.explain_homes.close()
     program.workspace.breakpoints.set_all(())
     program.workspace.editing.restrict((), ())
     program.preferences.put(driver.preferences)
     program.player.tempi, program.player.staged = driver.preferences.tempi, not driver.preferences.reduced_motion
     program.look.set(driver.preferences.theme, driver.preferences.scale, legible=0)
-    program.part("teaching").lessons.progress.reached.clear()
-    program.part("teaching").lessons.progress.history.clear()
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*SIZE)
     window.show()

@@ -208,6 +208,7 @@ def test_keys_stay_in_a_dialog(qtbot: QtBot, window: Any, actions: Actions) -> N
     assert window.names() == []
 
 
+@pytest.mark.needs_part("teaching")
 def test_keys_of_a_context_act_only_in_it(window: Any, actions: Actions) -> None:
     plain = window.hold(focusable())
     plain.setFocus()

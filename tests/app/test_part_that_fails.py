@@ -1,0 +1,31 @@
+"""A part whose window half fails costs its own doors and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.app.conftest import make, take_down
+
+
+def failing(self: object, program: object) -> None:
+    raise ValueError("a fault of its own")
+
+
+def test_the_window_opens_and_trains_without_it(
+    qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.teaching.teaching.Teaching.__init__", failing)
+    driver = make(qtbot, tmp_path)
+    try:
+        assert [part.name for part in driver.program.parts] == ["trainers"]
+        said = [line.message.text for line in driver.program.messages.lines]
+        assert said == ["The part “teaching” of the program cannot be used: ValueError: a fault of its own."]
+        assert "lessons" not in driver.program.actions.by_id and "open_recorded" in driver.program.actions.by_id
+        driver.run(2)
+        assert driver.program.workspace.run is not None and driver.program.workspace.run.head == 2
+    finally:
+        take_down(driver)
