@@ -18,6 +18,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from grpo_core.text import tr
+
 PARTS = {"trainers": "grpo_core.trainers.part", "teaching": "grpo_core.teaching.part"}
 """Name of a part -> the module with its rows."""
 COMMANDS = {"trainers": ("audit", "diagnose", "import", "trl-script", "watch")}
@@ -80,7 +82,9 @@ def problems(listed: Mapping[str, str] = PARTS, tables: Sequence[str] = TABLES) 
     failed = {
         name: next(filter(None, (_entry(listed[name], table)[1] for table in tables)), "") for name in names(listed)
     }
-    return [f"The part “{name}” is missing: {why}." for name, why in failed.items() if why]
+    return [
+        tr("The part “{name}” is missing: {why}.").format(name=name, why=why) for name, why in failed.items() if why
+    ]
 
 
 @cache

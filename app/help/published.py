@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import html
-import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from app.help.resources import RESOURCES
-from grpo_core.errors import GrpoError
+from app.help.shipped_rows import parsed, rows
 from grpo_core.text import tr
 
 PARTS = {
@@ -21,10 +18,6 @@ PARTS = {
 MARK = tr("From the paper, not computed here")
 MARK_OF_PROGRAMS = tr("From the documentation, not computed here")
 """Mark of the entries from a program's documentation. ``MARK`` is that of the entries from papers."""
-
-
-class PublishedError(GrpoError):
-    """Raised if the file of published results cannot be used. The message says where the error is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,40 +56,10 @@ class Published:
         )
 
 
-def load_published(path: Path) -> tuple[Published, ...]:
-    """Return the entries in ``path``, in order.
-
-    Raises:
-        PublishedError: the file is not readable, or an entry lacks a field.
-    """
-    try:
-        stored = tomllib.loads(path.read_text("utf-8")).get("entries", [])
-    except tomllib.TOMLDecodeError as error:
-        raise PublishedError(tr("Published results: this is not TOML ({error}).").format(error=error)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PublishedError(
-            tr("Published results: {path} cannot be read ({error}).").format(path=path, error=error)
-        ) from None
-    parts = {field.name for field in fields(Published)}
-    results = []
-    for number, entry in enumerate(stored if isinstance(stored, list) else (), start=1):
-        if not isinstance(entry, dict) or set(entry) != parts or not all(isinstance(v, str) for v in entry.values()):
-            raise PublishedError(
-                tr("Published results, entry {number}: its parts must be {parts}, all of them texts.").format(
-                    number=number, parts=", ".join(sorted(parts))
-                )
-            )
-        if entry["part"] not in PARTS or not entry["source"] or not entry["url"]:
-            sentence = tr("Published results, entry {number}: it needs a source, its page, and a part out of {parts}.")
-            raise PublishedError(sentence.format(number=number, parts=", ".join(PARTS)))
-        results.append(Published(**{**entry, "title": tr(entry["title"]), "claim": tr(entry["claim"])}))
-    return tuple(results)
-
-
 @cache
 def published() -> tuple[Published, ...]:
-    """Return the shipped entries. The file is read once, on first use."""
-    return load_published(RESOURCES / "published.toml")
+    """Return the shipped entries, in order."""
+    return rows(Published, parsed("published.toml")["entries"], ("title", "claim"))
 
 
 def part_html(part: str, *, heading: bool = True) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTextBrowser
 
-from app.help.published import MARK, PARTS, Published, PublishedError, load_published, part_html, published
+from app.help.published import MARK, PARTS, Published, part_html, published
 from tests.app.conftest import Driver
 from tests.app.teaching.lessons.test_files import MYTHS
 from tools.catalogue import shipped
@@ -85,25 +84,6 @@ def test_the_figures_are_those_that_were_checked() -> None:
 
 def written(rest: str) -> str:
     return f'[[entries]]\ntitle = "a"\nclaim = "c"\nurl = "u"\n{rest}\n'
-
-
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        ("[[entries]\n", "is not TOML"),
-        ('[[entries]]\npart = "results"\n', "entry 1: its parts must be"),
-        (written('part = "x"\nfigure = ""\nsource = "s"'), "entry 1: it needs"),
-        (written('part = "open"\nfigure = ""\nsource = ""'), "a source"),
-        (written('part = "open"\nfigure = 1\nsource = "s"'), "all of them texts"),
-    ],
-)
-def test_a_file_that_is_wrong_is_refused_with_the_place(tmp_path: Path, content: str, complaint: str) -> None:
-    path = tmp_path / "published.toml"
-    path.write_text(content, "utf-8")
-    with pytest.raises(PublishedError, match=complaint):
-        load_published(path)
-    with pytest.raises(PublishedError, match="cannot be read"):
-        load_published(tmp_path / "nowhere.toml")
 
 
 def test_text_is_told_as_text() -> None:
