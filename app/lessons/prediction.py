@@ -61,7 +61,8 @@ def _input_for(prediction: Prediction) -> Options | Value:
     """Return the input widget for the kind of prediction."""
     match prediction.kind:
         case "direction":
-            return Options(prediction.ask, DIRECTIONS)
+            up, down = (_SIGN_OF.index(SIGNS[name]) for name in ("up", "down"))
+            return Options(prediction.ask, DIRECTIONS, up=up, down=down)
         case "choice":
             return Options(prediction.ask, [choice.text for choice in prediction.choices])
         case "number" | "ghost":
