@@ -10,11 +10,11 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.lessons.catalogue import lessons
-from app.lessons.prediction import Placed, PredictionBox, guess_text, in_words, result_text
+from app.lessons.prediction import Placed, PredictionBox, guess_text, result_text
 from app.lessons.readable import number_text, readable
 from app.lessons.value import Value
 from app.panel_registry import lesson_panels
-from grpo_core.lessons import SHOWN
+from grpo_core.lessons import SHOWN, in_words
 from tests.app.lessons.held import lesson_of
 
 
