@@ -17,6 +17,7 @@ from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
 from grpo_core.homework import Homework, HomeworkError
 from grpo_core.homework.file import ENDING
+from grpo_core.regular_file import write_whole
 from grpo_core.text import tr
 
 if TYPE_CHECKING:  # panels are imported only when they are created
@@ -64,7 +65,7 @@ class HomeworkController(QObject):
     def save(self, homework: Homework, target: Path) -> None:
         """Write ``homework`` to ``target``, and report success or the reason for a failure."""
         try:
-            refusal = write_or_say(target, homework.to_bytes(), tr("The homework"))
+            refusal = write_or_say(target, homework.to_bytes(), tr("The homework"), write_whole)
         except HomeworkError as error:
             refusal = str(error)
         sentence = tr("The homework is saved as {target}.").format(target=target)

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import latex2mathml.converter
 import numpy as np
 import pytest
 from PySide6.QtWidgets import QFileDialog
@@ -22,13 +23,16 @@ from app.export.page.document import LARGEST, document
 from app.export.page.explained import Explained
 from app.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.export.page.lesson_page import lesson_page, walk_through
-from app.export.page.markup import element, escaped
+from app.export.page.markup import MATHML, MATHML_ATTRIBUTES, element, escaped, formula
 from app.export.page.run_page import run_page
 from app.export.page.shown import shown_update
 from app.export.page.update import update_section
 from app.export.page_command import main
+from app.formula.render import shipped_drawings
+from app.lessons.catalogue import lessons
 from app.lessons.own import template
 from app.lessons.prediction import Placed, result_text, verdict
+from app.panel_registry import lesson_panels
 from app.plotting.numbers import full, shown
 from app.resources import resource
 from grpo_core.commands.cli import main as core
@@ -236,6 +240,47 @@ def test_hostile_words_of_a_run_stay_words() -> None:
     assert "\u202e" not in page.text
     assert not any("<img" in node["formula"] + node["values"] for node in page.nodes)
     assert escaped("a\ud800") == "a�", "half of a letter cannot be written"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\text{<meta http-equiv=refresh content=0;url=x><a href=x>x</a>}",
+        r"\text{</mtext></math><img src=x onerror=alert(1)>}",
+        r"\mbox{&lt;script&gt;alert(1)&lt;/script&gt;}",
+        r"\text{&#x3C;script&#x3E;alert(1)}",
+        "\\text{&#60;iframe&#62;\ud800&#xD800;&#xFFFFFFFF;\u202e}",
+        r"\operatorname{<svg/onload=alert(1)>} + x",
+        r"\unicode{x3c}script\unicode{x3e}",
+        r"\tag{<style>*{display:none}</style>}",
+        r"<b> x \left< y \right>",
+        r"\href{javascript:alert(1)}{x}",
+        r'\color{"><img src=x onerror=alert(1)>}{x}',
+        r'\rule{1"onclick="alert(1)}{1em} \style{display:none}{x} \class{a}{x} \id{page}{x}',
+        r"\fcolorbox{red}{blue}{<p>}",
+        "{" * 2000 + "<i>" + "}" * 2000,
+    ],
+)
+def test_a_hostile_formula_of_a_word_is_mathml_or_text_and_nothing_else(latex: str) -> None:
+    written = formula(latex)
+    page = Page(written)
+    assert {tag for tag, _ in page.tags} <= {*MATHML, "span"}
+    assert {name for _, attributes in page.tags for name in attributes} <= MATHML_ATTRIBUTES
+    assert "\u202e" not in written and written.encode("utf-8")
+
+
+def test_markup_in_a_formulas_text_is_text() -> None:
+    assert "".join(Page(formula(r"\text{<meta http-equiv=x>} = 1")).words) == "<meta\xa0http-equiv=x>=1"
+    assert Page(formula(r"\href{javascript:alert(1)}{x}")).tags == [("span", {})]
+
+
+def test_an_ordinary_formula_is_the_converters_own_mathml() -> None:
+    words = [word for lesson in lessons(lesson_panels())[0] for word in lesson.words.values()]
+    latex = {*shipped_drawings(), *(word.latex for word in words if word.latex), r"\hat{A} = 2\,\% \ \text{of all}"}
+    for one in sorted(latex):
+        here, there = Page(formula(one)), Page(latex2mathml.converter.convert(one))
+        there.tags[0][1].clear()
+        assert (here.tags, here.words) == (there.tags, there.words), one
 
 
 @pytest.mark.usefixtures("qapp")
