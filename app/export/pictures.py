@@ -21,12 +21,14 @@ from app.theme import look
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
+from app.workspace.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
 from grpo_core.commands.export_command import whole
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.explain.quantity import KINDS
+from grpo_core.foreign.run_files import ImportedReader, opened_run
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -75,16 +77,34 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
     Raises:
         GrpoError: the run cannot be read, an update or a table does not exist, or a file cannot be written.
     """
-    handle = RunHandle.open(run)
-    try:
+    with drawable(run) as handle:
         steps = steps_of(handle, wanted.steps)
-        suited = ("", "language" if handle.origin.settings.is_language else "bandit")  # recorded runs are not run files
+        settings = handle.origin.settings
+        kind = "recorded" if settings.is_recorded else "language" if settings.is_language else "bandit"
         if len(wanted.specs) > 1:
-            wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in suited))
+            wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in ("", kind)))
         places = _places(out, wanted, steps)
         refuse_existing(list(places.values()), force)
         with application() as app:
             yield from _exported(app, handle, places, wanted, force)
+
+
+@contextmanager
+def drawable(path: Path) -> Iterator[RunHandle]:
+    """Open a run file, which may hold an imported run, as the window does.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    with opened_run(path) as reader:
+        if isinstance(reader, ImportedReader):
+            imported = RecordedRun(reader.source)
+            imported.add_numbers(reader.numbers)
+            yield imported
+            return
+    handle = RunHandle.open(path)
+    try:
+        yield handle
     finally:
         handle.close_file()
 

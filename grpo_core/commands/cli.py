@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -58,9 +58,14 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def names() -> frozenset[str]:
     """Return the names of all commands."""
+    return frozenset(parsers())
+
+
+def parsers() -> Mapping[str, argparse.ArgumentParser]:
+    """Return the parser of each command by its name."""
     commands: Any = Parser().add_subparsers()
     _add_commands(commands)
-    return frozenset(commands.choices)
+    return dict(commands.choices)
 
 
 def _parser() -> argparse.ArgumentParser:

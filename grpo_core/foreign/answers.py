@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grpo_core.child.answering import Answer, Poll, answer
+from grpo_core.child.lifeline import watch_parent
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.foreign import walls
 from grpo_core.foreign.following import refreshed
@@ -23,7 +24,7 @@ from grpo_core.jobs import recorded_jobs
 from grpo_core.jobs.packing import Tree, packed, unpacked
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
-from grpo_core.traces.importers import importer_for, open_source, parquet
+from grpo_core.traces.importers import importer_for, open_source
 from grpo_core.traces.importers.source import Source, has_losses, stamps
 from grpo_core.traces.importers.unknown import OF_TRAINERS
 
@@ -92,11 +93,17 @@ class Sources:
 def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
     """Restrict this process to reading the program and ``path`` and to writing to its own folder.
 
-    Yields whether the restriction is in force.
+    Yields whether the restriction is in force. All other threads of this process, and the libraries that start some
+    when they are imported, such as pyarrow, come afterwards and are therefore restricted too.
+
+    Raises:
+        RunFileError: there is another thread already.
     """
     if scratch is not None:
         tempfile.tempdir = scratch
-    yield walls.enclose(Path(path), None if scratch is None else Path(scratch))
+    in_force = walls.enclose(Path(path), None if scratch is None else Path(scratch))
+    watch_parent()
+    yield in_force
 
 
 def facts_of(source: Source) -> dict[str, Any]:
@@ -186,7 +193,6 @@ EXAMINED: dict[str, Answer] = {
 
 def serve(connection: Connection) -> None:
     """Serve requests from ``connection`` until it closes."""
-    parquet.warm()
     table = {what: guarded(asked) for what, asked in {**Sources().table(), **EXAMINED, **FILES}.items()}
     answer(connection, table, pack_bounded, unpacked)
 

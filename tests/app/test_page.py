@@ -455,7 +455,7 @@ def test_a_run_of_another_trainer_is_explained_where_it_has_tokens_and_refused_w
     assert all(node["agrees"] for node in page.nodes)
     capsys.readouterr()
     assert main(["texts.grpo", "--out", "b.html"]) == 2
-    assert "recorded its texts, but no tokens" in capsys.readouterr().err
+    assert "texts, rewards and advantages, but no tokens" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
