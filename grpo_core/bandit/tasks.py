@@ -86,6 +86,20 @@ def right_actions(config: BanditTask) -> np.ndarray:
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
 
 
+def reward_range(config: BanditTask, prompt: int, *, by_step: bool = False) -> tuple[float, float]:
+    """Return the lowest and the highest reward of a completion of ``prompt``, or of its steps if ``by_step``."""
+    if by_step:
+        work, shape = task(config), (1, config.actions, config.max_length)
+        every = np.broadcast_to(np.arange(config.actions)[:, None], shape)  # each action at each decision
+        assert work.step_rewards is not None
+        rewards = work.step_rewards(np.zeros(config.actions, int), every, np.ones(shape, bool))
+    elif config.landscape in ("length", "chain"):
+        rewards = config.levels[prompt] + np.array([0.0, 1.0])  # nothing of it right, and all
+    else:
+        rewards = config.levels[prompt] + landscape_rewards(config)
+    return float(rewards.min()), float(rewards.max())
+
+
 def _triangle(a: np.ndarray, peak: float, half_width: float, height: float) -> np.ndarray:
     return np.asarray(height * np.maximum(0, 1 - np.abs(a - peak) / half_width))
 
