@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from grpo_core.bandit.tasks import reward_range, right_actions
+from grpo_core.bandit.tasks import reward_range, right_actions, step_reward_range
 from grpo_core.config.bandit_task import LANDSCAPES
 from grpo_core.record import Step
 
@@ -49,9 +49,12 @@ def possible_rewards(step: Step, group: int) -> tuple[float, float] | None:
         return None
     if settings.is_language:
         return None if any(settings.language.part_weights) else (0.0, 0.0)
+    if settings.objective.credits_steps:
+        return step_reward_range(settings.bandit)
     if group >= settings.bandit.prompts:
         return None
-    return reward_range(settings.bandit, group, by_step=settings.objective.credits_steps)
+    low, high = reward_range(settings.bandit)[group].tolist()
+    return low, high
 
 
 def meaning(step: Step, group: int, reward: float) -> Meaning:
