@@ -113,8 +113,8 @@ CHECKS: dict[str, Check] = {
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
         change=tr(
             "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
-            "rewards. Check whether the reward function finds the answer in what the model writes and whether completions "
-            "are cut off."
+            "rewards. Check whether the reward function finds the answer in what the model writes, and whether "
+            "completions are cut off."
         ),
         source="DAPO, arXiv:2503.14476, section 3.2; unslothai/unsloth#2757",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
