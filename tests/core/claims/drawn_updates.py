@@ -83,7 +83,7 @@ def of_all_premises(chance: np.random.Generator) -> Iterator[Step]:
     answers = lm_step(int(chance.integers(3)), settings=gameable, prompts=3, group_size=2, seed=number_of(chance))
     yield dataclasses.replace(answers, step=1)
     elsewhere = dataclasses.replace(Trace(DATA / "grpo").settings, objective=Settings().objective)
-    absent = dict.fromkeys(("step_rewards", "dist_logp", "ref_dist_logp", "context"))
+    absent: dict[str, Any] = dict.fromkeys(("step_rewards", "dist_logp", "ref_dist_logp", "context"))
     yield dataclasses.replace(step, settings=elsewhere, measurements={}, resume={}, **absent)
 
 

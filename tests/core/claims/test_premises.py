@@ -24,14 +24,14 @@ SAME_POLICY = re.compile(r"the one that sampled|when (it was )?sampled|draws? fr
 
 def right(step: Step) -> np.ndarray | None:
     """Return which completions are right and which are wrong, as 1 and 0, or a number between. None if unknown."""
-    task = step.settings.task
     if step.settings.is_recorded:
         return None
     if step.settings.is_language:
         assert step.reward_parts is not None
         return step.reward_parts[:, 0]
+    task = step.settings.bandit
     if task.landscape == "length":
-        return 1.0 - step.tokens[:, 0]
+        return np.asarray(1.0 - step.tokens[:, 0])
     if task.landscape == "chain":
         return np.array([np.mean([a == 3 * t % task.actions for t, a in enumerate(row)]) for row in step.tokens])
     return None
@@ -39,11 +39,12 @@ def right(step: Step) -> np.ndarray | None:
 
 def payable(step: Step, group: int) -> set[float] | None:
     """Return the rewards that a completion of the prompt, or a step of it, can have. None if they are unknown."""
-    task = step.settings.task
     if step.settings.is_recorded:
         return None
     if step.settings.is_language:
-        return None if task.answer_weight or task.working_weight or task.bonus else {0.0}
+        paid = step.settings.language
+        return None if paid.answer_weight or paid.working_weight or paid.bonus else {0.0}
+    task = step.settings.bandit
     a, level = np.arange(1, task.actions + 1), task.levels[group]
     match task.landscape:
         case "single_peak":
@@ -68,10 +69,12 @@ def payable(step: Step, group: int) -> set[float] | None:
 def compared(step: Step, group: int) -> np.ndarray:
     """Return the rewards in a group, of completions or of steps, without missing ones."""
     rows = step.group == group
-    held = (
-        step.step_rewards[rows][step.mask[rows]] if step.settings.objective.credit == "process" else step.rewards[rows]
-    )
-    return held[~np.isnan(held)]
+    if step.settings.objective.credit == "process":
+        assert step.step_rewards is not None
+        held = step.step_rewards[rows][step.mask[rows]]
+    else:
+        held = step.rewards[rows]
+    return np.asarray(held[~np.isnan(held)])
 
 
 def is_true_of(text: str, step: Step, groups: list[int]) -> bool:
@@ -84,7 +87,7 @@ def is_true_of(text: str, step: Step, groups: list[int]) -> bool:
         return False
     if "all wrong" in text and not (answers and all(whole) and all((own == 0).all() for own in answers)):
         return False
-    language = step.settings.is_language and not step.settings.is_recorded and step.settings.task.answer_weight != 0
+    language = step.settings.is_language and not step.settings.is_recorded and step.settings.language.answer_weight != 0
     if re.search(r"harder prompt", text) and not (language and answers and all((own == 1).all() for own in answers)):
         return False
     if re.search(r"easier prompt", text) and not (language and answers and all((own == 0).all() for own in answers)):
