@@ -100,19 +100,9 @@ def measured(run: RunHandle, start: int) -> str:
     return Answered(then=State.of(ends[0]), now=State.of(ends[1])).words()
 
 
-def paid_are_samples(run: RunHandle, start: int) -> str:
-    """Return what was measured, and whose curves to compare."""
-    compare = tr("Only sampled answers are paid: compare them with the greedy ones.")
-    return f"{measured(run, start)} {compare}".lstrip()
-
-
-def without_bonus(run: RunHandle, start: int) -> str:
-    """Return what was measured, and what to try."""
-    then = tr(
-        "The slider of what each “=” pays has the keyboard focus: move it to 0, press Space, and see whether more "
-        "answers become right."
-    )
-    return f"{measured(run, start)} {then}".lstrip()
+def after_measured(text: str) -> Text:
+    """Return a text that begins with what was measured and goes on with ``text``."""
+    return lambda run, start: f"{measured(run, start)} {text}".lstrip()
 
 
 LEARN = Experience(
@@ -185,18 +175,19 @@ MODEL_CHEATS = Experience(
     start="starts/gameable.grpo",
     panel=EVOLUTION,
     acts=(
-        Act(
-            updates=5,
-            speed=2.0,
-            text=rules,
-        ),
+        Act(updates=5, speed=2.0, text=rules),
         Act(
             updates=20,
             speed=4.0,
-            text=paid_are_samples,
+            text=after_measured(tr("Only sampled answers are paid: compare them with the greedy ones.")),
         ),
     ),
-    then=without_bonus,
+    then=after_measured(
+        tr(
+            "The slider of what each “=” pays has the keyboard focus: move it to 0, press Space, and see whether more "
+            "answers become right."
+        )
+    ),
     control="task.bonus",
 )
 EXPERIENCES = (LEARN, TOKENS, MODEL_CHEATS, PULL_BACK)

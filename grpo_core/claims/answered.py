@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Claim
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -38,6 +38,12 @@ class State:
         reward = float(step.rewards.mean())
         return cls(step=step.step, greedy=greedy, sampled=sampled, reward=reward, signs=signs_in(step))
 
+    @property
+    def shown(self) -> dict[str, str]:
+        """The numbers as text, by name."""
+        formats = {"step": ",", "greedy": ".0%", "sampled": ".0%", "reward": ".2f", "signs": ".2f"}
+        return {name: format(getattr(self, name), spec) for name, spec in formats.items()}
+
 
 def signs_in(step: Step) -> float:
     """Return the mean number of “=” in the completions of an update, the third part of its rewards."""
@@ -53,34 +59,13 @@ class Answered(Claim[Ends]):
     now: State
 
     def check(self, data: Ends) -> bool:
-        for claimed, step in zip((self.then, self.now), data, strict=True):
-            found = State.of(step)
-            if claimed.step != found.step or not all(
-                agrees(getattr(claimed, name), getattr(found, name))
-                for name in ("greedy", "sampled", "reward", "signs")
-            ):
-                return False
-        return True
+        return (self.then, self.now) == tuple(State.of(step) for step in data)
 
     def words(self) -> str:
-        then, now = (
-            {
-                "step": f"{one.step:,}",
-                "greedy": f"{one.greedy:.0%}",
-                "sampled": f"{one.sampled:.0%}",
-                "reward": f"{one.reward:.2f}",
-                "signs": f"{one.signs:.2f}",
-            }
-            for one in (self.then, self.now)
-        )
-        if self.then == self.now:
-            pattern = tr(
-                "Update {step}: held-out sums answered right, greedily {greedy}, sampled {sampled}; mean reward "
-                "{reward}, “=” per answer {signs}."
-            )
-            return pattern.format(**now)
+        then, now = self.then.shown, self.now.shown
         pattern = tr(
-            "Updates {step}: held-out sums answered right, greedily {greedy}, sampled {sampled}; mean reward {reward}, "
+            "Update {step}: held-out sums answered right, greedily {greedy}, sampled {sampled}; mean reward {reward}, "
             "“=” per answer {signs}."
         )
-        return pattern.format(**{name: f"{then[name]} → {now[name]}" for name in now})
+        alone = self.then == self.now
+        return pattern.format(**now if alone else {name: f"{then[name]} → {now[name]}" for name in now})

@@ -94,7 +94,7 @@ def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
         case MODEL_CHEATS.name:
             held_out, reward = (run.series[name].values for name in ("accuracy_greedy", "reward_mean"))
             assert held_out[90] > 0.95 > 0.2 > held_out[120] and reward[95:].min() > 1.0
-            assert "Updates 101 → 121" in driver.messages[0]
+            assert "Update 101 → 121" in driver.messages[0]
         case name:
             raise AssertionError(f"nothing is held of {name}")
 

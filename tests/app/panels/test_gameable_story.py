@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.controllers.first_steps import MODEL_CHEATS, measured, paid_are_samples, rules, without_bonus
+from app.controllers.first_steps import MODEL_CHEATS, Text, measured, rules
 from app.panels.evolution.evolution_words import what_to_watch, why
 from app.workspace.run_handle import RunHandle
 from grpo_core import learners
@@ -80,6 +80,12 @@ RUNS: dict[str, tuple[Callable[[], tuple[RunHandle, dict[int, Step]]], int]] = {
 """How to make a run, and the number of updates with which the experience begins."""
 
 
+def written(text: Text, run: RunHandle, start: int) -> str:
+    """Return a text of the story."""
+    assert not isinstance(text, str)
+    return text(run, start)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_every_sentence_of_the_story_is_true_of_the_updates_so_far(name: str) -> None:
     make, start = RUNS[name]
@@ -99,7 +105,7 @@ def test_every_sentence_of_the_story_is_true_of_the_updates_so_far(name: str) ->
         numbers = re.findall(r"-?\d+(?:\.\d\d|%)", said)
         assert numbers == (expected if ends[0] is not ends[-1] else expected[::2]), (said, expected)
         assert ("→" in said) == (ends[0] is not ends[-1])
-        for text in (paid_are_samples(so_far, start), without_bonus(so_far, start)):
+        for text in (written(MODEL_CHEATS.acts[1].text, so_far, start), written(MODEL_CHEATS.then, so_far, start)):
             assert text.startswith(said) and not PREDICTIONS.search(text)
         headline, own = what_to_watch(steps[head].settings, steps[head]), own_numbers(steps[head], run.origin)
         paid = f"pays {steps[head].settings.language.bonus:g}; update {head:,} wrote {own['signs']:.2f} per answer"
@@ -118,4 +124,4 @@ def test_another_state_is_refused() -> None:
 
 def test_before_anything_is_measured_no_number_is_said() -> None:
     run = RunHandle(title="", origin=learners.origin(lm_settings(**{"task.problem": "gameable"})), path=Path())
-    assert measured(run, 0) == "" and paid_are_samples(run, 0).startswith("Only sampled")
+    assert measured(run, 0) == "" and written(MODEL_CHEATS.acts[1].text, run, 0).startswith("Only sampled")
