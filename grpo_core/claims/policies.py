@@ -14,6 +14,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.claims.arrays import at_one, band, gained, precision, ratios, silent
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.kl import ESTIMATORS
+from grpo_core.premises import drawn_by_earlier
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -180,7 +181,7 @@ POLICIES: dict[str, Kind[Step]] = {
         text=tr("The passes so far have not moved the tokens' probabilities, so no ratio left 1."), holds=_unmoved
     ),
     "cannot_act": Kind(
-        text=tr("In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act."),
+        text=tr("In the first pass the policy is still the old one, every ratio is 1, and no clip can act."),
         holds=lambda step, v: bool((np.abs(ratios(step, 0) - 1) <= precision(step)).all()),
     ),
     "later_it_can": Kind(
@@ -204,32 +205,36 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "off_one": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio should be 1; the furthest is "
-            "{ratio}. Sampler and trainer disagree, as with low precision, dropout, another kernel or another "
-            "temperature."
+            "Before the first pass the policy is still the old one, so every ratio should be 1; the furthest is "
+            "{ratio}. The old log-probabilities are not this policy's, as with older samples, low precision, dropout, "
+            "another kernel or another temperature."
         ),
         holds=lambda step, v: agrees(abs(v.ratio - 1), _farthest(step)) and not _first_is_one(step),
     ),
     "one_pass": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. With one pass per batch, "
-            "none ever moves."
+            "Before the first pass the policy is still the old one, so every ratio is 1. With one pass per batch, none "
+            "ever moves."
         ),
         holds=lambda step, v: step.passes == 1 and _first_is_one(step),
     ),
     "never_moved": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. No later pass of this "
-            "update has another."
+            "Before the first pass the policy is still the old one, so every ratio is 1. No later pass of this update "
+            "has another."
         ),
         holds=lambda step, v: step.passes > 1 and _first_is_one(step) and not _moved_before(step),
     ),
     "moved_before": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. They have moved before "
-            "pass {number}."
+            "Before the first pass the policy is still the old one, so every ratio is 1. They have moved before pass "
+            "{number}."
         ),
         holds=lambda step, v: _first_is_one(step) and v.number == _moved_before(step),
+    ),
+    "drawn_earlier": Kind(
+        text=tr("The samples are from an earlier policy, which is not the old one that ratios are measured against."),
+        holds=lambda step, v: drawn_by_earlier(step),
     ),
     "no_reference": Kind(
         text=tr(

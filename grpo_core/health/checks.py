@@ -99,21 +99,22 @@ CHECKS: dict[str, Check] = {
         follows=HACKS,
     ),
     "dead_groups_right": Check(
-        title=tr("Dead groups: everything is correct"),
+        title=tr("Dead groups: all of the highest reward"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
         change=tr(
-            "Choose harder prompts, leave out those that are solved, or sample until the rewards of a group differ "
-            "(dynamic sampling)."
+            "If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, "
+            "sample until the rewards of a group differ (dynamic sampling)."
         ),
         source="DAPO, arXiv:2503.14476, section 3.2; huggingface/trl#3857",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "dead_groups_wrong": Check(
-        title=tr("Dead groups: everything is wrong"),
+        title=tr("Dead groups: all of the lowest reward"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
         change=tr(
-            "Choose easier prompts or more completions per prompt, give partial rewards, and check whether the "
-"reward function finds the answer in what the model writes and whether completions are cut off."
+            "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
+            "rewards. Check whether the reward function finds the answer in what the model writes, and whether "
+            "completions are cut off."
         ),
         source="DAPO, arXiv:2503.14476, section 3.2; unslothai/unsloth#2757",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
