@@ -11,7 +11,7 @@ from app.display import draw_offscreen
 from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
-from grpo_core.homework import Checker, Collected, Homework, Row, collect
+from grpo_core.homework import Checker, Collected, Homework, Row, Walked, collect
 from grpo_core.text import plural, tr
 
 BYTE_ORDER_MARK = "utf-8-sig"
@@ -25,9 +25,9 @@ class Pictures:
     """
 
     def __init__(self) -> None:
-        self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
+        self._walks: dict[tuple[str, str], Mapping[int, Walked] | None] = {}
 
-    def __call__(self, homework: Homework) -> Mapping[int, float] | None:
+    def __call__(self, homework: Homework) -> Mapping[int, Walked] | None:
         """Return the answers of the homework's lesson by step, counted from 1.
 
         None if that edition of the lesson is not available.
@@ -37,7 +37,7 @@ class Pictures:
             self._walks[key] = self._walked(*key)
         return self._walks[key]
 
-    def _walked(self, id: str, digest: str) -> Mapping[int, float] | None:
+    def _walked(self, id: str, digest: str) -> Mapping[int, Walked] | None:
         from app.export.lesson_file import lesson_called
         from app.export.lesson_walk import walked
         from app.lessons.own import is_lesson_file
@@ -48,7 +48,12 @@ class Pictures:
             return None
         if lesson is None or lesson.digest != digest:
             return None
-        return {step.place + 1: step.value for step in walked(lesson) if step.value is not None}
+        answers = {}
+        for step in walked(lesson):
+            predict = lesson.steps[step.place].predict
+            if predict is not None and step.value is not None:
+                answers[step.place + 1] = Walked(value=step.value, holds=predict.holds)
+        return answers
 
 
 def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Iterator[object]:

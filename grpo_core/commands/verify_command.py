@@ -76,7 +76,7 @@ def run_rebuild(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     print(f"{options.out} contains the updates up to {last:,}.")
     if again:
         print(
-            f"{again:,} of them were damaged. They were recomputed from the update before and are identical bit for "
+            f"{again:,} of them were damaged. They were recomputed from the update before and are identical bit "
             "for bit: they lead to the checksums that were written."
         )
     if lost > 0:

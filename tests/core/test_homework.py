@@ -9,12 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
-from grpo_core.homework import Checker, Collected, Homework, HomeworkAnswer, HomeworkError, collect, read_homework
+from grpo_core.homework import (
+    Checker,
+    Collected,
+    Homework,
+    HomeworkAnswer,
+    HomeworkError,
+    Walked,
+    collect,
+    read_homework,
+)
 from grpo_core.homework.file import LARGEST
 from grpo_core.learners import learner
 from grpo_core.lessons import Answer
@@ -151,10 +161,15 @@ def test_a_claimed_number_is_held_against_the_run_of_its_settings_and_seed(
 
 def test_a_number_of_a_picture_is_held_against_a_walk_through_the_lesson() -> None:
     claimed = replace(ANSWER, answer=Answer(check="gap"))
+    single = float(np.float32(TRUE))
+    assert abs(single - TRUE) > 1e-9 * TRUE
     for walked, state in (
-        ({2: TRUE}, "agrees"),
-        ({2: 0.5}, "differs"),
-        ({3: 0.5}, "not checked"),
+        ({2: Walked(value=TRUE)}, "agrees"),
+        ({2: Walked(value=single)}, "agrees"),
+        ({2: Walked(value=0.5)}, "differs"),
+        ({2: Walked(value=0.5, holds=(0.4, 0.6))}, "differs"),
+        ({2: Walked(value=0.5, holds=(TRUE, 0.6))}, "not checked"),
+        ({3: Walked(value=0.5)}, "not checked"),
         (None, "not checked"),
     ):
         checker = Checker(lambda homework, walked=walked: walked)  # type: ignore[misc]
