@@ -7,7 +7,7 @@ SOURCES := pyproject.toml constraints.txt
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf test test-slow test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf test test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -28,6 +28,9 @@ test: $(VENV)/.test system  ## the quick tests, seven of eight: some minutes
 
 test-slow: $(VENV)/.test system  ## those that take more than 0.3 s of processor time each (tests/slow.txt)
 	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "slow and not long" $(ARGS)
+
+test-processors: $(VENV)/.test system  ## the numerical tests as processors without AVX-512 and the oldest ones compute them
+	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m tests.processors -n 2 $(ARGS)
 
 test-times: $(VENV)/.test system  ## both, each test timed, and the list of the slow ones made anew
 	rm -f build/times.*; mkdir -p build

@@ -11,7 +11,7 @@ from app.display import draw_offscreen
 from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
-from grpo_core.homework import Checker, Collected, Homework, Row, collect
+from grpo_core.homework import Checker, Collected, Homework, Row, Walked, collect
 from grpo_core.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -27,7 +27,7 @@ class Editions:
 
     def __init__(self) -> None:
         self._lessons: dict[tuple[str, str], Lesson | None] = {}
-        self._walks: dict[tuple[str, str], Mapping[int, float]] = {}
+        self._walks: dict[tuple[str, str], Mapping[int, Walked]] = {}
 
     def lesson(self, homework: Homework) -> Lesson | None:
         """Return the homework's lesson, or None if that edition is not available."""
@@ -43,19 +43,28 @@ class Editions:
             self._lessons[key] = found if found is not None and found.digest == homework.digest else None
         return self._lessons[key]
 
-    def answers(self, homework: Homework) -> Mapping[int, float] | None:
+    def answers(self, homework: Homework) -> Mapping[int, Walked] | None:
         """Return the answers of the homework's lesson by step, counted from 1.
 
         None if that edition of the lesson is not available.
         """
-        from app.export.lesson_walk import walked
-
         key, lesson = (homework.lesson, homework.digest), self.lesson(homework)
         if lesson is None:
             return None
         if key not in self._walks:
-            self._walks[key] = {step.place + 1: step.value for step in walked(lesson) if step.value is not None}
+            self._walks[key] = _walked(lesson)
         return self._walks[key]
+
+
+def _walked(lesson: Lesson) -> dict[int, Walked]:
+    from app.export.lesson_walk import walked
+
+    answers = {}
+    for step in walked(lesson):
+        predict = lesson.steps[step.place].predict
+        if predict is not None and step.value is not None:
+            answers[step.place + 1] = Walked(value=step.value, holds=predict.holds)
+    return answers
 
 
 def checker(poll: Callable[[], None] = lambda: None) -> Checker:

@@ -13,16 +13,30 @@ from grpo_core.homework.file import LONGEST_NAME, Homework, HomeworkAnswer, Home
 from grpo_core.learners import learner, origin
 from grpo_core.lessons import SIGNS, Lesson, answered, in_words, right
 from grpo_core.record import Step
+from grpo_core.rounding import DOUBLE, SINGLE, tolerance
 from grpo_core.text import plural, tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
-CLOSE = 1e-9
-"""Maximum relative difference that can be due to rounding on another machine."""
 MOST_UPDATES, MOST_SAMPLES = 5000, 2_000_000
 """Limits on a run that is recomputed: number of updates, and total number of completions times inner passes."""
 Edition = Callable[[Homework], Lesson | None]
 """Function that returns the lesson of a homework. None if this program has no such edition of it."""
-Picture = Callable[[Homework], Mapping[int, float] | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walked:
+    """An answer computed by a lesson's picture.
+
+    Attributes:
+        value: the answer.
+        holds: the range in which the lesson says that it is for every seed; infinite if it names none.
+    """
+
+    value: float
+    holds: tuple[float, float] = (-math.inf, math.inf)
+
+
+Picture = Callable[[Homework], Mapping[int, Walked] | None]
 """Function that plays a lesson and returns its answers by step. None if this program has no such edition of it."""
 
 
@@ -119,7 +133,7 @@ class Checker:
                     state=UNCHECKED,
                     why=tr("It came from the lesson's picture, and this edition is not available here."),
                 )
-            return _compared(answer.value, walked[answer.step])
+            return _compared_with_picture(answer.value, walked[answer.step])
         if not answer.settings:
             return Verdict(state=UNCHECKED, why=tr("It belongs to a recorded run."))
         try:
@@ -133,7 +147,7 @@ class Checker:
         if why := too_large(settings, answer):
             return Verdict(state=REFUSED, why=why)
         try:
-            return _compared(answer.value, self._computed(settings, answer))
+            return _compared(answer.value, self._computed(settings, answer), DOUBLE)
         except Cancelled:
             raise
         except (GrpoError, IndexError, KeyError, ValueError) as error:
@@ -173,14 +187,28 @@ def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
     return ""
 
 
-def _compared(claimed: float | None, computed: float) -> Verdict:
+def _compared_with_picture(claimed: float | None, walked: Walked) -> Verdict:
+    """Compare a number with that of a lesson's picture, whose records can be in float32 and whose training can amplify
+    the rounding of another kind of processor.
+    """
+    verdict, (low, high) = _compared(claimed, walked.value, SINGLE), walked.holds
+    if verdict.state != DIFFERS or claimed is None or not -math.inf < low <= claimed <= high < math.inf:
+        return verdict
+    sentence = tr(
+        "The homework claims {claimed!r}, but the run gives {computed!r} here. The lesson allows both: another kind of "
+        "processor rounds differently, and training can amplify that."
+    ).format(claimed=claimed, computed=walked.value)
+    return Verdict(state=UNCHECKED, why=sentence, value=walked.value)
+
+
+def _compared(claimed: float | None, computed: float, precision: float) -> Verdict:
     if math.isnan(computed):
         return (
             Verdict(state=AGREES) if claimed is None else Verdict(state=DIFFERS, why=tr("The run has no such number."))
         )
     if claimed is None:
         return Verdict(state=UNCHECKED, why=tr("No number is claimed."), value=computed)
-    if abs(claimed - computed) <= CLOSE * max(1.0, abs(computed)):
+    if abs(claimed - computed) <= tolerance(precision, 1.0, claimed, computed):
         return Verdict(state=AGREES, value=computed)
     sentence = tr("The homework claims {claimed!r}, but the run gives {computed!r}.").format(
         claimed=claimed, computed=computed

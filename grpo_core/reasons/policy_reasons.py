@@ -17,6 +17,7 @@ from grpo_core.kl import ESTIMATORS
 from grpo_core.premises import drawn_by_earlier
 from grpo_core.reasons.reason import Check, Reason, cell
 from grpo_core.record import Step
+from grpo_core.rounding import DOUBLE, SINGLE
 from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 
@@ -28,7 +29,7 @@ SPIKE = 100.0
 """Estimate of a single token, in nats, above which it dominates every mean."""
 CERTAIN = 0.05
 """Entropy in nats below which nearly all samples are alike."""
-NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
+NUMERICS = {DOUBLE: 1e-6, SINGLE: 1e-3}
 """Maximum distance of a first ratio from 1 that rounding explains, by the relative precision of the record."""
 
 

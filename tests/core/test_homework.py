@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grpo_core.config import Settings, language_settings
@@ -20,6 +21,7 @@ from grpo_core.homework import (
     Homework,
     HomeworkAnswer,
     HomeworkError,
+    Walked,
     answer_to,
     collect,
     read_homework,
@@ -179,10 +181,15 @@ def test_a_claimed_number_is_held_against_the_run_of_its_settings_and_seed(
 
 def test_a_number_of_a_picture_is_held_against_a_walk_through_the_lesson() -> None:
     claimed = replace(ANSWER, answer=Answer(check="gap"))
+    single = float(np.float32(TRUE))
+    assert abs(single - TRUE) > 1e-9 * TRUE
     for walked, state in (
-        ({2: TRUE}, "agrees"),
-        ({2: 0.5}, "differs"),
-        ({3: 0.5}, "not checked"),
+        ({2: Walked(value=TRUE)}, "agrees"),
+        ({2: Walked(value=single)}, "agrees"),
+        ({2: Walked(value=0.5)}, "differs"),
+        ({2: Walked(value=0.5, holds=(0.4, 0.6))}, "differs"),
+        ({2: Walked(value=0.5, holds=(TRUE, 0.6))}, "not checked"),
+        ({3: Walked(value=0.5)}, "not checked"),
         (None, "not checked"),
     ):
         checker = Checker(picture=lambda homework, walked=walked: walked)  # type: ignore[misc]

@@ -60,7 +60,10 @@ class SweepRunRow(QWidget):
         self.seed = choice_box(tr("Seed of the run that opens"))
         self.open = QPushButton(tr("Open this run"))
         self.open.setToolTip(
-            tr("A new run with these settings and this seed; trained, it repeats the sweep's run bit for bit (Return)")
+            tr(
+                "A new run with these settings and this seed; trained, it repeats the sweep's run, bit for bit on the "
+                "same kind of processor (Return)"
+            )
         )
         self.known.clicked.connect(self._on_known)
         self.back.clicked.connect(self._on_back)
