@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from unittest.mock import patch
 
 
@@ -73,8 +73,14 @@ def hook_raises(*names: str, error: BaseException | None = None) -> Surrounding:
 
 def warnings_are_errors(recorded: Recorded, stack: ExitStack) -> None:
     """Raise every warning as an error."""
+    _filter(stack, "error")
+
+
+def _filter(stack: ExitStack, action: Literal["error", "always"]) -> None:
+    """Treat warnings in one way, except for those by which Transformers announces changes, and which would end it."""
     stack.enter_context(warnings.catch_warnings())
-    warnings.simplefilter("error")
+    warnings.simplefilter(action)
+    warnings.simplefilter("ignore", FutureWarning)
 
 
 def no_threads(recorded: Recorded, stack: ExitStack) -> None:
@@ -83,10 +89,16 @@ def no_threads(recorded: Recorded, stack: ExitStack) -> None:
 
 
 def no_files(recorded: Recorded, stack: ExitStack) -> None:
-    """Let every call fail that opens, renames or makes a file or a folder."""
-    function = raising(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    """Let every call fail that opens, renames or makes a file or a folder, except in ``/proc``, which verl reads."""
     for module, name in ((builtins, "open"), (io, "open"), (os, "open"), (os, "replace"), (os, "mkdir")):
-        stack.enter_context(patch.object(module, name, function))
+        plain = getattr(module, name)
+
+        def refused(path: Any, *args: Any, plain: Callable[..., Any] = plain, **kwargs: Any) -> Any:
+            if str(path).startswith("/proc/"):
+                return plain(path, *args, **kwargs)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        stack.enter_context(patch.object(module, name, refused))
 
 
 def disk_full(recorded: Recorded, stack: ExitStack) -> None:
@@ -113,6 +125,7 @@ def no_stderr(recorded: Recorded, stack: ExitStack) -> None:
     closed = io.StringIO()
     closed.close()
     stack.enter_context(patch.object(sys, "stderr", closed))
+    _filter(stack, "always")
     hook_raises()(recorded, stack)
 
 
@@ -121,8 +134,7 @@ def logging_broken(recorded: Recorded, stack: ExitStack) -> None:
     handler = logging.Handler()
     logger = logging.getLogger("py.warnings")
     stack.enter_context(patch.object(handler, "emit", raising(RuntimeError("no logging"))))
-    stack.enter_context(warnings.catch_warnings())
-    warnings.simplefilter("always")
+    _filter(stack, "always")
     logger.addHandler(handler)
     stack.callback(logger.removeHandler, handler)
     logging.captureWarnings(True)
@@ -168,9 +180,9 @@ SURROUNDINGS: dict[str, Surrounding] = {
     "every hook raises without words": hook_raises(error=WordlessError()),
     "warnings are errors": together(warnings_are_errors, hook_raises()),
     "no threads": no_threads,
-    "no threads, warnings are errors": together(no_threads, warnings_are_errors),
+    "no threads and warnings are errors": together(no_threads, warnings_are_errors),
     "no files": no_files,
-    "no files, warnings are errors": together(no_files, warnings_are_errors),
+    "no files and warnings are errors": together(no_files, warnings_are_errors),
     "disk full": disk_full,
     "folder gone": folder_gone,
     "standard error closed": no_stderr,

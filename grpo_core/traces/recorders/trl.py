@@ -12,7 +12,8 @@ tensor of row numbers passes through TRL's shuffling with the batch, so that the
 known. The training thread keeps references to tensors that exist anyway. Copying, compressing and writing happen in the
 thread, behind a queue of ``QUEUE`` steps. If the disk is slower than training, complete steps are dropped, counted and
 noted. A step with more or fewer losses than TRL computes for it is skipped, too. An error of the recorder disables
-the recorder, with one warning, but never stops training.
+the recorder, with one warning, but never stops training. If warnings are errors, the warning is a line on standard
+error instead. A recording ends with ``train()``: before another one, call ``record`` again, with another folder.
 
 Tested with TRL 1.16.0 (``TRIED``). If the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
 arguments, the recorder only records text and rewards, and says so.

@@ -18,7 +18,8 @@ for the advantage are passed in the same way.
 The training thread pads each micro-batch's log-probabilities once more and keeps references to tensors that exist
 anyway. Copying, decoding, compressing and writing happen in the thread, behind a queue of ``QUEUE`` updates. If the
 disk is slower than training, complete updates are dropped, counted and noted. An error of the recorder disables the
-recorder, with one warning, but never stops training.
+recorder, with one warning, but never stops training. If warnings are errors, the warning is a line on standard error
+instead.
 
 Tested with verl 0.9.1 (``TRIED``), FSDP2, the loss ``ppo_loss``. Other engines and losses are not recorded, with a
 warning.

@@ -4,6 +4,8 @@ recorded is said. With stand-ins, and with the real trainers where they are inst
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -335,3 +337,24 @@ def test_another_edition_of_verl_imports_the_module_and_trains(
     said = capsys.readouterr().err
     assert EDITIONS[name][2] in said
     assert said.count("not in the trace") + said.count("records nothing") == 1
+
+
+# -- the real trainers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("trainer", "only"), [("trl", ("odd", "odd process")), ("verl", ("odd",))])
+def test_the_real_trainer_ends_with_the_same_losses_and_weights(trainer: str, only: tuple[str, ...]) -> None:
+    python = ROOT / f".venv-{trainer}" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{trainer} is not installed: make .venv-{trainer}/.{trainer}")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [python, ROOT / "benchmarks" / trainer / "bench.py", "--only", *only],
+        env={**environment, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, [line for line in done.stdout.splitlines() if line.startswith("NOT")]
