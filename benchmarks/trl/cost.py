@@ -78,7 +78,7 @@ class Timed(trl.Recorder):
     own_seconds = 0.0
 
 
-def timed(recorder: Timed, action: Any, /, *args: Any, **kwargs: Any) -> None:
+def timed(recorder: Any, action: Any, /, *args: Any, **kwargs: Any) -> None:
     """Run a hook of the recorder and add its time."""
     begun = time.perf_counter()
     plain(recorder, action, *args, **kwargs)

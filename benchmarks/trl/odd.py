@@ -13,7 +13,6 @@ import importlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,8 @@ def _unchanged(recorded: Recorded, stack: ExitStack) -> None:
     """Change nothing."""
 
 
-def _of_class(**methods: Callable[..., Any]) -> Surrounding:
-    """Return the surrounding in which the trainer is of a subclass with these methods."""
+def _of_class(**methods: Any) -> Surrounding:
+    """Return the surrounding in which the trainer is of a subclass with these methods, or None in place of one."""
 
     def enter(recorded: Recorded, stack: ExitStack) -> None:
         plain = type(recorded.owner)
@@ -50,7 +49,8 @@ def _known_keys(self: Any, model: Any, inputs: dict[str, Any], *args: Any, **kwa
 
 def _direct(self: Any, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
     """Compute TRL's loss without the method that the recorder wraps."""
-    return type(self).__mro__[1]._compute_loss(self, model, inputs)
+    kind: Any = type(self).__mro__[1]
+    return kind._compute_loss(self, model, inputs)
 
 
 def _forgets(self: Any, callback: Any) -> None:
