@@ -79,6 +79,15 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
             raise ValueError(f"the landscape “{landscape}” has no rewards of actions")
 
 
+def reward_range(config: BanditTask) -> np.ndarray:
+    """Return the lowest and the highest reward that a completion of each prompt can earn, (P, 2)."""
+    ends = (0.0, 1.0)  # of the tasks with several tokens
+    if config.landscape not in TASKS:
+        rewards = landscape_rewards(config)
+        ends = float(rewards.min()), float(rewards.max())
+    return _levels(config)[:, None] + np.array(ends)
+
+
 def right_actions(config: BanditTask) -> np.ndarray:
     """Return the right action (counted from 0) at each decision of the chain, (T,). It advances by three from one
     decision to the next, modulo the number of actions.
