@@ -16,7 +16,9 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
 
-LANGUAGE = tr("A sweep trains the bandit with its default settings. To sweep the language model, use the queue.")
+LANGUAGE = "\n".join(
+    (tr("A sweep trains the bandit, at its defaults."), tr("For the language model, queue real runs."))
+)
 DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 
 
