@@ -80,6 +80,11 @@ LIMITS: dict[str, Limit] = {
     "clipped": Limit(value=0.8, grade=SERIOUS, source="chosen: a fifth of the tokens is left to learn from"),
     "clipped_passes": Limit(value=0.5, grade=WARNING, source="share of passes; healthy runs of TRL: one of two"),
     "clipped_many": Limit(value=0.4, grade=NOTICE, source="of a pass's tokens; healthy tiny runs of TRL: up to 76 %"),
+    "clipped_actions": Limit(
+        value=1,
+        grade=NOTICE,
+        source="tokens of a completion; healthy runs of the bandit: up to 100 %, for an action is clipped as a whole",
+    ),
     "clipped_completions": Limit(
         value=0.95,
         grade=SERIOUS,

@@ -205,7 +205,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
-        grade=grade(name),
+        grade=grade("clipped_actions" if settings.recorded.longest == limit("clipped_actions") else name),
         what=[what],
         began=since[0].label,
         evidence=worst(since),
