@@ -85,7 +85,7 @@ def reward_range(config: BanditTask) -> np.ndarray:
     if config.landscape not in TASKS:
         rewards = landscape_rewards(config)
         ends = float(rewards.min()), float(rewards.max())
-    return _levels(config)[:, None] + np.array(ends)
+    return np.asarray(_levels(config)[:, None] + np.array(ends))
 
 
 def right_actions(config: BanditTask) -> np.ndarray:

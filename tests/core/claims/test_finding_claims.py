@@ -337,8 +337,19 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
-    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks, of_answers, of_ages)
-    sources += (of_own,)
+    sources = (
+        runs,
+        of_lengths,
+        not_finite,
+        of_parts,
+        of_settings,
+        of_missing,
+        of_hacks,
+        of_masks,
+        of_answers,
+        of_ages,
+        of_own,
+    )
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
             made = [claim for finding in diagnose(run).findings for claim in finding.what]

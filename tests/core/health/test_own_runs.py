@@ -143,7 +143,7 @@ def test_what_an_own_run_records_is_read(tmp_path: Path) -> None:
     run = trained(tmp_path / "run.grpo", bandit(learner__staleness=2)[0], 9)
     result = diagnose(run)
     why = {one.check: one.why for one in result.not_looked_at}
-    looked = {one.check for one in (*result.findings, *result.looked_at)}
+    looked = {one.check for one in result.findings} | {one.check for one in result.looked_at}
     assert {"entropy_collapse", "entropy_blow_up", "stale_samples", "policy_unmoved"} <= looked
     assert [run.completions(n).staleness.tolist()[0] for n in (1, 2, 3, 9)] == [0, 1, 2, 2]  # type: ignore[union-attr]
     assert "also sampled" in why["sampler_differs"]
