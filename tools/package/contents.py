@@ -34,7 +34,7 @@ _WITHOUT = {
         "pyqtgraph.canvas", "pyqtgraph.console", "pyqtgraph.dockarea", "pyqtgraph.examples", "pyqtgraph.flowchart",
         "pyqtgraph.jupyter", "pyqtgraph.opengl",
     ),
-    "nothing draws with OpenGL; packaging/no_opengl.py stands in for what pyqtgraph imports": (
+    "nothing draws with OpenGL; package_recipes/no_opengl.py stands in for what pyqtgraph imports": (
         "OpenGL", "PySide6.QtOpenGL", "PySide6.QtOpenGLWidgets",
     ),
     "nothing is printed: pictures are exported as PDF, which is in Qt's own library": ("PySide6.QtPrintSupport",),
