@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
+# The tests take torch's build for a CPU, from this index; `make test TORCH_INDEX=` takes the one of pip's own index, which has
+# several GB for a GPU on some systems.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
@@ -122,6 +125,7 @@ $(VENV)/.app: $(SOURCES) | $(VENV)/.made
 
 $(VENV)/.lm: $(VENV)/.app
 	@echo 'Installing torch (with what it needs for a GPU; a CPU build, if pip is told where to find one, is far smaller).'
+	@! $(BIN)/python -m pip show torch 2>/dev/null | grep -q '^Version: .*+cpu' || $(PIP) uninstall -y torch
 	@$(PIP) install -c constraints.txt -e '.[app,lm]'
 	@touch $@
 
@@ -143,8 +147,11 @@ $(VENV)/.package: $(VENV)/.app
 $(VENV)/.package-full: $(VENV)/.model $(VENV)/.package
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.lm
+# Only torch comes from that index: pip asks each index for each package, and an index that is out of reach takes it seconds.
+$(VENV)/.test: $(VENV)/.app
 	@echo 'Installing what the tests need.'
+	@[ -z '$(TORCH_INDEX)' ] || $(PIP) -qq install -c constraints.txt --no-deps --retries 2 --timeout 10 --index-url '$(TORCH_INDEX)' torch || \
+		echo 'There is no torch at $(TORCH_INDEX): it comes from the usual index of pip, perhaps with several GB for a GPU.'
 	@$(PIP) install -c constraints.txt -e '.[app,lm,test]'
 	@touch $@
 
