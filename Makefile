@@ -150,8 +150,9 @@ $(VENV)/.package-full: $(VENV)/.model $(VENV)/.package
 # Only torch comes from that index: pip asks each index for each package, and an index that is out of reach takes it seconds.
 $(VENV)/.test: $(VENV)/.app
 	@echo 'Installing what the tests need.'
-	@[ -z '$(TORCH_INDEX)' ] || $(PIP) -qq install -c constraints.txt --no-deps --retries 2 --timeout 10 --index-url '$(TORCH_INDEX)' torch || \
-		echo 'There is no torch at $(TORCH_INDEX): it comes from the usual index of pip, perhaps with several GB for a GPU.'
+	@[ -z '$(TORCH_INDEX)' ] || \
+		$(PIP) install -c constraints.txt --no-deps --retries 2 --timeout 10 --index-url '$(TORCH_INDEX)' torch 2>/dev/null || \
+		echo 'pip finds no torch at $(TORCH_INDEX), and takes it from its usual index, perhaps with several GB for a GPU.'
 	@$(PIP) install -c constraints.txt -e '.[app,lm,test]'
 	@touch $@
 
