@@ -311,11 +311,17 @@ def test_the_digests_of_a_release_are_those_of_its_files(tmp_path: Path) -> None
     assert told == {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a b.tar.gz", "b.whl")}
 
 
-def test_libraries_of_the_system_are_told_apart_from_those_of_python(tmp_path: Path) -> None:
+@pytest.mark.parametrize("base", ["/opt/python", "/usr"])
+def test_libraries_of_the_system_are_told_apart_from_those_of_python(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "base_prefix", base)
+    monkeypatch.setattr(os, "__file__", f"{base}/lib/python3.11/os.py")
     found = tmp_path / "found.json"
     binaries = [
         ("libxcb-util.so.1", "/usr/lib/libxcb-util.so.1", "BINARY"),
         ("numpy/x.so", f"{sys.prefix}/lib/x.so", "EXTENSION"),
+        ("_x.so", f"{base}/lib/python3.11/lib-dynload/_x.so", "EXTENSION"),
         ("libQt6Core.so.6", "PySide6/Qt/lib/libQt6Core.so.6", "SYMLINK"),
     ]
     note([("app.build", "app/build.py", "PYMODULE")], binaries, found)
