@@ -58,7 +58,11 @@ def test_it_is_small_whole_and_made_by_the_tool(name: str) -> None:
 
 
 def test_each_has_its_own_name_in_the_list_of_runs() -> None:
-    titles = [RunHandle.open(example(name)).title for name in EXAMPLES]
+    titles = []
+    for name in EXAMPLES:
+        run = RunHandle.open(example(name))
+        titles.append(run.title)
+        run.close_file()
     assert titles == [TITLES[name] for name in EXAMPLES]
     assert len(set(titles)) == len(EXAMPLES)
 
