@@ -72,7 +72,7 @@ def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     names = [", ".join(f"{path}={_shown(point.get(path))}" for path in axes) for point in points]
     with _trainer(options, poll) as train:
         measured = train(points, range(options.seeds), options.updates, poll=poll)
-        came = _report(zip(names, measured, strict=True), _optimum, options, len(points))
+        came = _report(zip(names, measured, strict=True), _optimum, options, len(points), poll)
     if len(came) > 1:
         grid_of = np.array(names).reshape([len(values) for values in axes.values()])
         rows = np.moveaxis(grid_of, 0, -1).reshape(-1, len(grid_of)).tolist()
@@ -104,7 +104,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
             poll=poll,
             train=train,
         )
-        came = _report(lanes, _remarks, options, len(names), beside)
+        came = _report(lanes, _remarks, options, len(names), poll, beside)
     data = trained({spoken(name): runs for name, runs in came.items()})
     if len(data.courses) > 1:
         print(sentence(*outcome(data)))
@@ -231,6 +231,7 @@ def _report(
     remarks: Callable[[Ensemble], str],
     options: argparse.Namespace,
     count: int,
+    poll: Callable[[], None],
     beside: Mapping[str, str] | None = None,
 ) -> dict[str, Ensemble]:
     """Print a line for each ensemble as it arrives, and write its curves and its median run. Return the ensembles by
@@ -247,7 +248,7 @@ def _report(
         if out is not None:
             writer = CsvWriter(stack.enter_context(_table(Path(out))))
             writer.writerow(COLUMNS)
-        print("reward after the last update: mean, median (middle half of the seeds)   KL      best action")
+        print("reward after the last update: mean, median (middle half of the seeds)   KL      best action", flush=True)
         for name, runs in tqdm(results, total=count, unit="setting", file=sys.stderr, disable=None, leave=False):
             came[name] = runs
             last = runs.counted("reward")[-1]
@@ -257,7 +258,7 @@ def _report(
             line = f"{last.mean():.3f}   {middle:7.3f} ({low:.3f} to {high:.3f})   {kl:.3f}   {best:.3f}"
             print(f"{line}   {f'{name}  {terms}'.rstrip()}  {remarks(runs)}".rstrip(), flush=True)
             if writer is not None:
-                writer.writerows(_rows(name, runs))
+                writer.writerows(_rows(name, runs, poll))
             if folder is not None:
                 _write_median(folder, name, runs)
     if out is not None:
@@ -314,7 +315,8 @@ def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
         print(f"{path.name}: {sentence(*of_reopened(again))}")
 
 
-def _rows(name: str, runs: Ensemble) -> Iterator[tuple[object, ...]]:
+def _rows(name: str, runs: Ensemble, poll: Callable[[], None]) -> Iterator[tuple[object, ...]]:
     for measure in runs.measures:
         for update, limits in enumerate(zip(*band(runs.counted(measure)), strict=True)):
+            poll()  # a million updates are minutes of writing
             yield name, update, measure, *(repr(float(limit)) for limit in limits)

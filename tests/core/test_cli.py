@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +17,9 @@ import pytest
 from grpo_core import recompute
 from grpo_core.assignments import settings_from
 from grpo_core.commands.cli import main
+from grpo_core.commands.command_line import INTERRUPTED
 from grpo_core.config import PRESETS
+from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import SettingsError
 from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -275,9 +278,11 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending
     begin = {"grpo": ["train", "--steps", "2"], "csv": ["sweep", "--updates", "2", "--over", "objective.beta=0,1"]}
     assert main([*begin[ending], "--out", str(path)]) == 0
     before = path.read_bytes()
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(
         [sys.executable, "-m", "grpo_core", *command, "--out", str(path)],
         cwd=ROOT,
+        env=buffered,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -295,6 +300,25 @@ def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending
         with RunReader.open(tmp_path / "kept 2.grpo") as reader:
             assert reader.last > 0
             assert f"kept 2.grpo contains {reader.last} updates" in err.decode()
+
+
+def test_ctrl_c_while_the_curves_are_written_leaves_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kept.csv"
+    command = ["sweep", "--updates", "2", "--seeds", "2", "--over", "objective.beta=0", "--out", str(path)]
+    assert main(command) == 0
+    before, write = path.read_bytes(), CsvWriter.writerow
+
+    def interrupted(self: CsvWriter, row: Iterable[object]) -> None:
+        write(self, row)
+        if "objective.beta=0" in row:
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(CsvWriter, "writerow", interrupted)
+    assert main(command) == INTERRUPTED
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("place", ["--step", "--pass", "--row", "--token", "--group"])
