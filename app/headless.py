@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 
+from app.arguments import this_program
 from app.display import draw_offscreen
 
 UPDATES = 200
@@ -66,7 +68,7 @@ def run_offscreen(why: str, folder: Path) -> int:
         program.shutdown.close()
         while not program.window.may_close:
             application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
-    print("Open the run on a machine with a display: grpo-lab run.grpo")
+    print(f"Open the run on a machine with a display: {this_program()} {shlex.quote(str(target))}")
     return 0
 
 

@@ -22,6 +22,7 @@ TABLES = (
     "answers",  # name -> grpo_core.child.answering.Answer: requests to a process that exports
     "arguments",  # adds arguments to the parser of the window
     "checks",  # (title, function) of the self-test that need no window
+    "handles",  # returns the open run (RunHandle) for a reader of an imported run, or None for any other reader
     "options",  # name of a command -> function that adds options to its parser
     "panels",  # rows of the panel registry
     "programs",  # name of a command -> function that runs it with its arguments, and returns the exit status

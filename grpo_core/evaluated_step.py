@@ -55,11 +55,10 @@ class EvaluatedStep:
         self._whole_gradients: dict[int, np.ndarray] = {}
         self._logit_gradients: dict[int, np.ndarray | None] = {}
 
-    @cached_property
+    @property
     def precision(self) -> float:
         """Relative accuracy to expect of numbers in the record's dtype."""
-        arrays = (self.step.logp, self.step.old_logp, self.step.rewards, self.step.dist_logp)
-        return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
+        return self.step.precision
 
     def terms(self, passed: int) -> Terms:
         """Return the loss of a pass with all intermediate values."""

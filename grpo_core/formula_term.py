@@ -41,7 +41,10 @@ def ratio_factor(latex: str, name: str) -> Term:
 
 
 RATIO = Term(
-    key="ratio", latex="r", name=tr("ratio r"), help=tr("Probability of the token now divided by that when sampled.")
+    key="ratio",
+    latex="r",
+    name=tr("ratio r"),
+    help=tr("Probability of the token now divided by that under the old policy."),
 )
 ADVANTAGE = Term(
     key="advantage", latex="A", name=tr("advantage A"), help=tr("How much better the completion was than its group.")

@@ -63,7 +63,7 @@ LEVELS: dict[str, Level] = {
         by_length=False,
         inline=r"\pi/\pi_{\mathrm{old}}",
         note="",
-        script_note="probability now divided by probability when sampled",
+        script_note="probability now divided by that under the old policy",
         source="PPO, arXiv:1707.06347, section 3; DeepSeekMath, arXiv:2402.03300, equation 3",
     ),
     "sequence": Level(

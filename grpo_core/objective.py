@@ -97,7 +97,7 @@ def evaluate(
 
     Args:
         objective: settings of the loss.
-        logp, old_logp: log-probabilities of the sampled tokens now and when sampled, (..., B, T).
+        logp, old_logp: log-probabilities of the sampled tokens now and under the old policy, (..., B, T).
         advantage: (..., B), or (..., B, T) for one per token.
         mask: boolean (..., B, T); values in padding, even NaN, have no effect. None if there is no padding.
         ref_logp: log-probabilities under the reference policy, (..., B, T).

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grpo_core.config import Settings
+from grpo_core.rounding import precision_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,6 +104,11 @@ class Step:
     completion_texts: tuple[str | None, ...] | None = None
     measurements: dict[str, float] = field(default_factory=dict)
     resume: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def precision(self) -> float:
+        """The relative accuracy that the dtypes of the record allow."""
+        return precision_of((self.logp, self.old_logp, self.rewards, self.dist_logp))
 
     @property
     def passes(self) -> int:

@@ -117,7 +117,7 @@ _NUMBERS = (
         symbol="A",
     ),
     Column(
-        name="ratio", title=tr("Ratio"), help=tr("Probability now divided by probability when sampled."), symbol="r"
+        name="ratio", title=tr("Ratio"), help=tr("Probability now divided by that under the old policy."), symbol="r"
     ),
     Column(
         name="clipped",

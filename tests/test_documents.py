@@ -13,10 +13,10 @@ from tools.house import DOCUMENT, document
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "packaging/*.md", "resources/*/README.md")
+    for pattern in ("*.md", "docs/**/*.md", "package_recipes/*.md", "resources/*/README.md")
     for path in ROOT.glob(pattern)
 )
-ROOMS = ("app", "grpo_core", "tests", "tools", "resources", "docs", "packaging", "benchmarks")
+ROOMS = ("app", "grpo_core", "tests", "tools", "resources", "docs", "package_recipes", "benchmarks")
 
 
 def names(paths: list[Path]) -> list[str]:

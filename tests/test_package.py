@@ -273,7 +273,7 @@ def test_a_workflow_pins_what_it_uses_and_calls_scripts_of_the_tree(path: Path) 
     ("changed", "asked", "made", "left_out"),
     [
         ("README.md", ["DEBIAN"], [], ["test-wheel", "test-deb", "test-package-windows"]),
-        ("packaging/x.txt", [], ["test-wheel"], ["test-deb", "test-package-windows"]),
+        ("package_recipes/x.txt", [], ["test-wheel"], ["test-deb", "test-package-windows"]),
         ("resources/x.txt", ["DEBIAN"], ["test-wheel", "test-deb"], ["test-package-windows"]),
         ("Makefile", ["DEBIAN", "WINDOWS"], ["test-wheel", "test-deb", "test-package-windows"], []),
     ],
@@ -297,7 +297,8 @@ def test_what_is_run_for_a_change_says_what_it_leaves_out(
     done = subprocess.run(
         ["bash", str(tree / ".ci" / "run")], env=environment, capture_output=True, text=True, check=True
     )
-    assert (tmp_path / "made").read_text().split() == ["lint", "test-slow", "test", "test-package", *made]
+    always = ["newest-pip", "lint", "test-slow", "test", "test-processors", "test-package"]
+    assert (tmp_path / "made").read_text().split() == [*always, *made]
     assert re.findall(r"^Left out: make ([\w-]+), because", done.stderr, re.MULTILINE) == left_out
 
 
@@ -311,11 +312,17 @@ def test_the_digests_of_a_release_are_those_of_its_files(tmp_path: Path) -> None
     assert told == {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a b.tar.gz", "b.whl")}
 
 
-def test_libraries_of_the_system_are_told_apart_from_those_of_python(tmp_path: Path) -> None:
+@pytest.mark.parametrize("base", ["/opt/python", "/usr"])
+def test_libraries_of_the_system_are_told_apart_from_those_of_python(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "base_prefix", base)
+    monkeypatch.setattr(os, "__file__", f"{base}/lib/python3.11/os.py")
     found = tmp_path / "found.json"
     binaries = [
         ("libxcb-util.so.1", "/usr/lib/libxcb-util.so.1", "BINARY"),
         ("numpy/x.so", f"{sys.prefix}/lib/x.so", "EXTENSION"),
+        ("_x.so", f"{base}/lib/python3.11/lib-dynload/_x.so", "EXTENSION"),
         ("libQt6Core.so.6", "PySide6/Qt/lib/libQt6Core.so.6", "SYMLINK"),
     ]
     note([("app.build", "app/build.py", "PYMODULE")], binaries, found)
@@ -399,7 +406,7 @@ def test_the_lock_holds_the_pinned_versions_of_all_that_packages_are_made_of() -
 
 
 def test_the_desktop_knows_both_kinds_of_file() -> None:
-    share = ROOT / "packaging" / "linux" / "share"
+    share = ROOT / "package_recipes" / "linux" / "share"
     entry = ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment, method-assign]
     entry.read(share / "grpo-lab.desktop", encoding="utf-8")
@@ -416,9 +423,9 @@ def test_the_menu_entry_names_the_folder_it_was_made_in_and_goes_away_again(tmp_
     folder = tmp_path / r'a "strange" $folder, \ 100 % – ü'
     (folder / "share").mkdir(parents=True)
     (folder / "_internal" / "resources" / "icons").mkdir(parents=True)
-    for source in (ROOT / "packaging" / "linux").rglob("*"):
+    for source in (ROOT / "package_recipes" / "linux").rglob("*"):
         if source.is_file():
-            (folder / source.relative_to(ROOT / "packaging" / "linux")).write_bytes(source.read_bytes())
+            (folder / source.relative_to(ROOT / "package_recipes" / "linux")).write_bytes(source.read_bytes())
     icon = (ROOT / "resources" / "icons" / "grpo-lab.svg").read_bytes()
     (folder / "_internal" / "resources" / "icons" / "grpo-lab.svg").write_bytes(icon)
     data = tmp_path / "data"

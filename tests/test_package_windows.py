@@ -66,4 +66,4 @@ def test_the_installer_takes_away_every_file_that_it_brings_and_no_other(tmp_pat
     ]
     assert re.findall(r'^  RMDir "(.*)"$', taken, re.MULTILINE) == [r"$INSTDIR\_internal\Qt", r"$INSTDIR\_internal"]
     assert not any(name in brought for name in LEFT_OUT)
-    assert "RMDir /r" not in (ROOT / "packaging" / "windows-installer.nsi").read_text("utf-8")
+    assert "RMDir /r" not in (ROOT / "package_recipes" / "windows-installer.nsi").read_text("utf-8")

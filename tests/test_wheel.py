@@ -13,8 +13,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
+import venv
 import zipfile
 from email.parser import HeaderParser
+from importlib.metadata import packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,6 +28,18 @@ from tools.package.names import Renaming
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "app").rglob("*.py"))
+FIRST_HERE = """
+import sys
+from importlib.machinery import PathFinder
+class First:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        return None if "." in name else PathFinder.find_spec(name, {path!r})
+sys.meta_path.insert(0, First)
+"""
+"""Code that looks for every top-level module in the folders ``path`` first, where a folder without ``__init__.py`` is
+a module too. pip 25 and newer look in ``backend-path`` in this way.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +79,43 @@ def files(folder: Path) -> set[str]:
 def known(folder: str) -> set[str]:
     """Return the known files in a top-level folder of the repository, relative to that folder."""
     return {path.relative_to(folder).as_posix() for path in backend.known_files() if path.parts[0] == folder}
+
+
+def python_says(code: str, python: Path | str = sys.executable) -> str:
+    """Return what a Python prints, which finds neither the tree nor the working folder by itself."""
+    done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("finder", ["import sys\nsys.path[:0] = {path!r}\n", FIRST_HERE], ids=["pip 24", "pip 25"])
+def test_pip_finds_the_build_backend(finder: str) -> None:
+    system = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]
+    find = finder.format(path=[str(ROOT / one) for one in system["backend-path"]])
+    name = system["build-backend"]
+    hooks = python_says(f"{find}\nimport {name}\nprint(*dir({name}))").split()
+    assert set(backend.__all__) <= set(hooks)
+
+
+def test_nothing_in_the_tree_has_the_name_of_a_library() -> None:
+    installed = {name for name, owners in packages_distributions().items() if set(owners) != {"grpo-lab"}}
+    tops = {path.parts[0].removesuffix(".py") for path in backend.known_files()}
+    assert {"numpy", "packaging", "pip"} <= installed and {"app", "tools"} <= tops
+    assert tops & (installed | sys.stdlib_module_names) == set()
+
+
+def test_what_building_and_running_import_is_found_with_the_root_first_on_the_path() -> None:
+    needed = ["setuptools.build_meta", "packaging.utils", "pip._internal.cli.main", "app.application"]
+    if find_spec("PyInstaller"):
+        needed.append("PyInstaller.__main__")
+    told = python_says(
+        f"{FIRST_HERE.format(path=[str(ROOT)])}\nimport {', '.join(needed)}\n"
+        "for name, module in sys.modules.items():\n"
+        "    for place in getattr(module, '__path__', [getattr(module, '__file__', None)]):\n"
+        "        print(name.split('.')[0], place, sep='\\t')"
+    )
+    places = [line.split("\t") for line in told.splitlines()]
+    assert {name for name, place in places if Path(place).is_relative_to(ROOT)} == {"app", "grpo_core"}
 
 
 @pytest.mark.parametrize(
@@ -185,6 +238,41 @@ def test_both_have_the_same_bytes_whenever_they_are_made(made: Path, tmp_path: P
     build(tree, again, {})  # without git, in another folder, the time from the archive
     assert (again / wheel.name).read_bytes() == wheel.read_bytes()
     assert (again / source.name).read_bytes() == source.read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("newest", [False, True], ids=["the pip that Python brings", "the newest pip"])
+def test_pip_builds_from_the_source_archive_and_installs_it_editable(newest: bool, made: Path, tmp_path: Path) -> None:
+    """Check that pip, and with the newest one the library build, build the tree of a source archive in an environment
+    of their own, for which pip fetches setuptools. pip 26 and newer show the warnings of a build backend.
+    """
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+
+    def said(*command: str) -> str:
+        done = subprocess.run([python, "-m", *command], cwd=tmp_path, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    quietly = ("pip", "-q", "--disable-pip-version-check")
+    fetch = ("download", "--no-deps", "--retries", "0", "--dest", "fetched", "setuptools")
+    fetched = subprocess.run([str(python), "-m", *quietly, *fetch], cwd=tmp_path, capture_output=True, text=True)
+    if fetched.returncode:
+        pytest.skip(f"pip reaches no index: {fetched.stderr.splitlines()[-1]}")
+    if newest:
+        said(*quietly, "install", "--upgrade", "pip")
+    with tarfile.open(next(made.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tree,) = tmp_path.glob("grpo_lab-*")
+    assert "BuildBackendWarning" not in said(*quietly, "install", "--no-deps", "--editable", str(tree))
+    assert python_says("import app; print(app.__file__)", python).strip() == str(tree / "app" / "__init__.py")
+    assert "BuildBackendWarning" not in said(*quietly, "wheel", "--no-deps", "-w", "again", str(tree))
+    if newest:
+        said(*quietly, "install", "build")
+        said("build", "--outdir", "again", str(tree))
+    for again in (tmp_path / "again").glob("*.whl"):
+        assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(made / again.name).namelist()
+    assert {path.suffix for path in (tmp_path / "again").iterdir()} == ({".whl", ".gz"} if newest else {".whl"})
 
 
 @pytest.mark.skipif(os.name == "nt", reason="shell scripts")

@@ -59,7 +59,7 @@ ARITHMETIC = Recording(
 GAMEABLE = Recording(
     out="starts/gameable.grpo",
     title="A language model learns to cheat",
-    # at update 101 it answers 98 of 100 held-out prompts right, at update 121 next to none
+    # greedy, it answers 98 of 100 held-out prompts right at update 101, and next to none at update 121
     settings=language_settings().replace({"task.problem": "gameable", "seed": 7}),
     updates=100,
     largest=2_500_000,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
@@ -18,9 +19,11 @@ from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
 from app.workspace.player import Mode, Player
+from app.workspace.right_share import GREEDY
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+from grpo_core.claims.answered import Answered, State
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
@@ -31,6 +34,10 @@ from grpo_core.text import tr
 MESSAGE = "first steps"
 
 
+Text = str | Callable[[RunHandle, int], str]
+"""A text, or a function that computes it from the run and the number of updates with which the experience began."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Act:
     """Part of an experience: several updates in a row.
@@ -39,13 +46,13 @@ class Act:
         updates: number of updates.
         speed: updates per second; None for as many as possible.
         changes: dotted path -> new value of settings that are changed first, as if by the user.
-        text: one sentence about what to watch during these updates.
+        text: one sentence about what to watch during these updates, or a function that computes it from the run.
     """
 
     updates: int
     speed: float | None
     changes: Mapping[str, Any] = field(default_factory=dict)
-    text: str
+    text: Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +66,7 @@ class Experience:
         start: path within the resources of a shipped run, a copy of which is continued; empty to start at update 0.
         panel: the panel that is brought to the front.
         acts: the acts, in order.
-        then: one sentence about what the user can try afterwards.
+        then: one sentence about what the user can try afterwards, or a function that computes it from the run.
         control: dotted path of the setting whose control receives the keyboard focus at the end; empty for none.
     """
 
@@ -69,8 +76,31 @@ class Experience:
     start: str = ""
     panel: PanelSpec[Any] = POLICY_BARS
     acts: tuple[Act, ...]
-    then: str
+    then: Text
     control: str = ""
+
+
+def rules(run: RunHandle, start: int) -> str:
+    """Return what the run's answers are paid for."""
+    task = run.origin.settings.language
+    return tr(
+        "The first {start:,} updates are recorded. A right answer pays {right:g}, and each “=” in an answer pays "
+        "{bonus:g}, right or wrong. From here it is computed live."
+    ).format(start=start, right=task.answer_weight, bonus=task.bonus)
+
+
+def measured(run: RunHandle, start: int) -> str:
+    """Return what was measured first and last since the experience began. Empty if nothing was."""
+    updates = np.flatnonzero(np.isfinite(run.series[GREEDY].values[start:])) + start + 1
+    ends = [run.step(int(update)) for update in (updates[[0, -1]] if len(updates) else ())]
+    if not ends or ends[0] is None or ends[1] is None:
+        return ""
+    return Answered(then=State.of(ends[0]), now=State.of(ends[1])).words()
+
+
+def after_measured(text: str) -> Text:
+    """Return a text that begins with what was measured and goes on with ``text``."""
+    return lambda run, start: f"{measured(run, start)} {text}".lstrip()
 
 
 LEARN = Experience(
@@ -143,25 +173,18 @@ MODEL_CHEATS = Experience(
     start="starts/gameable.grpo",
     panel=EVOLUTION,
     acts=(
-        Act(
-            updates=5,
-            speed=2.0,
-            text=tr(
-                "A hundred updates are recorded: nearly all held-out sums are answered right. Each “=” in an answer "
-                "pays 0.15 too, right or wrong. From here it is computed live."
-            ),
-        ),
+        Act(updates=5, speed=2.0, text=rules),
         Act(
             updates=20,
             speed=4.0,
-            text=tr(
-                "The reward stays high while right answers fall: the model writes “=” signs instead of solving sums."
-            ),
+            text=after_measured(tr("Only sampled answers are paid: compare them with the greedy ones.")),
         ),
     ),
-    then=tr(
-        "The slider of what each “=” pays has the keyboard focus: move it to 0, press Space, and see how "
-        "long the right answers take to come back."
+    then=after_measured(
+        tr(
+            "The slider of what each “=” pays has the keyboard focus: move it to 0, press Space, and see whether more "
+            "answers become right."
+        )
     ),
     control="task.bonus",
 )
@@ -194,7 +217,7 @@ class FirstSteps(QObject):
         self._playing: Experience | None = None
         self._run: RunHandle | None = None
         self._act = -1
-        self._goal = 0
+        self._start = self._goal = 0
         self._usual_speed: float | None = None
         workspace.frame.connect(self._on_frame)
 
@@ -237,7 +260,8 @@ class FirstSteps(QObject):
         panel: Panel = self._window.show_panel(experience.panel)
         panel.focus_picture()
         self._usual_speed = self._player.speed
-        self._playing, self._act, self._goal = experience, -1, self._run.head
+        self._playing, self._act, self._start = experience, -1, self._run.head
+        self._goal = self._start
         self._next_act()
 
     def _begun(self, experience: Experience) -> RunHandle:
@@ -265,14 +289,14 @@ class FirstSteps(QObject):
         act = self._playing.acts[self._act]
         if act.changes:
             self._workspace.editing.edit(dict(act.changes), self._playing.name)
-        self._say(act.text)
+        self._say(self._told(act.text))
         self._goal += act.updates
         self._player.set_speed(act.speed)
         self._player.run_n(act.updates)
 
     def _finish(self, experience: Experience) -> None:
         self._stop()
-        self._say(experience.then, self._elsewhere(experience))
+        self._say(self._told(experience.then), self._elsewhere(experience))
         controls = self._window.panels.of(CONTROLS)
         if experience.control:
             controls.focus_setting(experience.control)
@@ -282,6 +306,12 @@ class FirstSteps(QObject):
             return ()
         text, other = SAME_ELSEWHERE[experience.name]
         return (BarAction(text=text, run=partial(self.begin, other)),)
+
+    def _told(self, text: Text) -> str:
+        if isinstance(text, str):
+            return text
+        assert self._run is not None
+        return text(self._run, self._start)
 
     def _say(self, text: str, actions: tuple[BarAction, ...] = ()) -> None:
         self._window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=MESSAGE))

@@ -144,8 +144,10 @@ class KlOverBetaPanel(Panel):
             settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
             updates = len(runs.measures["kl"]) - 1
             text = plural(
-                "Seed {seed} of the sweep: {updates:,} update repeats what it computed, bit for bit.",
-                "Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit.",
+                "Seed {seed} of the sweep: {updates:,} update repeats what it computed, bit for bit on the same "
+                "kind of processor.",
+                "Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit on the same "
+                "kind of processor.",
                 updates,
             )
             apart, results = "", self.controller.results

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.export.film_look import FilmLook
 from app.export.film_target import film_target
-from app.export.pictures import application, height_above_caption, steps_of
+from app.export.pictures import application, drawable, height_above_caption, steps_of
 from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
 from app.panel_registry import POLICY_BARS, TOKEN_INSPECTOR
 from app.plotting.export import Paper, image_of
@@ -111,11 +111,12 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
     Raises:
         GrpoError: the run cannot be read, an update does not exist, or ``out`` cannot be written or replaced.
     """
-    handle = RunHandle.open(run)
-    try:
+    with drawable(run) as handle:
         steps = [step for step in steps_of(handle, choice.steps) if step]
         if not steps:
             raise GrpoError(tr("{name} has no updates to film.").format(name=run.name))
+        if choice.spec is None and handle.step(steps[0]) is None:
+            raise GrpoError(handle.why_no_step)  # imported from a source without tokens
         planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
         with film_target(out, choice.rate, force=force) as target, application() as app:
             for number, (image, shot) in enumerate(_pictures(app, handle, choice, planned), start=1):
@@ -123,8 +124,6 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
                 yield tr("Picture {number} of {count}.").format(number=number, count=len(planned))
             target.finish()
         yield str(out)
-    finally:
-        handle.close_file()
 
 
 def _passes(run: RunHandle, step: int) -> int:
@@ -138,7 +137,8 @@ def _pictures(
     look.apply(app, choice.theme, choice.scale)
     workspace = Workspace(run.origin.settings, themed(choice.theme), choice.scale)
     workspace.activate(run)
-    usual: PanelSpec[Panel] = TOKEN_INSPECTOR if run.origin.settings.is_language else POLICY_BARS
+    settings = run.origin.settings
+    usual: PanelSpec[Panel] = TOKEN_INSPECTOR if settings.is_language or settings.is_recorded else POLICY_BARS
     spec = choice.spec or usual
     with closing(Studio(workspace)) as studio:
         workspace.move_to(planned[0].cursor.step)

@@ -13,6 +13,7 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QSize, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
+from app import parts
 from app.export.files import refuse_existing, write
 from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
 from app.plotting.export import Paper, drawn
@@ -27,6 +28,7 @@ from grpo_core.commands.export_command import whole
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.explain.quantity import KINDS
+from grpo_core.foreign.run_files import opened_run
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -75,16 +77,33 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
     Raises:
         GrpoError: the run cannot be read, an update or a table does not exist, or a file cannot be written.
     """
-    handle = RunHandle.open(run)
-    try:
+    with drawable(run) as handle:
         steps = steps_of(handle, wanted.steps)
-        suited = ("", "language" if handle.origin.settings.is_language else "bandit")  # recorded runs are not run files
+        settings = handle.origin.settings
+        kind = "recorded" if settings.is_recorded else "language" if settings.is_language else "bandit"
         if len(wanted.specs) > 1:
-            wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in suited))
+            wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in ("", kind)))
         places = _places(out, wanted, steps)
         refuse_existing(list(places.values()), force)
         with application() as app:
             yield from _exported(app, handle, places, wanted, force)
+
+
+@contextmanager
+def drawable(path: Path) -> Iterator[RunHandle]:
+    """Open a run file, which may hold an imported run, as the window does.
+
+    Raises:
+        RunFileError: it cannot be read.
+    """
+    with opened_run(path) as reader:
+        for handle_of in parts.rows("handles"):
+            if (imported := handle_of(reader)) is not None:
+                yield imported
+                return
+    handle = RunHandle.open(path)
+    try:
+        yield handle
     finally:
         handle.close_file()
 

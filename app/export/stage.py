@@ -60,7 +60,7 @@ def caption_of(panel: Panel) -> str:
         view.step.settings,
         str(this_build()),
         run=view.run.title,
-        update=step.step if step is not None else 0,
+        update=step.step if step is not None else view.cursor.step,  # an imported update may consist of texts
         last=view.head,
         shown=shown,
     )

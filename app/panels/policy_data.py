@@ -11,6 +11,7 @@ from app.workspace.step_view import StepView
 from app.workspace.trials import Trial
 from grpo_core.claims.captions import Drawn
 from grpo_core.claims.claim import Claim
+from grpo_core.premises import drawn_by_earlier
 from grpo_core.reasons.normalized import normalized
 
 
@@ -24,6 +25,7 @@ class Draws:
         rows: for each entry, the completions (rows of the record) that drew it.
         mean: mean of the draws' rewards; None if none was scored.
         unscored: number of draws without a reward.
+        earlier: whether an earlier policy drew them, not the one before the update.
         advantage: advantage of each entry's draws, (A,); NaN if it has no draws, or if they differ among themselves.
         normalized: the claim about the advantages of all draws; None if none is known.
         clipped: whether a draw of the entry is clipped in the pass shown, (A,).
@@ -34,6 +36,7 @@ class Draws:
     rows: list[list[int]]
     mean: float | None
     unscored: int
+    earlier: bool
     advantage: np.ndarray
     normalized: Claim[Drawn] | None
     clipped: np.ndarray
@@ -192,6 +195,7 @@ def _draws(view: StepView, context: int, count: int) -> Draws | None:
         rows=rows,
         mean=sum(scored) / len(scored) if scored else None,
         unscored=len(paid) - len(scored),
+        earlier=drawn_by_earlier(step),
         advantage=advantage,
         clipped=clipped,
         normalized=None if view.numbers is None else normalized(view.numbers, np.array(drawn, int), np.array(gains)),

@@ -34,7 +34,8 @@ def stage_sentence(picture: PolicyPicture) -> str:
 
 def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
     """Return the claim about the number of draws and of distinct actions."""
-    return Sampled(draws=len(draws.order), met=int((draws.counts > 0).sum()), of=len(picture.names))
+    met = int((draws.counts > 0).sum())
+    return Sampled(draws=len(draws.order), met=met, of=len(picture.names), earlier=draws.earlier)
 
 
 def paid(draws: Draws) -> Scored:

@@ -353,8 +353,10 @@ class TrainingHistoryPanel(Panel):
         elif row > len(trials) and results is not None:
             seed = results.seeds[row - 1 - len(trials)]
             sentence = plural(
-                "Seed {seed} of the repeats: {updates:,} update repeats what was computed, bit for bit.",
-                "Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit.",
+                "Seed {seed} of the repeats: {updates:,} update repeats what was computed, bit for bit on the same "
+                "kind of processor.",
+                "Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit on the same "
+                "kind of processor.",
                 results.updates,
             )
             settings = results.settings.replace({"seed": seed})

@@ -13,14 +13,10 @@ from grpo_core.config import Settings, settings_from_json
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
+from grpo_core.rounding import DOUBLE, tolerance
 from grpo_core.shipped import resource
 
 UPDATES = 20
-TOLERANCE = 1e-9
-"""Maximum difference, relative for numbers above 1 and absolute below.
-
-Processors and builds of NumPy differ only in the last bits.
-"""
 
 
 def golden_file() -> Path:
@@ -64,11 +60,11 @@ def compared(path: Path) -> str:
         if computed["actions"] != wanted["actions"]:
             raise CheckFailed(f"update {number} drew the actions {computed['actions']} instead of {wanted['actions']}")
         for name, value, right in _pairs(computed, wanted):
-            difference = abs(value - right) / max(1.0, abs(right))
-            if not difference <= TOLERANCE:
+            difference, allowed = abs(value - right), tolerance(DOUBLE, right, 1.0)
+            if not difference <= allowed:
                 raise CheckFailed(f"{name} of update {number} is {value!r} instead of {right!r}")
             largest = max(largest, difference)
-    return f"{UPDATES} updates of the default bandit differ by at most {largest:.1g} (allowed {TOLERANCE:g})"
+    return f"{UPDATES} updates of the default bandit differ by at most {largest:.1g} (allowed {DOUBLE:g})"
 
 
 def _pairs(computed: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, float, float]]:

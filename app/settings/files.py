@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.text import tr
@@ -38,7 +39,7 @@ def exists(path: str | Path) -> bool:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the content of ``path`` with ``data``, or leave it unchanged on failure.
+    """Replace the content of ``path`` with ``data``, or leave it unchanged on failure. Only the user can read the file.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full; no temporary file is left behind.
@@ -58,10 +59,15 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def write_or_say(path: Path, data: bytes, what: str) -> str | None:
-    """Write like :func:`write_atomically`, but return an error message about ``what``, or None on success."""
+def write_or_say(
+    path: Path, data: bytes, what: str, write: Callable[[Path, bytes], None] = write_atomically
+) -> str | None:
+    """Write a file with ``write``, and return an error message about ``what``, or None on success.
+
+    A file for others is written with :func:`grpo_core.regular_file.write_whole`, with the permissions of its folder.
+    """
     try:
-        write_atomically(path, data)
+        write(path, data)
     except OSError as error:
         return tr("{what} could not be saved in {parent}: {error}.").format(
             what=what, parent=path.parent, error=reason(error)

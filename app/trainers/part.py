@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from app.part import WindowPart
     from app.widgets.panel_spec import PanelSpec
+    from app.workspace.run_handle import RunHandle
+    from grpo_core.runs.reader import RunReader
 
 
 def arguments() -> Callable[[argparse.ArgumentParser], None]:
@@ -26,6 +28,21 @@ def checks() -> tuple[tuple[str, Callable[[], str]], ...]:
     from app.trainers.self_test import parquet_loads
 
     return (("Parquet files can be read", parquet_loads),)
+
+
+def handles() -> Callable[[RunReader], RunHandle | None]:
+    """Return the function that returns the open run for a reader of an imported run."""
+    from app.trainers.recorded_run import RecordedRun
+    from grpo_core.trainers.imported_reader import ImportedReader
+
+    def handle(reader: RunReader) -> RunHandle | None:
+        if not isinstance(reader, ImportedReader):
+            return None
+        run = RecordedRun(reader.source)
+        run.add_numbers(reader.numbers)
+        return run
+
+    return handle
 
 
 def panels() -> tuple[PanelSpec[Any], ...]:

@@ -121,6 +121,12 @@ class RunHandle:
 
     @classmethod
     def _read(cls, path: Path, reader: RunReader, poll: Poll | None) -> RunHandle:
+        if reader.meta.settings.is_recorded:
+            raise RunFileError(
+                tr("{name} contains a run of another trainer; it cannot be opened as a run of this program.").format(
+                    name=path.name
+                )
+            )
         title = TITLES.get(path.stem) if is_example(path) else reader.meta.title
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)

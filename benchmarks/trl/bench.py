@@ -199,9 +199,15 @@ def _apart(folder: Path, chosen: Configuration) -> None:
 
 
 def of_folder(kind: str, name: str, folder: Path) -> Row:
-    """Test one case of ``models.py`` (a model from a folder here and in TRL) or of ``properties.py``."""
-    cases, drawn = importlib.import_module("models"), importlib.import_module("properties")
-    passed, seen = {"same loss": cases.same_loss, "script": cases.runs, "property": drawn.holds}[kind](name, folder)
+    """Test one case of ``models.py`` (a model from a folder here and in TRL), ``properties.py`` or ``odd.py``."""
+    cases, drawn, odd = (importlib.import_module(each) for each in ("models", "properties", "odd"))
+    passed, seen = {
+        "same loss": cases.same_loss,
+        "script": cases.runs,
+        "property": drawn.holds,
+        "odd": odd.goes_on,
+        "odd process": odd.ends,
+    }[kind](name, folder)
     return Row(kind=kind, name=name, passed=passed, seen=seen)
 
 
@@ -214,6 +220,8 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "same loss": (partial(of_folder, "same loss"), importlib.import_module("models").LOSSES),
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
     "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),
+    "odd": (partial(of_folder, "odd"), importlib.import_module("odd").ODD),
+    "odd process": (partial(of_folder, "odd process"), importlib.import_module("odd").PROCESSES),
 }
 """Kind of run -> (function that tests a run of this kind, table of the runs)."""
 

@@ -33,7 +33,7 @@ class Trainer:
     def __init__(self) -> None:
         self.accelerator = SimpleNamespace(process_index=1)  # process 0 would describe a real trainer's settings
         self.model = SimpleNamespace(training=True)
-        self.args = SimpleNamespace(steps_per_generation=MICRO_BATCHES)
+        self.args = SimpleNamespace(steps_per_generation=MICRO_BATCHES, gradient_accumulation_steps=1)
         self.state = SimpleNamespace(global_step=0, epoch=0.0)
         self.num_generations, self.num_iterations = 8, 1
         self.current_gradient_accumulation_steps = MICRO_BATCHES
@@ -77,10 +77,15 @@ class Timed(trl.Recorder):
 
     own_seconds = 0.0
 
-    def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
-        begun = time.perf_counter()
-        super()._guarded(action, *args, **kwargs)
-        self.own_seconds += time.perf_counter() - begun
+
+def timed(recorder: Any, action: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Run a hook of the recorder and add its time."""
+    begun = time.perf_counter()
+    plain(recorder, action, *args, **kwargs)
+    recorder.own_seconds += time.perf_counter() - begun
+
+
+plain, trl.guarded = trl.guarded, timed
 
 
 def one_step(trainer: Trainer, recorder: Timed) -> float:
@@ -92,7 +97,7 @@ def one_step(trainer: Trainer, recorder: Timed) -> float:
         of_rows = {name: x[start : start + size] for name, x in batch.items() if x.ndim}
         trainer._compute_loss(None, of_rows | {"num_items_in_batch": batch["num_items_in_batch"]})
     trainer.state.global_step += 1
-    recorder._guarded(recorder.on_optimizer_step)
+    trl.guarded(recorder, recorder.on_optimizer_step)
     return 1e3 * recorder.own_seconds
 
 

@@ -112,7 +112,7 @@ class Run:
         Raises:
             RuntimeError: the recording failed.
         """
-        recording = self.worker.actor.grpo_lab_recorder
+        recording = getattr(self.worker.actor, "grpo_lab_recorder", None)
         if recording is None or recording.failure:
             raise RuntimeError(f"the recorder failed: {recording and recording.failure}")
         recording.close()

@@ -106,7 +106,7 @@ def again(step: Step, settings: Settings, before: Step | None) -> Step:
         before: the preceding update, in whose final state ``step`` began; None for the first.
 
     Returns:
-        The update; under the step's own settings, ``step`` bit for bit.
+        The update; under the step's own settings, ``step``, bit for bit on the kind of processor that recorded it.
 
     Raises:
         GrpoError: ``before`` is not the preceding update, or does not contain the state of a bandit.

@@ -79,11 +79,29 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
             raise ValueError(f"the landscape “{landscape}” has no rewards of actions")
 
 
+def reward_range(config: BanditTask) -> np.ndarray:
+    """Return the lowest and the highest reward that a completion of each prompt can earn, (P, 2)."""
+    ends = (0.0, 1.0)  # of the tasks with several tokens
+    if config.landscape not in TASKS:
+        rewards = landscape_rewards(config)
+        ends = float(rewards.min()), float(rewards.max())
+    return np.asarray(_levels(config)[:, None] + np.array(ends))
+
+
 def right_actions(config: BanditTask) -> np.ndarray:
     """Return the right action (counted from 0) at each decision of the chain, (T,). It advances by three from one
     decision to the next, modulo the number of actions.
     """
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
+
+
+def step_reward_range(config: BanditTask) -> tuple[float, float]:
+    """Return the lowest and the highest reward that the checker of the chain's steps pays for a step."""
+    work, shape = task(config), (1, config.actions, config.max_length)
+    every = np.broadcast_to(np.arange(config.actions)[:, None], shape)  # each action at each decision
+    assert work.step_rewards is not None
+    paid = work.step_rewards(np.zeros(config.actions, int), every, np.ones(shape, bool))
+    return float(paid.min()), float(paid.max())
 
 
 def _triangle(a: np.ndarray, peak: float, half_width: float, height: float) -> np.ndarray:

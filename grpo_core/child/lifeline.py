@@ -18,16 +18,23 @@ _INPUT = 0
 
 
 def live_with_parent() -> None:
-    """Make this child process end with its parent. Must be called first, in the main thread.
+    """Prepare this child process to end with its parent. Must be called first, in the main thread.
 
-    Signals that a terminal sends to all its processes (on Ctrl-C, and when it is closed) are ignored here: the parent
-    handles them and closes the connection.
+    :func:`watch_parent` completes it. Signals that a terminal sends to all its processes (on Ctrl-C, and when it is
+    closed) are ignored here: the parent handles them and closes the connection.
     """
     for name in ("SIGINT", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None:
             signal.signal(number, signal.SIG_IGN)
     _wake_at_parents_end()
+
+
+def watch_parent() -> None:
+    """Start the thread that ends this process after its parent has ended.
+
+    Without it, this process notices the end only when it next uses its connection.
+    """
     threading.Thread(target=_end_with_parent, name="watchdog", daemon=True).start()
 
 

@@ -10,23 +10,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Upper bounds on what a child process uses. None leaves the system's own bound. On Windows only ``nice`` has an
-    effect.
+    """Upper bounds on what a child process uses. None leaves the system's own bound. On Windows only ``nice`` and
+    ``encloses`` have an effect.
 
     Attributes:
         memory: bytes of address space; beyond them Python raises ``MemoryError``.
         processor: seconds of processor time, after which the system kills the process.
         files: number of open files.
         nice: increment of its niceness, 0 to 19, which gives the window priority.
+        encloses: whether it will restrict its own access (:func:`grpo_core.foreign.walls.enclose`), which does not
+            affect threads that exist by then. Until then it has one thread: OpenBLAS starts none, and the process
+            itself calls :func:`grpo_core.child.lifeline.watch_parent` afterwards.
     """
 
     memory: int | None = None
     processor: int | None = None
     files: int | None = None
     nice: int = 0
+    encloses: bool = False
 
     def apply(self) -> None:
         """Apply the limits to this process, except for those that the system rejects."""
+        if self.encloses:
+            os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy is not imported yet
         if sys.platform == "win32":  # there, the priority is set at the start
             return
         import resource

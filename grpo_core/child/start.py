@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grpo_core import text
-from grpo_core.child.lifeline import live_with_parent
+from grpo_core.child.lifeline import live_with_parent, watch_parent
 from grpo_core.child.limits import Limits
 
 if TYPE_CHECKING:
@@ -49,10 +49,13 @@ def command(main: Main, handle: int, limits: Limits) -> list[str]:
 
 def start(arguments: Sequence[str]) -> None:
     """Run a child process as specified by the last three ``arguments`` of its command line."""
-    name, handle, limits, *chooser = arguments
+    name, handle, described, *chooser = arguments
+    limits = Limits(**json.loads(described))
     _keep_from_children(int(handle))
     live_with_parent()
-    Limits(**json.loads(limits)).apply()
+    if not limits.encloses:
+        watch_parent()
+    limits.apply()
     connection = _connection(int(handle))
     try:
         if chooser:  # before any module with texts is imported

@@ -14,12 +14,6 @@ ALIKE = 1e-12
 """Largest difference between equal rewards, relative to the largest absolute reward (at least 1)."""
 
 
-def precision(step: Step) -> float:
-    """Return the relative accuracy that the dtypes of a record allow."""
-    arrays = (step.logp, step.old_logp, step.rewards, step.dist_logp)
-    return 1e-9 if all(x is None or x.dtype == np.float64 for x in arrays) else 1e-5
-
-
 def paid(step: Step, group: int) -> np.ndarray:
     """Return the scored rewards of a group or of its steps, (n,)."""
     rows = step.group == group
@@ -78,7 +72,7 @@ def ratios(step: Step, passed: int) -> np.ndarray:
 def at_one(step: Step, passed: int) -> bool:
     """Return whether every ratio of the loss is 1."""
     ratio = recompute.terms(step, passed).ratio[recompute.used(step, passed)]
-    return bool((np.abs(ratio - 1) <= precision(step)).all())
+    return bool((np.abs(ratio - 1) <= step.precision).all())
 
 
 def band(step: Step) -> tuple[float, float]:
@@ -105,7 +99,7 @@ def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
 def is_still(step: Step, passed: int) -> bool:
     """Return whether the gradient of a pass is known and 0."""
     whole = whole_gradient(step, passed)
-    return whole is not None and float(np.abs(whole).max(initial=0.0)) <= precision(step) * 1e-3
+    return whole is not None and float(np.abs(whole).max(initial=0.0)) <= step.precision * 1e-3
 
 
 def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
@@ -118,7 +112,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
     if o.kl != "exact" or o.kl_in_reward or not o.beta:
         return False
     exact = recompute.exact_kl(step, passed)
-    return exact is not None and bool((np.abs(exact[used]) > precision(step) * 1e-3).any())
+    return exact is not None and bool((np.abs(exact[used]) > step.precision * 1e-3).any())
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
@@ -134,4 +128,4 @@ def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
         return True
     at = logp[step.context[used]]
     slope = np.exp(at) * (at - (np.exp(at) * at).sum(axis=-1, keepdims=True))
-    return bool(np.abs(slope).max() > precision(step) * 1e-3)
+    return bool(np.abs(slope).max() > step.precision * 1e-3)

@@ -12,6 +12,7 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import MINUS, written
+from grpo_core.premises import drawn_by_earlier
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -47,20 +48,33 @@ class Drawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled(Claim[Drawn]):
-    """Claims that there are ``draws`` draws, in which ``met`` of the ``of`` actions occur."""
+    """Claims that there are ``draws`` draws, in which ``met`` of the ``of`` actions occur.
+
+    ``earlier``: whether an earlier policy drew them, not the one whose probabilities are shown.
+    """
 
     draws: int
     met: int
     of: int
+    earlier: bool
 
     def check(self, data: Drawn) -> bool:
         policy = data.step.distribution(0)
         if policy is None or data.tokens is None:
             return False
         met = len(set(data.step.tokens[data.rows, data.tokens].tolist()))
+        if self.earlier != drawn_by_earlier(data.step):
+            return False
         return (self.draws, self.met, self.of) == (len(data.rows), met, policy.shape[-1])
 
     def words(self) -> str:
+        pattern = plural(
+            "Sample: {count} draw from an earlier policy, not from these bars; {met} of {actions} actions come up.",
+            "Sample: {count} draws from an earlier policy, not from these bars; {met} of {actions} actions come up.",
+            self.draws,
+        )
+        if self.earlier:
+            return pattern.format(count=self.draws, met=self.met, actions=self.of)
         return plural(
             "Sample: {count} draw from the bars; {met} of {actions} actions come up.",
             "Sample: {count} draws from the bars; {met} of {actions} actions come up.",

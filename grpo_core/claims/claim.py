@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from grpo_core.rounding import DOUBLE, tolerance
 from grpo_core.typeset import plain
 
 Data = TypeVar("Data", contravariant=True)
-SAME = 1e-9
-"""Maximum relative difference between equal numbers computed in different ways.
-
-It is relative to the larger number, at least 1.
-"""
 
 
 class Claim(ABC, Generic[Data]):
@@ -101,7 +97,9 @@ def sentence(*claims: Claim[Data]) -> str:
 
 
 def agrees(claimed: float, computed: float) -> bool:
-    """Return whether two numbers are equal up to rounding. Infinities equal themselves, NaN equals nothing."""
+    """Return whether two numbers are equal up to rounding, relative to the larger one, at least 1. Infinities equal
+    themselves, NaN equals nothing.
+    """
     if math.isinf(claimed) or math.isinf(computed):
         return claimed == computed
-    return abs(claimed - computed) <= SAME * max(1.0, abs(claimed), abs(computed))
+    return abs(claimed - computed) <= tolerance(DOUBLE, 1.0, claimed, computed)

@@ -24,6 +24,7 @@ from grpo_core.claims.arrays import (
 )
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.premises import has_difficulty, meaning
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -39,7 +40,7 @@ def _pushes(step: Step, v: Any) -> bool:
 
 
 def _compared(step: Step, v: Any) -> list[np.ndarray]:
-    return [paid(step, g) for g in (dead(step) if v.group is None else [v.group])]
+    return [paid(step, g) for g in _those(step, v)]
 
 
 def _penalty_differs(step: Step, v: Any) -> bool:
@@ -49,7 +50,7 @@ def _penalty_differs(step: Step, v: Any) -> bool:
         return False
     k1 = np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1)
     scored = ~np.isnan(step.rewards)
-    those = [k1[(step.group == g) & scored] for g in (dead(step) if v.group is None else [v.group])]
+    those = [k1[(step.group == g) & scored] for g in _those(step, v)]
     return _pushes(step, v) and any(len(own) > 1 and np.ptp(own) > 0 for own in those)
 
 
@@ -133,6 +134,21 @@ def _no_spread(step: Step, v: Any, *, whole: bool) -> bool:
     return alike and (len(every) == len(step.rewards)) == whole and agrees(v.reward, float(every[0]))
 
 
+def _those(step: Step, v: Any) -> list[int]:
+    return dead(step) if v.group is None else [v.group]
+
+
+def _means(step: Step, v: Any, *kinds: str) -> list[bool]:
+    """Return whether the equal rewards of the group, or of each dead group, mean one of ``kinds``."""
+    paid_there = [(g, paid(step, g)) for g in _those(step, v)]
+    return [len(own) > 0 and meaning(step, g, float(own[0])) in kinds for g, own in paid_there]
+
+
+def _alone(step: Step, group: int, *, whole: bool) -> bool:
+    """Return whether one completion of the group is scored. ``whole``: whether the group has no other."""
+    return len(paid(step, group)) == 1 and (int((step.group == group).sum()) == 1) == whole and within(step)
+
+
 def _cut_off(step: Step, v: Any) -> bool:
     last = step.mask.sum(axis=-1) - 1
     cut = sum(int(step.tokens[i, max(t, 0)]) != v.stop for i, t in enumerate(last))
@@ -169,7 +185,11 @@ GROUPS: dict[str, Kind[Step]] = {
     ),
     "lone": Kind(
         text=tr("A group of one can only be compared with itself."),
-        holds=lambda step, v: len(paid(step, v.group)) == 1 and within(step),
+        holds=lambda step, v: _alone(step, v.group, whole=True),
+    ),
+    "lone_scored": Kind(
+        text=tr("Only one completion of this group was scored, so its reward can only be compared with itself."),
+        holds=lambda step, v: _alone(step, v.group, whole=False),
     ),
     "given": Kind(
         text=tr("The advantages are those that the source of the recording gave; they are not 0."),
@@ -214,20 +234,38 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=lambda step, v: entropy_pulls(step, v.passed, rows(step, None)),
     ),
     "needs_others": Kind(
-        text=tr("A group size of 2 or more, or a baseline that is not the group's, gives it a signal."),
-        holds=lambda step, v: len(paid(step, v.group)) == 1 and within(step),
+        text=tr("A group size of 2 or more, or a baseline that is not the group's, can give it a signal."),
+        holds=lambda step, v: all(_alone(step, g, whole=True) for g in _those(step, v)),
     ),
     "needs_scores": Kind(
-        text=tr("Two scored completions would give it a signal."),
-        holds=lambda step, v: not len(paid(step, v.group)),
+        text=tr("Two scored completions can give it a signal."),
+        holds=lambda step, v: any(len(own) < 2 for own in _compared(step, v)),
     ),
-    "needs_success": Kind(
-        text=tr("An easier prompt or a larger group makes a success more likely."),
-        holds=lambda step, v: len(own := paid(step, v.group)) > 0 and own.max() <= 0,
+    "needs_easier": Kind(
+        text=tr("An easier prompt or a larger group makes a right answer more likely."),
+        holds=lambda step, v: has_difficulty(step) and all(_means(step, v, "wrong")),
+    ),
+    "needs_harder": Kind(
+        text=tr("A harder prompt or a larger group makes a difference more likely."),
+        holds=lambda step, v: has_difficulty(step) and all(_means(step, v, "right")),
     ),
     "needs_difference": Kind(
-        text=tr("A harder prompt or a larger group makes a difference more likely."),
-        holds=lambda step, v: len(own := paid(step, v.group)) > 0 and own.max() > 0,
+        text=tr("A larger group makes a difference more likely."),
+        holds=lambda step, v: (
+            not step.settings.is_recorded and any(_means(step, v, "right", "wrong", "highest", "lowest", "open"))
+        ),
+    ),
+    "may_differ": Kind(
+        text=tr("Another prompt or a larger group may bring a difference."),
+        holds=lambda step, v: step.settings.is_recorded,
+    ),
+    "needs_rewards": Kind(
+        text=tr("This task pays a prompt the same for every answer; only other rewards can make a difference."),
+        holds=lambda step, v: all(_means(step, v, "constant")),
+    ),
+    "highest": Kind(
+        text=tr("Nothing is paid more than {reward} here."),
+        holds=lambda step, v: _all_paid(step, v) and all(_means(step, v, "highest")),
     ),
     "blown_up": Kind(
         text=tr(
@@ -245,6 +283,10 @@ GROUPS: dict[str, Kind[Step]] = {
     ),
     "all_lone": Kind(
         text=tr("Groups of one completion have nothing to be compared with."),
+        holds=lambda step, v: all(_alone(step, g, whole=True) for g in dead(step)),
+    ),
+    "all_lone_scored": Kind(
+        text=tr("A single scored completion has nothing to be compared with."),
         holds=lambda step, v: within(step) and {len(paid(step, g)) for g in dead(step)} == {1},
     ),
     "unpaid": Kind(

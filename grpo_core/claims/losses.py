@@ -8,7 +8,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.arrays import at_one, dead, gained, groups, is_still, kl_pulls, precision, silent, whole_gradient
+from grpo_core.claims.arrays import at_one, dead, gained, groups, is_still, kl_pulls, silent, whole_gradient
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.claims.pushes import on_tokens
 from grpo_core.record import Step
@@ -32,20 +32,20 @@ def _by_row(step: Step) -> np.ndarray:
 
 def _balanced(step: Step) -> bool:
     own = _by_row(step)
-    return abs(float(own.sum())) <= precision(step) * float(np.abs(own).sum())
+    return abs(float(own.sum())) <= step.precision * float(np.abs(own).sum())
 
 
 def _cancels(step: Step, v: Any) -> bool:
     whole, (_, _, size) = float(recompute.terms(step, 0).loss), _sums(step)
     weighed = recompute.terms(step, 0).weight * gained(step)
-    cancelled = abs(float(weighed.sum())) <= 4 * precision(step) * float(np.abs(weighed).sum())
-    return at_one(step, 0) and cancelled and abs(whole) <= precision(step) * size and not is_still(step, 0)
+    cancelled = abs(float(weighed.sum())) <= 4 * step.precision * float(np.abs(weighed).sum())
+    return at_one(step, 0) and cancelled and abs(whole) <= step.precision * size and not is_still(step, 0)
 
 
 def _left_is_kl(step: Step, v: Any) -> bool:
     surrogate, pulled, size = _sums(step)
     whole = float(recompute.terms(step, 0).loss)
-    near = precision(step) * max(abs(whole), size)
+    near = step.precision * max(abs(whole), size)
     return agrees(v.penalty, pulled) and pulled != 0 and abs(surrogate) <= near and abs(whole - pulled) <= 2 * near
 
 
@@ -57,10 +57,10 @@ def _by_length(step: Step, v: Any, *, longer: bool) -> bool:
     used, terms, size = recompute.used(step, 0), recompute.terms(step, 0), _sums(step)[2]
     here = used.any(axis=-1)
     length, mass, own = step.mask.sum(axis=-1)[here], terms.weight.sum(axis=-1)[here], _by_row(step)
-    same = precision(step) * size
-    alike = bool(np.ptp(mass / length) <= precision(step) * float((mass / length).max()))
+    same = step.precision * size
+    alike = bool(np.ptp(mass / length) <= step.precision * float((mass / length).max()))
     even = recompute.terms(step, 0, step.settings.objective.replace(reduction="sequence"))
-    if abs(float((even.weight * even.surrogate).sum())) > 10 * precision(step) * float(np.abs(own).mean()):
+    if abs(float((even.weight * even.surrogate).sum())) > 10 * step.precision * float(np.abs(own).mean()):
         return False
     left = -float((mass * own).sum())
     did = float((own * length).sum())
@@ -102,7 +102,7 @@ def _all_clipped(step: Step, v: Any) -> bool:
 
 def _kl_agrees(step: Step, v: Any) -> bool:
     kl, used = recompute.terms(step, v.passed).kl, recompute.used(step, v.passed)
-    agree = kl is not None and bool((np.abs(kl[used]) <= precision(step) * 1e-3).all())
+    agree = kl is not None and bool((np.abs(kl[used]) <= step.precision * 1e-3).all())
     away = None if step.ref_logp is None else np.abs(step.logp[v.passed] - step.ref_logp)[used]
     agree &= away is None or bool((away <= 1e-4).all())
     return agree and (_no_pull(step, v.passed) or is_still(step, v.passed))
@@ -131,7 +131,7 @@ LOSSES: dict[str, Kind[Step]] = {
             "within a group would change that."
         ),
         holds=lambda step, v: (
-            silent(step) and abs(float(recompute.terms(step, 0).loss)) <= precision(step) and is_still(step, 0)
+            silent(step) and abs(float(recompute.terms(step, 0).loss)) <= step.precision and is_still(step, 0)
         ),
     ),
     "cancels": Kind(

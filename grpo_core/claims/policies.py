@@ -11,10 +11,12 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.arrays import at_one, band, gained, precision, ratios, silent
+from grpo_core.claims.arrays import at_one, band, gained, ratios, silent
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.kl import ESTIMATORS
+from grpo_core.premises import drawn_by_earlier
 from grpo_core.record import Step
+from grpo_core.rounding import DOUBLE, SINGLE
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
@@ -52,7 +54,7 @@ def _runs(step: Step, v: Any, *, inside: bool) -> bool:
 
 
 def _first_is_one(step: Step) -> bool:
-    return bool(recompute.used(step, 0).any()) and _farthest(step) <= {1e-9: 1e-6, 1e-5: 1e-3}[precision(step)]
+    return bool(recompute.used(step, 0).any()) and _farthest(step) <= {DOUBLE: 1e-6, SINGLE: 1e-3}[step.precision]
 
 
 def _farthest(step: Step) -> float:
@@ -70,7 +72,7 @@ def _moved_before(step: Step) -> int:
 
 def _unmoved(step: Step, v: Any) -> bool:
     used = recompute.used(step, v.number - 1)
-    still = np.abs(step.logp[v.number - 1] - step.old_logp)[used] <= 2 * precision(step)
+    still = np.abs(step.logp[v.number - 1] - step.old_logp)[used] <= 2 * step.precision
     return v.number > 1 and bool(still.all()) and bool(used.any())
 
 
@@ -93,7 +95,7 @@ def _is_reference(step: Step, v: Any) -> bool:
     """Return whether policy and reference are equal in every context that the update visited."""
     now = step.distribution(step.passes)
     if now is None or step.ref_dist_logp is None or step.context is None:
-        return _distance(step) <= precision(step) * 1e-3
+        return _distance(step) <= step.precision * 1e-3
     visited = np.unique(step.context[step.mask])
     return bool(np.abs(np.exp(now[visited]) - np.exp(step.ref_dist_logp[visited])).max() <= 1e-5)
 
@@ -115,7 +117,7 @@ def _spikes(step: Step, v: Any) -> bool:
         return False
     sizes = np.abs(kl[used].astype(float))
     share = 100 * float(sizes.max() / sizes.sum())
-    return agrees(v.value, float(kl[used][sizes.argmax()])) and abs(v.share - share) <= precision(step) * share
+    return agrees(v.value, float(kl[used][sizes.argmax()])) and abs(v.share - share) <= step.precision * share
 
 
 def _is_infinite(step: Step, v: Any) -> bool:
@@ -129,9 +131,7 @@ def _same_there(step: Step, v: Any) -> bool:
         return False
     exact = recompute.terms(step, v.passed).kl
     away = np.abs(step.logp[v.passed] - step.ref_logp)[used]
-    return (
-        bool((away <= 1e-4).all()) and exact is not None and bool(np.abs(exact[used]).max() <= precision(step) * 1e-3)
-    )
+    return bool((away <= 1e-4).all()) and exact is not None and bool(np.abs(exact[used]).max() <= step.precision * 1e-3)
 
 
 def _pulls(step: Step, passed: int) -> bool:
@@ -180,8 +180,8 @@ POLICIES: dict[str, Kind[Step]] = {
         text=tr("The passes so far have not moved the tokens' probabilities, so no ratio left 1."), holds=_unmoved
     ),
     "cannot_act": Kind(
-        text=tr("In the first pass the policy is the one that sampled, every ratio is 1, and no clip can act."),
-        holds=lambda step, v: bool((np.abs(ratios(step, 0) - 1) <= precision(step)).all()),
+        text=tr("In the first pass the policy is still the old one, every ratio is 1, and no clip can act."),
+        holds=lambda step, v: bool((np.abs(ratios(step, 0) - 1) <= step.precision).all()),
     ),
     "later_it_can": Kind(
         text=tr("With two or more inner passes μ it can."),
@@ -204,32 +204,36 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "off_one": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio should be 1; the furthest is "
-            "{ratio}. Sampler and trainer disagree, as with low precision, dropout, another kernel or another "
-            "temperature."
+            "Before the first pass the policy is still the old one, so every ratio should be 1; the furthest is "
+            "{ratio}. The old log-probabilities are not this policy's, as with older samples, low precision, dropout, "
+            "another kernel or another temperature."
         ),
         holds=lambda step, v: agrees(abs(v.ratio - 1), _farthest(step)) and not _first_is_one(step),
     ),
     "one_pass": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. With one pass per batch, "
-            "none ever moves."
+            "Before the first pass the policy is still the old one, so every ratio is 1. With one pass per batch, none "
+            "ever moves."
         ),
         holds=lambda step, v: step.passes == 1 and _first_is_one(step),
     ),
     "never_moved": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. No later pass of this "
-            "update has another."
+            "Before the first pass the policy is still the old one, so every ratio is 1. No later pass of this update "
+            "has another."
         ),
         holds=lambda step, v: step.passes > 1 and _first_is_one(step) and not _moved_before(step),
     ),
     "moved_before": Kind(
         text=tr(
-            "Before the first pass the policy is the one that sampled, so every ratio is 1. They have moved before "
-            "pass {number}."
+            "Before the first pass the policy is still the old one, so every ratio is 1. They have moved before pass "
+            "{number}."
         ),
         holds=lambda step, v: _first_is_one(step) and v.number == _moved_before(step),
+    ),
+    "drawn_earlier": Kind(
+        text=tr("The samples are from an earlier policy, which is not the old one that ratios are measured against."),
+        holds=lambda step, v: drawn_by_earlier(step),
     ),
     "no_reference": Kind(
         text=tr(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,6 +57,13 @@ def names() -> frozenset[str]:
     commands: Any = Parser().add_subparsers()
     _add_own_commands(commands)
     return frozenset(commands.choices) | parts.command_names()
+
+
+def parsers() -> Mapping[str, argparse.ArgumentParser]:
+    """Return the parser of each command by its name."""
+    commands: Any = Parser().add_subparsers()
+    _add_commands(commands)
+    return dict(commands.choices)
 
 
 def _parser() -> argparse.ArgumentParser:

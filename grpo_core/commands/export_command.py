@@ -10,7 +10,7 @@ from typing import Any
 
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.export.tables import checked, export_folder, export_step
-from grpo_core.runs.run_file import RunReader
+from grpo_core.foreign.run_files import opened_run
 
 PICTURES = (".png", ".svg", ".pdf")
 TOLD = 5
@@ -44,10 +44,10 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     if ending == ".py":
         if options.steps is not None:
             raise GrpoError("A script contains one update; choose it with --step.")
-        with RunReader.open(options.run) as reader:
-            number = checked(steps or range(reader.last, reader.last + 1), reader)[0]
         passed = None if options.passed is None else whole("--pass", options.passed) - 1
-        export_step(options.run, out, number, passed=passed, force=options.force)
+        with opened_run(options.run, poll) as reader:
+            number = checked(steps or range(reader.last, reader.last + 1), reader)[0]
+            export_step(reader, out, number, passed=passed, force=options.force)
         print(f"{out} recomputes update {number}; run it with: python {out}")
         return 0
     if ending in PICTURES:
@@ -69,7 +69,8 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
             bar.update()
             poll()
 
-        done = export_folder(options.run, out, steps=steps, force=options.force, poll=counted)
+        with opened_run(options.run, poll) as reader:
+            done = export_folder(reader, out, steps=steps, force=options.force, poll=counted)
     for sentence in done.left_out[:TOLD]:
         print(f"Left out: {sentence}", file=sys.stderr)
     if len(done.left_out) > TOLD:

@@ -11,8 +11,8 @@ from grpo_core.assignments import described_settings
 from grpo_core.command_numbers import count
 from grpo_core.config import PRESETS, language_settings
 from grpo_core.errors import GrpoError
+from grpo_core.foreign.run_files import opened_run
 from grpo_core.runs.library import Lineage
-from grpo_core.runs.run_file import RunReader
 
 
 def add_commands(commands: Any) -> None:
@@ -42,7 +42,7 @@ def inspect(options: argparse.Namespace) -> int:
     from grpo_core.commands.inspection import explanation, step_text, summary
 
     path = Path(options.run)
-    with RunReader.open(path) as reader, contextlib.closing(Lineage(reader, path.parent)) as lineage:
+    with opened_run(path) as reader, contextlib.closing(Lineage(reader, path.parent)) as lineage:
         wanted = options.step is not None or options.passed is not None or options.explain is not None
         if not wanted:
             print(summary(reader))

@@ -14,8 +14,9 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.config.presets import presets_of
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Node, Quantity, explain
+from grpo_core.foreign.run_files import imported_runs
 from grpo_core.lm.recorded_engine import engine_of
-from grpo_core.metrics import METRICS
+from grpo_core.metrics import METRICS, Metric
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunReader
 
@@ -24,14 +25,21 @@ def summary(reader: RunReader) -> str:
     """Return a summary of the run in a few lines."""
     meta = reader.meta
     settings = reader.settings_at(reader.last + 1)
+    trained_here = not settings.is_recorded
     lines = [
         ("Run", meta.title or reader.path.stem),
-        ("Created", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(meta.created)) + f", version {meta.version}"),
+        (
+            "Created" if trained_here else "Imported",
+            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(meta.created)) + f", version {meta.version}",
+        ),
         ("Updates", _updates(reader)),
-        ("Preset", _presets(settings)),
-        ("Settings", _differences(settings)),
-        ("Seed", str(settings.seed)),
     ]
+    if not trained_here:
+        lines.append(("Trained by", settings.recorded.source or "unknown"))
+    if trained_here or settings.recorded.names_loss:
+        lines += [("Preset", _presets(settings)), ("Settings", _differences(settings))]
+    if trained_here:
+        lines.append(("Seed", str(settings.seed)))
     if settings.is_language and reader.last:
         lines.append(("Computed", f"with {engine_of(reader.step(reader.last))}"))
     if meta.parent:
@@ -47,7 +55,12 @@ def summary(reader: RunReader) -> str:
     text = _aligned(lines)
     if reader.last:
         listed = {name: metric for name, metric in METRICS.items() if settings.is_language or not metric.language}
-        shown = [(listed[name].title, _metric(name, _latest(reader, name), reader.origin)) for name in listed]
+        if not trained_here:
+            listed = {name: imported_runs().metric(name) for name in reader.series_names}
+        shown = [
+            (metric.title, _metric(name, metric, _latest(reader, name, metric), reader.origin))
+            for name, metric in listed.items()
+        ]
         text += f"\n\nAfter update {reader.last}\n" + _aligned(shown, "  ")
     return text
 
@@ -64,7 +77,8 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
         + _of_signal(g)
         for g in step_table.groups(step, origin=origin)
     ]
-    heading = f"Update {step.step}, pass {passed + 1} of {step.passes}"
+    trainers = "" if step.label is None else f" (step {step.label} of the trainer)"
+    heading = f"Update {step.step}{trainers}, pass {passed + 1} of {step.passes}"
     return "\n".join([heading, _table([column.title for column in columns], cells), *groups])
 
 
@@ -124,10 +138,10 @@ def _presets(settings: Settings) -> str:
     return f"{first} (the same switches as {', '.join(others)})" if others else first
 
 
-def _latest(reader: RunReader, name: str) -> float:
+def _latest(reader: RunReader, name: str, metric: Metric) -> float:
     """Return the last value of a series, or the last measured one if it is not measured at every update."""
     values = reader.series(name, reader.last - 1)
-    if METRICS[name].language and not math.isfinite(values[-1]):
+    if (metric.language or reader.meta.settings.is_recorded) and not math.isfinite(values[-1]):
         values = reader.series(name)
         values = values[np.isfinite(values)]
     return float(values[-1]) if len(values) else math.nan
@@ -142,14 +156,15 @@ def _updates(reader: RunReader) -> str:
 
 def _differences(settings: Settings) -> str:
     changed = settings.differences(language_settings() if settings.is_language else Settings())
-    return ", ".join(f"{path}={value}" for path, (value, _) in changed.items() if path != "seed") or "all defaults"
+    named = {path: value for path, (value, _) in changed.items() if path not in ("seed", "task")}
+    return ", ".join(f"{path}={value}" for path, value in named.items()) or "all defaults"
 
 
-def _metric(name: str, value: float, origin: Origin) -> str:
+def _metric(name: str, metric: Metric, value: float, origin: Origin) -> str:
     if name == "best_action" and 0 <= value < len(origin.vocabulary):
         return origin.vocabulary[int(value)]
-    unit = METRICS[name].unit
-    return f"{value:.{METRICS[name].decimals}f}{' ' + unit if unit else ''}" if math.isfinite(value) else "not recorded"
+    unit = metric.unit
+    return f"{value:.{metric.decimals}f}{' ' + unit if unit else ''}" if math.isfinite(value) else "not recorded"
 
 
 def _cell(value: Any, column: step_table.Column) -> str:

@@ -72,15 +72,17 @@ def run_rebuild(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         raise RunFileError(f"{options.out} already exists; choose another name, or add --force to replace it.")
     last, again = rebuilt_run(options.run, options.out, poll)
     with RunReader.open(options.run) as reader:
-        lost = reader.last - last
+        lost, of_bandit = reader.last - last, not (reader.meta.settings.is_language or reader.meta.settings.is_recorded)
     print(f"{options.out} contains the updates up to {last:,}.")
     if again:
         print(
-            f"{again:,} of them were damaged. They were recomputed from the update before and are identical bit for "
+            f"{again:,} of them were damaged. They were recomputed from the update before and are identical bit "
             "for bit: they lead to the checksums that were written."
         )
     if lost > 0:
+        more = " Rebuilt on the kind of processor that trained the run, the file may contain more." if of_bandit else ""
         print(
-            f"The {lost:,} updates after {last:,} are left out because the first of them is damaged.", file=sys.stderr
+            f"The {lost:,} updates after {last:,} are left out because the first of them is damaged.{more}",
+            file=sys.stderr,
         )
     return 0

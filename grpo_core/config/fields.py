@@ -169,7 +169,7 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
         return  # its values were validated as NumPy arrays, before tracing
     elif hasattr(value, "shape"):
         inside = (value > rule.low if rule.above else value >= rule.low) & (value <= rule.high)
-        if not bool(inside.all() if hasattr(inside, "all") else inside.__array__().all()):
+        if not bool(inside.all() if hasattr(inside, "all") else inside.__array_namespace__().all(inside)):
             raise refuse()
     else:
         raise refuse()

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.rounding import DOUBLE
 
-SAME = 1e-9
-"""Maximum difference between equal measures of runs, due to rounding."""
 OVER_SEEDS = ("signal_to_noise", "wrong_way")
 """Measures computed from all seeds together, which do not exist for individual seeds."""
 COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
@@ -97,10 +96,10 @@ def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
 
 def same(one: Ensemble, other: Ensemble) -> bool:
     """Return whether two algorithms produced the same runs, seed by seed and update by update, up to rounding."""
-    if not np.allclose(one.policy, other.policy, rtol=0, atol=SAME):
+    if not np.allclose(one.policy, other.policy, rtol=0, atol=DOUBLE):
         return False
     measured = [(values, other.measures[name]) for name, values in one.measures.items()]
-    return all(a.shape == b.shape and np.allclose(a, b, rtol=SAME, atol=SAME) for a, b in measured)
+    return all(a.shape == b.shape and np.allclose(a, b, rtol=DOUBLE, atol=DOUBLE) for a, b in measured)
 
 
 def _numbers(runs: Ensemble) -> tuple[float | int, ...]:

@@ -72,7 +72,8 @@ class Ensemble:
     def run(self, place: int) -> Settings:
         """Return the settings of the run at index ``place``.
 
-        Training with these settings repeats the run bit for bit, or up to rounding if JAX computed it.
+        Training with these settings repeats the run bit for bit on the same kind of processor, or up to rounding
+        if JAX computed it.
         """
         return self.settings.replace({"seed": self.seeds[place]})
 

@@ -42,7 +42,7 @@ def repeated(
 ) -> Iterator[Repeats]:
     """Train a bandit under ``settings`` for ``count`` updates with each of ``seeds``.
 
-    Each run can be repeated bit for bit.
+    Each run can be repeated bit for bit on the same kind of processor.
 
     Args:
         settings: settings of every run; their seed is ignored.

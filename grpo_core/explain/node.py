@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field
 
 from grpo_core.explain.quantity import Quantity
+from grpo_core.rounding import tolerance
 from grpo_core.text import tr
 from grpo_core.typeset import number
 
@@ -88,10 +88,6 @@ class Node:
         ).format(value=self.value, engine=self.engine, difference=self.difference, tolerance=self.tolerance)
 
 
-SMALLEST = {False: sys.float_info.min, True: 1.2e-38}
-"""The smallest normal numbers of float64 and float32. The engine may return 0 for anything smaller."""
-
-
 def node(quantity: Quantity, title: str, formula: Formula, engine: float, precision: float) -> Node:
     """Compare ``formula`` with the engine's value.
 
@@ -99,13 +95,12 @@ def node(quantity: Quantity, title: str, formula: Formula, engine: float, precis
         quantity, title: address and name.
         formula: the second computation.
         engine: the first computation.
-        precision: relative precision, 1e-9 for records in float64 and 1e-5 in float32.
+        precision: relative precision of the record (:attr:`grpo_core.record.Step.precision`).
     """
     value = formula.value
     same = value == engine or (math.isnan(value) and math.isnan(engine))
     difference = 0.0 if same else value - engine
-    size = max((x for x in (abs(value), abs(engine), abs(formula.scale)) if math.isfinite(x)), default=0.0)
-    tolerance = max(precision * size, SMALLEST[precision > 1e-6])
+    allowed = tolerance(precision, value, engine, formula.scale)
     parts = [formula.symbol, *([formula.values] if formula.values else []), number(value)]
     return Node(
         quantity=quantity,
@@ -116,8 +111,8 @@ def node(quantity: Quantity, title: str, formula: Formula, engine: float, precis
         value=value,
         engine=engine,
         difference=difference,
-        tolerance=tolerance,
-        agrees=abs(difference) <= tolerance,
+        tolerance=allowed,
+        agrees=abs(difference) <= allowed,
         unit=formula.unit,
         inputs=formula.inputs,
         note=formula.note,

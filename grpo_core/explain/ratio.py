@@ -1,4 +1,4 @@
-"""Explanations of how far the policy has moved on a token since it was sampled: the log-ratio and the ratio."""
+"""Explanations of how far the policy has moved on a token during the update: the log-ratio and the ratio."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _scale(value: float, logs: list[float]) -> float:
 
 def _first(q: Quantity, value: float) -> str:
     if q.passed == 0 and value == 1:
-        return tr("Before the first pass the policy is the one that sampled, so the ratio is 1.")
+        return tr("Before the first pass the policy is still the old one, so the ratio is 1.")
     return ""
 
 

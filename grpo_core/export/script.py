@@ -104,7 +104,7 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
         lines += _array("STEP_REWARD", recompute.paid_for_steps(step), help, "np.array", ".reshape(MASK.shape)")
     elif BASELINES[objective.baseline].from_critic and step.values is not None:
         lines += _array("VALUE", step.values[mask], "the critic's, before each token", "by_token")
-    lines += _array("OLD_LOGP", step.old_logp[mask], "log-probability of each token when it was sampled", "by_token")
+    lines += _array("OLD_LOGP", step.old_logp[mask], "log-probability of each token under the old policy", "by_token")
     if step.ref_logp is not None:
         lines += _array("REF_LOGP", step.ref_logp[mask], "by the reference policy", "by_token")
     if step.gate is not None:

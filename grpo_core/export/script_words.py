@@ -43,7 +43,9 @@ def caption(settings: Settings, version: str, *, run: str, update: int, last: in
         if update
         else tr("before the first update")
     )
-    parts = [one_line(run), f"{place}, {shown}" if shown else place, differing(settings), f"seed {settings.seed}"]
+    parts = [one_line(run), f"{place}, {shown}" if shown else place, differing(settings)]
+    if not settings.is_recorded:  # another trainer's seed is unknown
+        parts.append(f"seed {settings.seed}")
     return " · ".join([*parts, version])
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from grpo_core import __version__, step_table
 from grpo_core.csv_file import CsvWriter
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.export.script import step_script
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
@@ -52,17 +52,17 @@ class Exported:
 
 
 def export_folder(
-    run: Path,
+    reader: RunReader,
     folder: Path,
     *,
     steps: range | None = None,
     force: bool = False,
     poll: Callable[[], None] = lambda: None,
 ) -> Exported:
-    """Write the run file ``run`` as CSV into ``folder``, which is created if it does not exist.
+    """Write a run as CSV into ``folder``, which is created if it does not exist.
 
     Args:
-        run: a run file; for a branch, the earlier updates are read from its parent run.
+        reader: the run; for a branch, the earlier updates are read from its parent run.
         folder: the folder; other files in it are not touched.
         steps: the updates in ``samples.csv``; all by default.
         force: whether to replace the three files if they exist.
@@ -72,7 +72,7 @@ def export_folder(
         RunFileError: the run cannot be read, the folder cannot be written, or a file exists.
     """
     targets = [folder / name for name in (SERIES, SETTINGS, SAMPLES)]
-    with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
+    with closing(Lineage(reader, reader.path.parent)) as lineage:
         _refuse_existing(targets, force)
         wanted = checked(steps, reader) if steps is not None else range(1, reader.last + 1)
         try:
@@ -92,15 +92,17 @@ def export_folder(
     return Exported(files=tuple(targets), updates=count, left_out=tuple(left_out))
 
 
-def export_step(run: Path, target: Path, number: int, *, passed: int | None = None, force: bool = False) -> None:
-    """Write update ``number`` of the run file ``run`` as a NumPy-only script. ``passed`` selects one pass, counted from
-    0.
+def export_step(
+    reader: RunReader, target: Path, number: int, *, passed: int | None = None, force: bool = False
+) -> None:
+    """Write update ``number`` of a run as a NumPy-only script. ``passed`` selects one pass, counted from 0.
 
     Raises:
         RunFileError: the update cannot be read, or ``target`` cannot be written or exists.
+        NotRecordedError: the run was imported from a source without tokens.
         SettingsError: the update cannot be recomputed from what is recorded.
     """
-    with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
+    with closing(Lineage(reader, reader.path.parent)) as lineage:
         _refuse_existing([target], force)
         if not target.parent.is_dir():
             raise RunFileError(tr("There is no folder {folder}; choose one that exists.").format(folder=target.parent))
@@ -147,14 +149,14 @@ def _writing(path: Path) -> Iterator[IO[str]]:
 
 def _write_series(file: IO[str], reader: RunReader) -> None:
     """Write the series, one row per update. The cells of a series that the run does not have are empty. The best
-    action is given by its name, as in ``samples.csv``.
+    action is given by its name, as in ``samples.csv``. An imported run also has those that its trainer reported.
     """
     writer = CsvWriter(file, "\n")
-    writer.writerow(("update", *METRICS))
-    columns = [reader.series(name) for name in METRICS]
+    columns = {name: reader.series(name) for name in dict.fromkeys([*METRICS, *reader.series_names])}
+    writer.writerow(("update", *columns))
     for number in range(reader.last):
-        cells = {name: _cell(column[number]) for name, column in zip(METRICS, columns, strict=True)}
-        best = columns[tuple(METRICS).index("best_action")][number]
+        cells = {name: _cell(column[number]) for name, column in columns.items()}
+        best = columns["best_action"][number]
         if math.isfinite(best) and 0 <= best < len(reader.origin.vocabulary):
             cells["best_action"] = reader.origin.vocabulary[int(best)]
         writer.writerow((number + 1, *cells.values()))
@@ -201,8 +203,9 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
             continue
         try:
             step = lineage.step(number)
-        except RunFileError as error:
-            left_out.append(str(error))
+        except (RunFileError, NotRecordedError) as error:
+            if str(error) not in left_out:  # an imported run has the same reason for all of its updates
+                left_out.append(str(error))
             continue
         for passed in range(step.passes):
             writer.writerows(sample_rows(step, passed, lineage.reader.origin))

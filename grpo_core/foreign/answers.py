@@ -17,6 +17,7 @@ import numpy as np
 
 from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
+from grpo_core.child.lifeline import watch_parent
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.foreign import formats, walls
 from grpo_core.foreign.following import refreshed
@@ -88,11 +89,17 @@ class Sources:
 def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
     """Restrict this process to reading the program and ``path`` and to writing to its own folder.
 
-    Yields whether the restriction is in force.
+    Yields whether the restriction is in force. All other threads of this process, and the libraries that start some
+    when they are imported, such as pyarrow, come afterwards and are therefore restricted too.
+
+    Raises:
+        RunFileError: there is another thread already.
     """
     if scratch is not None:
         tempfile.tempdir = scratch
-    yield walls.enclose(Path(path), None if scratch is None else Path(scratch))
+    in_force = walls.enclose(Path(path), None if scratch is None else Path(scratch))
+    watch_parent()
+    yield in_force
 
 
 def facts_of(source: Source) -> dict[str, Any]:
@@ -171,7 +178,6 @@ def files_table() -> dict[str, Answer]:
 
 def serve(connection: Connection) -> None:
     """Serve requests from ``connection`` until it closes."""
-    formats.warm()
     table = {what: guarded(asked) for what, asked in {**Sources().table(), **files_table()}.items()}
     answer(connection, table, pack_bounded, unpacked)
 

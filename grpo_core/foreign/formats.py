@@ -21,13 +21,11 @@ class Formats:
         open: opens a run; the second argument is a folder in the user's cache for indexes of large files, or None.
             Raises RunFileError with a message that says which formats can be read.
         place_of: returns the file or folder of a run, which for a run in a database is the database.
-        warm: imports in advance the libraries that reading needs.
     """
 
     knows: Callable[[Path], bool]
     open: Callable[[Path, Path | None], Source]
     place_of: Callable[[Path], Path]
-    warm: Callable[[], None]
 
 
 def knows(path: Path) -> bool:
@@ -60,9 +58,3 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
             tr("{path} cannot be read: the formats of other trainers are switched off.").format(path=path)
         )
     return next((one for one in known if one.knows(path)), known[0]).open(path, index)
-
-
-def warm() -> None:
-    """Import in advance the libraries that reading needs."""
-    for formats in parts.rows("formats"):
-        formats.warm()

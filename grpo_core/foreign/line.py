@@ -19,10 +19,8 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
 
-MEMORY = 4 << 30
-"""Address space, in bytes, of a process that reads untrusted files."""
-FILES = 256
-"""Maximum number of files that the process can have open."""
+LIMITS = Limits(memory=4 << 30, files=256, encloses=True)
+"""Limits on a process that reads untrusted files."""
 SPEED = 10_000_000
 """Number of bytes in a file for which its process gets one more second, because it may have to scan the entire file."""
 
@@ -42,8 +40,7 @@ class ReaderProcess(Asked):
         from grpo_core.foreign.answers import serve
         from grpo_core.jobs.packing import packed, unpacked  # many folders, which a window may never need
 
-        limits = Limits(memory=MEMORY, files=FILES)
-        super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=limits, error=RunFileError)
+        super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=LIMITS, error=RunFileError)
 
     def read(self, path: Path, scratch: Path | None) -> None:
         """Assign ``path`` to the process, which writes to ``scratch``. The error for an unexpected end names ``path``.

@@ -54,6 +54,10 @@ class Completions:
         metrics: (B, M), NaN if one was not measured; None if none are recorded.
         staleness: (B,), training steps between the policy that began a completion and the step that uses it; NaN if the
             policy's version is missing, None if the source never names it.
+        reward_range: (B, 2), the lowest and the highest reward that the task can pay for each completion's prompt; None
+            if unknown, as for every task but this program's own.
+        sampled_by_trainer: whether the trainer's own code sampled the completions, so that sampler and trainer differ
+            only by the age of the policy.
         trajectories: (B,), the turns of each completion, None for one that is too long to be shown by turns; None if
             the source has no turns.
         repeated: whether these are the completions of the previous update, because one generation served both; sums
@@ -77,6 +81,8 @@ class Completions:
     metric_names: tuple[str, ...] = ()
     metrics: np.ndarray | None = None
     staleness: np.ndarray | None = None
+    reward_range: np.ndarray | None = None
+    sampled_by_trainer: bool = False
     trajectories: tuple[Trajectory | None, ...] | None = None
     repeated: bool = False
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from grpo_core.errors import RunFileError
 from grpo_core.foreign.formats import place_of
 from grpo_core.text import tr
 
@@ -77,12 +78,24 @@ def said() -> str:
 def enclose(path: Path, scratch: Path | None) -> bool:
     """Restrict this process to reading the program and ``path`` and writing to ``scratch``, without sockets.
 
+    The restriction applies to the calling thread and to all threads and processes that are started later.
+
     Returns:
         Whether the kernel enforces the restriction; if not, nothing is changed.
+
+    Raises:
+        RunFileError: this process has another thread, which would remain unrestricted.
     """
     known = version()
     if not known:
         return False
+    if (count := len(os.listdir("/proc/self/task"))) > 1:
+        raise RunFileError(
+            tr(
+                "{name} was not opened: the process that reads it could not be restricted to this file, because it "
+                "already had {count} threads."
+            ).format(name=path.name, count=count)
+        )
     handled = _FIRST | _REFER * (known >= 2) | _TRUNCATE * (known >= 3) | _IOCTL * (known >= 5)
     attributes = struct.pack("QQQ", handled, _BIND_AND_CONNECT * (known >= 4), 0b11 * (known >= 6))
     size = 8 if known < 4 else 16 if known < 6 else 24

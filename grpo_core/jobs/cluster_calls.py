@@ -1,7 +1,8 @@
 """The calls that a cluster's workers can answer, and the byte format of calls and answers.
 
 The format is that of ``packing.py`` with a digest. Workers with other versions are rejected, since the same seeds would
-not give the same bits there.
+not give the same bits there. Workers with another kind of processor are accepted: their results are the same up to
+rounding.
 """
 
 from __future__ import annotations

@@ -104,11 +104,14 @@ class PolicyLearner(Generic[PolicyT]):
 
     def _tried(self) -> Step | None:
         """Compute the next update. Return None if memory ran out, after releasing the error and its frames."""
-        before = self.policy.kept_for(self._settings)
         try:
-            return self._update(self._settings, self._step + 1)
-        except BaseException as error:
-            self.policy.put_back(before)
+            before = self.policy.kept_for(self._settings)
+            try:
+                return self._update(self._settings, self._step + 1)
+            except BaseException:
+                self.policy.put_back(before)
+                raise
+        except Exception as error:
             if not self.policy.out_of_memory(error):
                 raise
         return None
@@ -162,7 +165,7 @@ class PolicyLearner(Generic[PolicyT]):
 
         Returns:
             The update, without a state to continue from. Under the step's own settings, its passes equal those of
-            ``step`` bit for bit.
+            ``step``, bit for bit on the kind of processor that recorded it.
 
         Raises:
             NonFiniteError: one of its numbers is not finite.

@@ -167,6 +167,18 @@ def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
     return np.asarray(table @ np.array(task.part_weights))
 
 
+def reward_range(task: LanguageTask) -> tuple[float, float] | None:
+    """Return the lowest and the highest reward that a completion can earn.
+
+    None if it is unknown: the task pays for “=” signs, calls or brevity, or for the form of answers from a file.
+    """
+    weights = task.part_weights
+    bounded = 1 if task.has_tool or task.from_file else 2  # right or wrong, and in the right form or not
+    if any(weights[bounded:]):
+        return None
+    return sum(min(weight, 0.0) for weight in weights), sum(max(weight, 0.0) for weight in weights)
+
+
 def _exact(text: str, answer: str) -> bool:
     return text.strip() == answer
 

@@ -50,7 +50,10 @@ ABOUT: dict[str, About] = {
         gamed=tr("If the form pays more than the answer, a wrong number in the right form is worth writing."),
     ),
     "questions": About(
-        watch=tr("Watch groups whose answers are all right or all wrong: nothing is learned from these."),
+        watch=tr(
+            "Watch groups whose answers are all right or all wrong: if only right answers pay, nothing is learned from "
+            "these."
+        ),
         gamed=tr(
             "An exact comparison pays only one spelling, the last number pays whatever comes before it, and a "
             "regular expression pays everything it is found in: read the answers, not only the curve."

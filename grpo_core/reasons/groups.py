@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from grpo_core.advantages import EQUAL, sort_of
+from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.cards import Card
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import EXACT, entropy
+from grpo_core.premises import has_difficulty, meaning
 from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.text import tr
 from grpo_core.typeset import plain
@@ -38,10 +39,11 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
     else:
         pulled = [Card.of(f"{what}_pulls", group=group, passed=passed) for what in _still_acting(n, passed, rows)]
         still = Card.of("no_advantage", group=group)
-        claims = [*_why(n, group, scored), still, *pulled, _remedy(n, group, scored)]
+        claims = [*_why(n, group, scored), still, *pulled, *_most(n, group, scored)]
+        claims += [Card.of(_remedy(n, group, scored), group=group)]
     return Reason(
         key=f"group:{group}",
-        chip=_what(n, scored),
+        chip=_what(n, group, scored),
         claims=tuple(claims),
         kind="note" if pushes else "zero",
         quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
@@ -72,17 +74,18 @@ def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
     return bool(np.abs(slope).max(initial=0.0) > n.precision * 1e-3)
 
 
-def _what(n: Numbers, scored: np.ndarray) -> str:
+def _what(n: Numbers, group: int, scored: np.ndarray) -> str:
     if len(scored) == 0:
         return tr("not scored")
     if len(scored) == 1:
-        return "G = 1"
-    paid = float(scored[0])
-    of_ours = not n.step.settings.is_recorded  # the highest possible reward of another trainer's run is unknown
-    sort = sort_of(paid) if of_ours and paid in (0.0, 1.0) else "same"
-    return {"right": tr("all correct"), "wrong": tr("all wrong"), "same": tr("all {reward}")}[sort].format(
-        reward=plain(paid)
-    )
+        return "G = 1" if _is_one(n, group) else tr("one scored")
+    judged = {"right": tr("all correct"), "wrong": tr("all wrong")}
+    return judged.get(meaning(n.step, group, float(scored[0])), tr("all {reward}")).format(reward=plain(scored[0]))
+
+
+def _is_one(n: Numbers, group: int) -> bool:
+    """Return whether the group has a single completion, scored or not."""
+    return int((n.step.group == group).sum()) == 1
 
 
 def _within(n: Numbers) -> bool:
@@ -98,7 +101,7 @@ def _why(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
     if not _within(n):
         return [_alike(group, scored), Card.of(f"rest:{n.objective.baseline}", group=group)]
     if len(scored) == 1:
-        return [Card.of("lone", group=group)]
+        return [Card.of("lone" if _is_one(n, group) else "lone_scored", group=group)]
     return [Card.of("no_mark", group=group, count=len(scored), reward=float(scored[0]))]
 
 
@@ -136,12 +139,32 @@ def _push_by_themselves(n: Numbers, group: int | None) -> bool:
     return bool((np.abs(rewards - middle) > EQUAL * np.maximum(1.0, np.abs(rewards))).any())
 
 
-def _remedy(n: Numbers, group: int, scored: np.ndarray) -> Card:
-    if len(scored) == 0:
-        return Card.of("needs_scores", group=group)
-    if len(scored) == 1 and _within(n):
-        return Card.of("needs_others", group=group)
-    return Card.of("needs_success" if scored.max() <= 0 else "needs_difference", group=group)
+def _most(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
+    """Return the claim that the task pays nothing more than this group earned, if there are no right answers."""
+    if not len(scored) or meaning(n.step, group, float(scored[0])) != "highest":
+        return []
+    return [Card.of("highest", group=group, count=len(scored), reward=float(scored[0]))]
+
+
+def _remedy(n: Numbers, group: int, scored: np.ndarray) -> str:
+    """Return what could give the group a signal, as the key of a claim."""
+    what = meaning(n.step, group, float(scored[0])) if len(scored) else "open"
+    if what == "constant":
+        return "needs_rewards"
+    if len(scored) < 2 and (not len(scored) or _within(n)):
+        return "needs_others" if _is_one(n, group) and len(scored) else "needs_scores"
+    if n.step.settings.is_recorded:
+        return "may_differ"
+    judged = {"wrong": "needs_easier", "right": "needs_harder"} if has_difficulty(n.step) else {}
+    return judged.get(what, "needs_difference")
+
+
+def _remedy_of_all(n: Numbers, dead: np.ndarray, rewards: list[np.ndarray]) -> str:
+    """Return what could give all dead groups, or else some of them, a signal."""
+    kinds = {_remedy(n, int(group), scored) for group, scored in zip(dead, rewards, strict=True)}
+    if len(kinds) == 1:
+        return kinds.pop()
+    return next((kind for kind in ("may_differ", "needs_scores") if kind in kinds), "needs_difference")
 
 
 def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
@@ -179,14 +202,14 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     if not len(dead):
         return None
     rewards = [row[~np.isnan(row)] for row in n.compared_rewards[dead]]
-    sorts = [_what(n, scored) for scored in rewards]
+    sorts = [_what(n, int(group), scored) for group, scored in zip(dead, rewards, strict=True)]
     alone = all(len(scored) == 1 for scored in rewards)
     count, total = len(dead), len(n.dead)
     at = tuple(Quantity("dead_group", group=int(g)) for g in dead[:8])
     counted = {sort: sorts.count(sort) for sort in dict.fromkeys(sorts)}
     chip = next(iter(counted)) if count == total and len(counted) == 1 else _counted(counted, count, total)
     if alone and _within(n):
-        which = Card.of("all_lone")
+        which = Card.of("all_lone" if all(_is_one(n, int(group)) for group in dead) else "all_lone_scored")
     elif not BASELINES[n.objective.baseline].subtracts and n.step.advantage is None and not n.advantage.any():
         which = Card.of("unpaid")
     elif total > 1:
@@ -198,7 +221,7 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
         claims = (which, _although_equal(n, None))
         return Reason(key="dead_groups", chip=chip, kind="note", quantities=at, claims=claims)
     pulled = _still_acting(n, passed, np.flatnonzero(np.isin(n.step.group, dead)))
-    wrong = count == total and all(len(scored) > 1 and scored[0] == 0 for scored in rewards)
+    wrong = count == total and all(_is_failure(n, int(g), own) for g, own in zip(dead, rewards, strict=True))
     return Reason(
         key="dead_groups",
         chip=chip,
@@ -208,13 +231,21 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
             which,
             Card.of("nothing_learned" if count == total else "adds_nothing_there"),
             *(Card.of(f"{what}_pulls_them", passed=passed) for what in pulled),
-            _remedy(n, int(dead[0]), rewards[0]),
+            Card.of(_remedy_of_all(n, dead, rewards), group=None),
         ),
     )
 
 
+def _is_failure(n: Numbers, group: int, scored: np.ndarray) -> bool:
+    """Return whether the group earned as little as possible. Of another trainer's reward of 0, this is assumed."""
+    if len(scored) < 2:
+        return False
+    least = meaning(n.step, group, float(scored[0])) in ("wrong", "lowest", "constant")
+    return least or (n.step.settings.is_recorded and float(scored[0]) == 0)
+
+
 def _counted(counted: dict[str, int], count: int, total: int) -> str:
-    text = ", ".join(f"{sort} {number}" for sort, number in counted.items())
+    text = ", ".join(f"{sort}: {number}" for sort, number in counted.items())
     return text if len(text) <= LONGEST_CHIP else tr("{count} of {total} dead").format(count=count, total=total)
 
 

@@ -14,8 +14,10 @@ from grpo_core.claims.clip import NEXT_TO_ONE, NoRange, NothingToStop, WouldAct
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import ESTIMATORS
+from grpo_core.premises import drawn_by_earlier
 from grpo_core.reasons.reason import Check, Reason, cell
 from grpo_core.record import Step
+from grpo_core.rounding import DOUBLE, SINGLE
 from grpo_core.surrogates import SURROGATES, Clip, Ratio
 from grpo_core.text import tr
 
@@ -27,7 +29,7 @@ SPIKE = 100.0
 """Estimate of a single token, in nats, above which it dominates every mean."""
 CERTAIN = 0.05
 """Entropy in nats below which nearly all samples are alike."""
-NUMERICS = {1e-9: 1e-6, 1e-5: 1e-3}
+NUMERICS = {DOUBLE: 1e-6, SINGLE: 1e-3}
 """Maximum distance of a first ratio from 1 that rounding explains, by the relative precision of the record."""
 
 
@@ -101,7 +103,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
         if passed:
             return tr("ratios are still 1"), (Card.of("unmoved", number=passed + 1),)
         more = [] if n.step.passes > 1 or n.without_signal else [Card.of("later_it_can")]
-        return tr("first pass: r = 1"), (Card.of("cannot_act"), *more)
+        return tr("first pass: r = 1"), (Card.of("cannot_act"), *more, *_sampler(n))
     if ratios.min() >= low and ratios.max() <= high:
         inside = Card.of("inside", **reach, low=float(low), high=float(high))
         return tr("all inside the band"), (inside, bound_that_would_act(n, passed))
@@ -111,7 +113,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
 
 def _unmoved(n: Numbers, passed: int) -> bool:
-    """Return whether every token is as likely as when it was sampled.
+    """Return whether every token is as likely as under the old policy.
 
     Ratios of 1 do not show this, because changes can cancel in a completion's ratio.
     """
@@ -184,8 +186,13 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
         chip=tr("first pass: r = 1"),
         kind="note",
         quantities=at,
-        claims=(_one_at_first(n),),
+        claims=(_one_at_first(n), *_sampler(n)),
     )
+
+
+def _sampler(n: Numbers) -> list[Card]:
+    """Return the claim that the old policy did not draw the samples, if an earlier one did."""
+    return [Card.of("drawn_earlier")] if drawn_by_earlier(n.step) else []
 
 
 def _one_at_first(n: Numbers) -> Card:

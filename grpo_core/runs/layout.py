@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError, shortened
+from grpo_core.errors import NotRecordedError, RunFileError, shortened
 from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.limits import LONGEST_AXIS, MOST_ARRAYS, MOST_AXES
 from grpo_core.runs.soundness import check
@@ -104,6 +104,7 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
 
     Raises:
         RunFileError: the record is damaged, or lacks an array that every step has.
+        NotRecordedError: it is the empty record of an imported update of which only text was recorded.
     """
     plain: dict[str, Any] = {}
     measurements: dict[str, float] = {}
@@ -115,6 +116,8 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
             resume[name.removeprefix(_RESUME)] = array
         elif name in ARRAYS:  # fields of newer versions are ignored
             plain[name] = array
+    if settings.is_recorded and not plain:
+        raise NotRecordedError(tr("Update {number} contains texts and rewards, but no tokens.").format(number=number))
     try:
         return check(Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain))
     except TypeError as error:

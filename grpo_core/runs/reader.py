@@ -69,7 +69,7 @@ class RunReader:
         self.refresh()
 
     @classmethod
-    def open(cls, path: str | Path) -> RunReader:
+    def open(cls, path: str | Path) -> Self:
         """Open the run file at ``path``.
 
         Raises:
@@ -110,6 +110,7 @@ class RunReader:
 
         Raises:
             RunFileError: it is not in this file, or its record is damaged.
+            NotRecordedError: the run was imported from a source without tokens.
         """
         if not 0 <= number <= MOST_UPDATES:
             raise RunFileError(self._absent(number))
@@ -161,8 +162,8 @@ class RunReader:
     def series(self, name: str, start: int = 0) -> np.ndarray:
         """Return the values of the series ``name`` from index ``start`` on, float64. Index i is update i + 1.
 
-        A series that the program knows but the file lacks is NaN. Values that do not match their checksum are
-        recomputed from their updates, or NaN if the file lacks the updates.
+        A series that the program knows but the file lacks is NaN; the file of an imported run lacks all. Values that
+        do not match their checksum are recomputed from their updates, or NaN if the file lacks the updates.
 
         Raises:
             KeyError: there is no such series.
@@ -172,6 +173,8 @@ class RunReader:
             if name not in METRICS:
                 raise KeyError(name)
             return np.full_like(self.series(names[0], start), np.nan)  # no more than the file has
+        if self.meta.settings.is_recorded:
+            return np.full(max(self.last - start, 0), np.nan)
         with explained(self.path), transaction(self._connection, "DEFERRED"):
             try:
                 values = read_series(

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.runs import series, thinning
 from grpo_core.runs.checks import KEY as CHECKS
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, transaction
-from grpo_core.runs.meta import all_rows
+from grpo_core.runs.meta import all_rows, meta_from
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import SCHEMA
 from grpo_core.runs.series_chunks import CHECKSUMS, NEWEST, checksums
@@ -78,6 +78,7 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
         meta = all_rows(damaged)
         stretches = thinning.stretches_from(meta)
         first = int(meta.get("parent_step") or 0) + 1
+        imported = meta_from(meta).settings.is_recorded
         with closing(sqlite3.connect(target, isolation_level=None)) as copy:
             copy.execute(f"PRAGMA application_id={APPLICATION_ID}")
             copy.execute(f"PRAGMA user_version={VERSION}")
@@ -92,9 +93,10 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
                 layouts = dict(copy.execute("SELECT id, fields FROM layout"))
                 settings = {row[0] for row in copy.execute("SELECT id FROM settings")}
+                texts = {row[0] for row in copy.execute("SELECT id FROM text")} if imported else None
                 copy.executemany(
                     "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
-                    _updates(damaged, first, stretches, layouts, settings, again),
+                    _updates(damaged, first, stretches, layouts, settings, texts, again),
                 )
                 copy.executemany("INSERT OR IGNORE INTO layout(id, fields) VALUES (?, ?)", layouts.items())
                 last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
@@ -103,9 +105,14 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
                 copy.execute("DELETE FROM settings WHERE id > ?", (last + 1,))
                 if stretches:
                     thinning.note(copy, thinning.up_to(stretches, last))
-    _make_series_whole(target)
+                if imported:  # its file has no series
+                    note_checks(copy)
+    if not imported:
+        _make_series_whole(target)
     with RunReader.open(target) as reader:  # everything that a window reads when it opens the run
-        _ = reader.origin, reader.settings_changes(), reader.step(reader.last)
+        _ = reader.origin, reader.settings_changes()
+        with suppress(NotRecordedError):
+            reader.step(reader.last)
         return reader.last
 
 
@@ -121,16 +128,18 @@ def _updates(
     stretches: Sequence[Stretch],
     layouts: dict[int, str],
     settings: set[int],
+    texts: set[int] | None,
     again: Again,
 ) -> Iterator[Row]:
     """Yield the rows of the updates from ``first`` on, up to the first that cannot be recovered.
 
-    This is the first that is damaged, was not dropped by thinning, and cannot be replaced by ``again``.
+    This is the first that is damaged, was not dropped by thinning, and cannot be replaced by ``again``, or the first
+    without a text in an imported run, where ``texts`` contains the numbers of those that have one.
     """
     number, before = first, None
     while True:
         query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
-        row = next(_readable(damaged, query), None)
+        row = next(_readable(damaged, query), None) if texts is None or number in texts else None
         if row is not None and row[1] in layouts and row[2] in settings and _is_whole(row):
             rows = [row]
         elif not (rows := again(number, before, layouts)) and not thinning.may_be_dropped(stretches, number):

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.runs import checks
 from grpo_core.runs.database import CHUNK, explained, opened, transaction
 from grpo_core.runs.files import size_of
@@ -111,6 +111,8 @@ def _updates(reader: RunReader, poll: Callable[[int, int], None]) -> list[Part]:
         try:
             count += 1
             reader.step(number)
+        except NotRecordedError:  # imported without tokens: the record is empty, and its text is checked below
+            pass
         except RunFileError as error:
             damaged.append(str(error))
         number = number + 1 if not reader.thinned else reader.kept(number + 1, forwards=True)

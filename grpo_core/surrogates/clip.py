@@ -209,7 +209,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
             key="ratio",
             latex=rf"\min(r,\,{o.dual_clip:.6g})",
             name=RATIO.name,
-            help=tr("Probability of the token now divided by that when sampled, held below the dual clip."),
+            help=tr("Probability of the token now divided by that under the old policy, held below the dual clip."),
         )
     return (joint(r"\min("), ratio, ADVANTAGE, joint(",", glue=True), clip, ADVANTAGE, joint(")", glue=True))
 

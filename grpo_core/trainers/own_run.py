@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from grpo_core.bandit import tasks
 from grpo_core.config import Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp
+from grpo_core.lm import rewards
 from grpo_core.recompute import advantage
 from grpo_core.record import Origin, Step
 from grpo_core.runs.reader import RunReader
@@ -55,7 +57,15 @@ class OwnRun:
 
     def completions(self, position: int) -> Completions:
         step = self._step(position)
-        return table_of(step, self._origin, advantage(step))
+        given = advantage(step)
+        if given.ndim == 2:  # by token: the one of largest size
+            given = np.take_along_axis(given, np.abs(given).argmax(axis=1)[:, None], axis=1)[:, 0]
+        return dataclasses.replace(
+            table_of(step, self._origin, given),
+            staleness=np.full(len(step.group), age_of_sampler(step), float),
+            sampled_by_trainer=True,
+            reward_range=reward_range(step),
+        )
 
     def texts(self, position: int) -> Texts:
         table = self.completions(position)
@@ -107,6 +117,21 @@ def as_recorded(settings: Settings, origin: Origin) -> Settings:
         trainer_settings=settings.to_json(),
     )
     return Settings(objective=settings.objective, learner=settings.learner, task=task)
+
+
+def age_of_sampler(step: Step) -> int:
+    """Return the number of updates between the policy that sampled ``step`` and the policy that learned from it."""
+    if step.settings.is_language or step.sampling_logp is None:
+        return 0
+    return min(step.settings.learner.staleness, step.step - 1)
+
+
+def reward_range(step: Step) -> np.ndarray | None:
+    """Return the lowest and the highest reward that the task can pay for each completion, (B, 2). None if unknown."""
+    if not step.settings.is_language:
+        return np.asarray(tasks.reward_range(step.settings.bandit)[step.group])
+    known = rewards.reward_range(step.settings.language)
+    return None if known is None else np.tile(known, (len(step.group), 1))
 
 
 def table_of(step: Step, origin: Origin, given: np.ndarray | None) -> Completions:

@@ -18,6 +18,7 @@ from grpo_core.update_time import UpdateTime
 
 if TYPE_CHECKING:
     from grpo_core.commands.train_command import Start
+    from grpo_core.foreign.run_files import ImportedRuns
     from grpo_core.lm.learner import PolicyLearner
 
 
@@ -57,7 +58,15 @@ def starts() -> Start:
 
 def formats() -> Formats:
     """Return the formats of recorded runs that can be read."""
-    return Formats(knows=_knows, open=_open_source, place_of=_place_of, warm=_warm)
+    return Formats(knows=_knows, open=_open_source, place_of=_place_of)
+
+
+def imported() -> ImportedRuns:
+    """Return the functions for run files with imported runs."""
+    from grpo_core.foreign.run_files import ImportedRuns
+    from grpo_core.trainers import imported_reader, recorded_series
+
+    return ImportedRuns(open=imported_reader.opened, metric=recorded_series.metric)
 
 
 def models() -> FolderModels:
@@ -139,12 +148,6 @@ def _place_of(path: Path) -> Path:
     from grpo_core.trainers.importers.trackio import database_of
 
     return database_of(path)[0]
-
-
-def _warm() -> None:
-    from grpo_core.trainers.importers import parquet
-
-    parquet.warm()
 
 
 def _origin(settings: Settings) -> Origin:

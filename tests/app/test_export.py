@@ -16,14 +16,18 @@ import pytest
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
+from app.__main__ import DRAWING
 from app.export.command import main
 from app.panel_registry import PANELS
+from app.start import _command
 from app.theme.tokens import DARK, LIGHT, Theme
 from grpo_core import recompute, step_table
 from grpo_core.commands.cli import main as core
 from grpo_core.runs.run_file import RunReader
 from tests.core.lm_steps import lm_run
 from tests.core.runs.conftest import permissions_count  # noqa: F401
+from tests.core.trainers.sources import DATA
+from tests.core.trainers.trace_files import DATA as TRACES
 
 ROOT = Path(__file__).parents[2]
 RECORDED = (
@@ -279,3 +283,36 @@ def test_what_needs_no_window_is_exported_as_well(run: Path, tmp_path: Path) -> 
     export(run, "--out", tmp_path / "tables")
     assert (tmp_path / "step.py").read_text("utf-8").startswith("# Update 3 of “Mine”")
     assert (tmp_path / "tables" / "samples.csv").exists()
+
+
+DRAWN = {
+    "export": ["--panel", "completions", "--out", "completions.png"],
+    "film": ["--speed", "4", "--out", "run.webp"],
+    "page": ["--out", "run.html"],
+}
+"""Command that draws a run file -> its other arguments."""
+
+
+def test_the_commands_that_draw_a_run_file_are_those_of_the_table() -> None:
+    taking = set()
+    for name in DRAWING:
+        if (command := _command(name)) is not None:
+            parser = sys.modules[command.__module__]._parser()
+            taking |= {name} if any(one.dest == "run" and not one.option_strings for one in parser._actions) else set()
+    assert taking == DRAWN.keys()
+
+
+@pytest.mark.parametrize("command", DRAWN)
+@pytest.mark.parametrize("source", [TRACES / "grpo", DATA / "trl"], ids=["tokens", "texts"])
+def test_an_imported_run_is_drawn_or_refused_for_what_it_lacks(
+    source: Path, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert core(["import", str(source), "run.grpo"]) == 0
+    draw = _command(command)
+    assert draw is not None
+    code = draw(["run.grpo", *DRAWN[command]])
+    if source == DATA / "trl" and command != "export":  # a table of completions needs no tokens
+        assert code == 2 and "no tokens and no log-probabilities" in capsys.readouterr().err
+    else:
+        assert code == 0 and Path(DRAWN[command][-1]).stat().st_size > 1000

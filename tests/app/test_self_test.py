@@ -16,6 +16,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
 
 from app.__main__ import is_command, lacking
+from app.arguments import this_program
 from app.build import this_build
 from app.self_test import drawn
 from app.self_test.golden import UPDATES, compared, golden_file, golden_numbers
@@ -249,7 +250,8 @@ def test_an_installation_without_qt_does_what_it_can_and_says_what_needs_qt(
 ) -> None:
     command = [sys.executable, "-c", WITHOUT_QT, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == status and said in done.stdout + done.stderr
+    told = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == status and said.replace("grpo-lab", this_program()) in told
     assert status == 0 or f"grpo_lab-{__version__}-py3-none-any.whl[app]" in done.stderr
 
 
@@ -262,14 +264,42 @@ def test_an_installation_without_qt_does_what_it_can_and_says_what_needs_qt(
         (["--model", "folder"], "A model is chosen in a window."),
     ],
 )
-def test_what_needs_a_window_is_refused_without_a_display(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_what_needs_a_window_is_refused_without_a_display(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
     hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     bare = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "app", *arguments]
     done = subprocess.run(command, cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 2 and "There is no display" in done.stderr and said in done.stderr
+    assert done.returncode == 2 and "There is no display" in done.stderr
+    assert said.replace("grpo-lab", this_program()) in done.stderr
     assert not (tmp_path / "grpo-lab-run").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="shell scripts")
+def test_a_command_in_a_message_can_be_typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.chdir(tmp_path)
+    assert this_program() == ".venv/bin/python -m app"  # a source tree that was not installed
+    (programs / "grpo-lab").write_text("#!/bin/sh\n")
+    (programs / "grpo-lab").chmod(0o755)
+    assert this_program() == ".venv/bin/grpo-lab"
+    (tmp_path / "away").mkdir()
+    monkeypatch.chdir(tmp_path / "away")
+    assert this_program() == str(programs / "grpo-lab")
+    elsewhere = tmp_path / "bin"
+    elsewhere.mkdir()
+    (elsewhere / "grpo-lab").symlink_to(programs / "grpo-lab")
+    monkeypatch.setenv("PATH", str(elsewhere))
+    assert this_program() == "grpo-lab"
+    (elsewhere / "grpo-lab").unlink()
+    shutil.copy(programs / "grpo-lab", elsewhere)
+    assert this_program() == str(programs / "grpo-lab"), "another copy of the program has that name"
 
 
 def test_a_package_says_which_one_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

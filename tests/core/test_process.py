@@ -142,7 +142,7 @@ def test_groups_are_dead_by_their_steps() -> None:
     step = _one_silent(trained(CHAIN))
     assert recompute.dead_groups(step).tolist() == [True, False]
     assert not recompute.advantage(step)[step.group == 0].any()
-    assert reasons(step, 0)["group:0"].chip == "all correct"
+    assert reasons(step, 0)["group:0"].chip == "all 1"
     alike = dataclasses.replace(step, rewards=np.ones(6), step_rewards=trained(CHAIN).step_rewards)
     assert not recompute.dead_groups(alike).any()
     assert "reward_std" not in reasons(alike, 0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.config import Objective, Settings
+from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.explain import explain
 from grpo_core.reasons import LONGEST_CHIP, Reason, reasons
 from grpo_core.record import Step
@@ -34,6 +34,14 @@ def first_pass(rewards: list[float], lengths: list[int] | None = None, groups: i
     return dataclasses.replace(
         step, rewards=np.array(rewards), mask=mask, ref_logp=step.old_logp, ref_dist_logp=step.dist_logp[0]
     )
+
+
+def answered(right: list[bool]) -> Step:
+    """Return an update of the length toy with one group of right and wrong answers."""
+    step = first_pass([float(r) for r in right])
+    task = BanditTask(landscape="length")
+    tokens = np.where(right, 0, 1)[:, None]
+    return dataclasses.replace(step, tokens=tokens, settings=step.settings.replace({"task": task}))
 
 
 def moved(step: Step, by: list[float], passed: int = 1) -> Step:
@@ -113,10 +121,17 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
         "clipped", "first pass: r = 1",
         lambda: trained_with(1), lambda: moved(first_pass(HALF), [0.1, 0.0, 0.0, 0.0], passed=0), 0,
     ),
-    "a group is all correct": ("group:0", "all correct", lambda: first_pass([1.0] * 4), lambda: first_pass(HALF), 0),
-    "a group is all wrong": ("group:0", "all wrong", lambda: first_pass(DEAD), lambda: first_pass(HALF), 0),
+    "a group is all correct": (
+        "group:0", "all correct", lambda: answered([True] * 4), lambda: answered([True, False] * 2), 0,
+    ),
+    "a group is all wrong": (
+        "group:0", "all wrong", lambda: answered([False] * 4), lambda: answered([True, False] * 2), 0,
+    ),
     "a group is alike": ("group:0", "all 0.4", lambda: first_pass([0.4] * 4), lambda: first_pass(HALF), 0),
     "a group is one": ("group:0", "G = 1", lambda: first_pass([0.4]), lambda: first_pass(HALF), 0),
+    "a group has one score": (
+        "group:0", "one scored", lambda: first_pass([np.nan] * 3 + [1.0]), lambda: first_pass([1.0]), 0,
+    ),
     "a group was not scored": ("group:0", "not scored", lambda: first_pass([np.nan] * 4), lambda: first_pass(HALF), 0),
     "a std is far below δ": (
         "group:0", "std below δ", lambda: first_pass([0.5, 0.50001] * 2), lambda: first_pass(HALF), 0,
@@ -126,7 +141,7 @@ WITH: dict[str, tuple[str, str, Callable[[], Step], Callable[[], Step], int]] = 
         lambda: first_pass([0.5, 0.5 + 1e-9] * 2, std_epsilon=0.0), lambda: first_pass([0.5, 0.5 + 1e-9] * 2), 0,
     ),
     "some groups are dead": (
-        "dead_groups", "all correct 1, all wrong 1",
+        "dead_groups", "all 1: 1, all 0: 1",
         lambda: first_pass([1.0, 1.0, 0.0, 0.0, 1.0, 0.0], groups=3), lambda: first_pass([1.0, 0.0] * 3, groups=3), 0,
     ),
     "every group is one": ("dead_groups", "G = 1", lambda: first_pass(HALF, groups=4), lambda: first_pass(HALF), 0),
@@ -257,14 +272,14 @@ def test_reasons_hold_for_the_numbers_they_are_about() -> None:
 def test_a_solved_bandit_says_so_calmly() -> None:
     step = trained_with(120, objective__beta=0.0, optimizer__learning_rate=2.0)
     found = reasons(step, 0)
-    assert found["dead_groups"].chip == "all correct"
+    assert found["dead_groups"].chip == "all 1" and "Nothing is paid more" in found["group:0"].sentence
     assert found["dead_groups"].kind == "note"
     assert found["grad_norm"].chip == "no signal"
 
 
 def test_a_batch_of_failures_is_unhealthy() -> None:
     reason = reasons(first_pass(DEAD), 0)["dead_groups"]
-    assert (reason.chip, reason.kind) == ("all wrong", "unhealthy")
+    assert (reason.chip, reason.kind) == ("all 0", "unhealthy")
 
 
 def test_dead_groups_still_pulled_by_the_kl_say_so() -> None:

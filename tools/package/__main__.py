@@ -101,8 +101,8 @@ def finish(made: Stamp, folder: Path) -> int:
         shutil.rmtree(folder)
         folder.mkdir()
         bundle.rename(folder / bundle.name)
-    extras = ROOT / "packaging" / {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
-    shutil.copyfile(ROOT / "packaging" / "FIRST-STEPS.txt", folder / "FIRST-STEPS.txt")
+    extras = ROOT / "package_recipes" / {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
+    shutil.copyfile(ROOT / "package_recipes" / "FIRST-STEPS.txt", folder / "FIRST-STEPS.txt")
     if extras.is_dir():
         shutil.copytree(extras, folder, dirs_exist_ok=True)
     work = WORK / made.folder / "build"  # PyInstaller adds the name of the recipe
@@ -151,7 +151,7 @@ def _check_torch() -> None:
     if cuda:
         raise SystemExit(
             f"The torch that is installed is for CUDA {cuda}: the package would be several GB. Install the CPU build "
-            "(packaging/README.md says how) and try again."
+            "(package_recipes/README.md says how) and try again."
         )
 
 

@@ -16,13 +16,13 @@ import re
 import subprocess
 import tarfile
 import tempfile
+import warnings
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
 from setuptools import build_meta
 from setuptools.build_meta import (
-    build_editable,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
@@ -48,6 +48,15 @@ ABOUT = "PKG-INFO"
 """The metadata file of a source archive, which distinguishes it from a source tree."""
 MADE = re.compile(r"(build|dist|pictures|\.git|\.venv[^/]*|[^/]+\.egg-info)/|(.*/)?(__pycache__|\.[a-z]+_cache)/")
 """Pattern of generated files in a tree, for use without git."""
+
+
+def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
+    """Write the wheel of an editable installation into a folder and return its name. setuptools' reminder that each
+    such installation can be shadowed is dropped, because pip 26 shows it to everyone who runs ``make run``.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Editable installation")
+        return str(build_meta.build_editable(wheel_directory, config_settings, metadata_directory))
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:

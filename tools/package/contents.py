@@ -5,6 +5,7 @@ self-test verifies it.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -38,7 +39,7 @@ _WITHOUT = {
         "pyqtgraph.canvas", "pyqtgraph.console", "pyqtgraph.dockarea", "pyqtgraph.examples", "pyqtgraph.flowchart",
         "pyqtgraph.jupyter", "pyqtgraph.opengl",
     ),
-    "nothing draws with OpenGL; packaging/no_opengl.py stands in for what pyqtgraph imports": (
+    "nothing draws with OpenGL; package_recipes/no_opengl.py stands in for what pyqtgraph imports": (
         "OpenGL", "PySide6.QtOpenGL", "PySide6.QtOpenGLWidgets",
     ),
     "nothing is printed: pictures are exported as PDF, which is in Qt's own library": ("PySide6.QtPrintSupport",),
@@ -198,7 +199,8 @@ def note(modules: Iterable[Entry], binaries: Iterable[Entry], target: Path) -> N
     tops = {entry[0].split(".")[0] for entry in modules}
     real = [entry for entry in binaries if entry[2] != "SYMLINK"]
     tops |= {_path(entry).parts[0] for entry in real if len(_path(entry).parts) > 1}
-    own = (sys.prefix, sys.base_prefix)
+    stdlib = str(Path(os.__file__).parent)  # all that is its own where a distribution's Python has the prefix /usr
+    own = (sys.prefix, stdlib if sys.base_prefix == "/usr" else sys.base_prefix)
     libraries = [entry[1] for entry in real if sys.platform == "linux" and not entry[1].startswith(own)]
     target.write_text(json.dumps({"modules": sorted(tops), "libraries": sorted(libraries)}), encoding="utf-8")
 

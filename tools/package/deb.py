@@ -24,8 +24,8 @@ from tools.package.screen import screen
 from tools.package.stamp import Stamp, stamp
 from tools.package.started import painted
 
-SOURCES = ROOT / "packaging" / "deb"
-SHARE = ROOT / "packaging" / "linux" / "share"
+SOURCES = ROOT / "package_recipes" / "deb"
+SHARE = ROOT / "package_recipes" / "linux" / "share"
 NAME = "grpo-lab"
 USER = "teacher"
 """The user who runs the program in a clean root system."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from grpo_core import __version__
 from grpo_core.shipped import MODEL_LICENCE
 
-OWN = Path("packaging/licences")
+OWN = Path("package_recipes/licences")
 """Licence texts that neither a wheel nor the system provides."""
 FONTS = {"ziafont": "DejaVu Sans", "ziamath": "STIX Two Math"}
 OF_QT = ("PySide6_Essentials", "shiboken6")
@@ -163,5 +163,5 @@ def _told(root: Path, parts: list[Part]) -> str:
         f"{part.name} {part.version}\n    {part.licence}" + (f"\n    {part.source}" * bool(part.source))
         for part in parts
     ]
-    head = (root / "packaging" / "LICENCES-head.txt").read_text("utf-8")
+    head = (root / "package_recipes" / "LICENCES-head.txt").read_text("utf-8")
     return head + "\n" + "\n".join(table) + "\n"

@@ -1,4 +1,4 @@
-"""The digests of everything used to build packages, wheel and source archive: ``packaging/lock.txt``.
+"""The digests of everything used to build packages, wheel and source archive: ``package_recipes/lock.txt``.
 
     python -m tools.package.lock   regenerates it, at the versions of constraints.txt
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from tools.package.pythons import MINORS
 
 ROOT = Path(__file__).parents[2]
-LOCK = ROOT / "packaging" / "lock.txt"
+LOCK = ROOT / "package_recipes" / "lock.txt"
 PACKAGES = (
     "altgraph",
     "array-api-compat",
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def listed(digests: dict[str, set[str]], pins: dict[str, str]) -> str:
-    """Return the content of ``packaging/lock.txt``, with ``digests`` by package and versions from ``pins``."""
+    """Return the content of ``package_recipes/lock.txt``, with ``digests`` by package and versions from ``pins``."""
     lines = ["# The wheels that packages are made with, written by: python -m tools.package.lock\n"]
     for name in sorted(digests, key=str.lower):
         marker = next((f'; platform_system == "{system}"' for system, names in ONLY_ON.items() if name in names), "")

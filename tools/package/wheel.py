@@ -90,10 +90,10 @@ def _check_window(python: Path, wheel: Path, place: Path) -> None:
 
 
 def _check_core(python: Path, source: Path, place: Path) -> None:
-    """Install the source archive without extras. Check that it is small, trains the language model, and says what is
-    missing.
+    """Install the source archive without extras, with the newest pip. Check that it is small, trains the language
+    model, and says what is missing.
     """
-    core = _installed(python, place / "core", str(source))
+    core = _installed(python, place / "core", str(source), newest_pip=True)
     _run(str(core), "inspect", "run.grpo", "--step", "5", cwd=place, quiet=True)
     _run(str(core), "train", "--language", "--steps", "2", "--out", "language.grpo", cwd=place)
     told = _told(core, "inspect", "language.grpo", cwd=place, fails=False)
@@ -123,10 +123,14 @@ def _told(program: Path, *arguments: str, cwd: Path, fails: bool) -> str:
     return said
 
 
-def _installed(python: Path, environment: Path, wanted: str) -> Path:
-    """Return the program ``grpo-lab`` of a new environment in which ``wanted`` is installed."""
+def _installed(python: Path, environment: Path, wanted: str, newest_pip: bool = False) -> Path:
+    """Return the program ``grpo-lab`` of a new environment in which ``wanted`` is installed, by the pip that this
+    Python brings or by the newest one.
+    """
     _run(str(python), "-m", "venv", str(environment))
     folder = environment / ("Scripts" if os.name == "nt" else "bin")
+    if newest_pip:
+        _run(str(folder / "python"), *PIP, "install", "--upgrade", "pip", quiet=True)
     _run(str(folder / "python"), *PIP, "install", "-c", str(ROOT / "constraints.txt"), wanted, quiet=True)
     return folder / "grpo-lab"
 

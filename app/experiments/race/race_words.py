@@ -130,8 +130,10 @@ def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble])
             updates,
         ).format(name=spoken(name), seeds=runs.seeds[place], updates=updates, apart=sentence(*of_fast(by_both(lanes))))
     return plural(
-        "{name}, seed {seeds}: {updates:,} update repeats what the race computed, bit for bit.",
-        "{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit.",
+        "{name}, seed {seeds}: {updates:,} update repeats what the race computed, bit for bit on the same "
+        "kind of processor.",
+        "{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit on the same "
+        "kind of processor.",
         updates,
     ).format(name=spoken(name), seeds=runs.seeds[place], updates=updates)
 

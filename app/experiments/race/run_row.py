@@ -37,7 +37,10 @@ class RunRow(QWidget):
         self.open = QPushButton(tr("Open this run"))
         self.open.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.open.setToolTip(
-            tr("A new run with this seed: trained as long as the race, it repeats the race's run bit for bit (Return)")
+            tr(
+                "A new run with this seed: trained as long as the race, it repeats the race's run, bit for bit on the "
+                "same kind of processor (Return)"
+            )
         )
         self.open.clicked.connect(self.open_wanted)
         row = QHBoxLayout(self)

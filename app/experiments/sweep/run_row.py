@@ -19,8 +19,8 @@ LISTED = 256
 """Maximum number of seeds that can be selected individually."""
 
 
-LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"))
-SHORT = (tr("Exact KL"), tr("Back"))
+LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"), tr("Sweep now, a tenth of a second"))
+SHORT = (tr("Exact KL"), tr("Back"), tr("Sweep now"))
 """Short labels of the buttons, for narrow panels."""
 NARROW = 700
 """Minimum panel width at 100 % scale for the long labels."""
@@ -53,14 +53,17 @@ class SweepRunRow(QWidget):
         self.known.setToolTip(tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass"))
         self.back = QPushButton(LONG[1])
         self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
-        self.now = QPushButton(tr("Sweep now, a tenth of a second"))
+        self.now = QPushButton(LONG[2])
         self.now.clicked.connect(self.now_wanted)
         self.queue = QPushButton(tr("Queue real runs"))
         self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
         self.seed = choice_box(tr("Seed of the run that opens"))
         self.open = QPushButton(tr("Open this run"))
         self.open.setToolTip(
-            tr("A new run with these settings and this seed; trained, it repeats the sweep's run bit for bit (Return)")
+            tr(
+                "A new run with these settings and this seed; trained, it repeats the sweep's run, bit for bit on the "
+                "same kind of processor (Return)"
+            )
         )
         self.known.clicked.connect(self._on_known)
         self.back.clicked.connect(self._on_back)
@@ -144,7 +147,7 @@ class SweepRunRow(QWidget):
         In a narrow panel, the field for the seed is hidden and buttons have short labels.
         """
         self.seed.setVisible(self._opens and not self._narrow)
-        for button, text in zip((self.known, self.back), SHORT if self._narrow else LONG, strict=True):
+        for button, text in zip((self.known, self.back, self.now), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)
 
     @property

@@ -16,9 +16,8 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
 
-LANGUAGE = tr(
-    "Only the bandit can be trained side by side: Sweep uses the bandit’s defaults. A sweep of the "
-    "language model is a queue of real runs."
+LANGUAGE = "\n".join(
+    (tr("A sweep trains the bandit, at its defaults."), tr("For the language model, queue real runs."))
 )
 DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
 

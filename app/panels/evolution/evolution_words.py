@@ -5,8 +5,10 @@ from __future__ import annotations
 from textwrap import shorten
 
 from app.panels.evolution.row_painter import RowsPicture
+from grpo_core.claims.answered import signs_in
 from grpo_core.config import Settings
 from grpo_core.kl import ESTIMATORS
+from grpo_core.record import Step
 from grpo_core.text import tr
 
 IN_WORDS = {
@@ -30,8 +32,8 @@ NOTHING = tr("(nothing)")
 """Placeholder for an empty answer."""
 
 
-def what_to_watch(settings: Settings) -> str:
-    """Return a sentence on what to expect in this task."""
+def what_to_watch(settings: Settings, step: Step | None) -> str:
+    """Return a sentence on what to expect in this task, or what came of it in update ``step``."""
     task = settings.language
     if task.in_words:
         return IN_WORDS[task.problem][0]
@@ -40,7 +42,10 @@ def what_to_watch(settings: Settings) -> str:
     if task.has_tool:
         return tr("It guesses: watch it learn to ask the calculator.")
     if task.problem == "gameable":
-        return tr("Every “=” pays {bonus:g}: watch it write more of them.").format(bonus=task.bonus)
+        if step is None:
+            return tr("Every “=” pays {bonus:g}: watch how many of them it writes.").format(bonus=task.bonus)
+        pays = tr("Every “=” pays {bonus:g}; update {step:,} wrote {signs:.2f} per answer.")
+        return pays.format(bonus=task.bonus, step=step.step, signs=signs_in(step))
     if task.difficulty == "hopeless":
         acting = acts_without_answers(settings)
         if not acting:
@@ -63,8 +68,8 @@ def why(settings: Settings) -> str:
     if task.has_tool:
         return tr("What the tool answers is part of the completion. No prompt below is ever trained on.")
     if task.problem == "gameable":
-        return tr("A right answer pays {right:g}, and the look of working pays too. Both are counted.").format(
-            right=task.answer_weight
+        return tr("A right answer pays {right:g}; an “=” pays {bonus:g} whether the answer is right or not.").format(
+            right=task.answer_weight, bonus=task.bonus
         )
     if task.difficulty == "hopeless":
         acting = acts_without_answers(settings)

@@ -51,6 +51,6 @@ class EvolutionHead(QWidget):
         self.dial.setVisible(not compact and (picture.held_out is not None or picture.sampled is not None))
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, picture.sampled, view.theme, view.scale)
-        self.watch.show_text(what_to_watch(settings), view.theme, view.scale)
+        self.watch.show_text(what_to_watch(settings, view.step.step), view.theme, view.scale)
         self.story.show_text(why(settings) if view.cursor.step == 0 else story(picture), view.theme, view.scale)
         self.chips.show_task(view)

@@ -258,7 +258,7 @@ class EvolutionPanel(Panel):
         if evolution is None:
             return tr("No answers yet.")
         picture = self._picture(view, evolution)
-        sentences = [what_to_watch(view.step.settings), self._note(view, picture)]
+        sentences = [what_to_watch(view.step.settings, view.step.step), self._note(view, picture)]
         return " ".join([*sentences, self.head.dial.words] if view.head else sentences)
 
     def focus_picture(self) -> None:

@@ -47,7 +47,7 @@ def lesson_commands(
                 shortcuts=("O",), context="lesson", blocked=needs_lesson, divided=True,
                 tip=tr("Continue the lesson's run with all panels and all settings.")),
         Command(id="lesson.leave", text=tr("Leave the lesson"), menu=LESSON, run=lessons.player.leave,
-                shortcuts=("Esc",), context="lesson", blocked=needs_lesson,
+                shortcuts=("Esc",), blocked=needs_lesson,  # in the context "app": while presenting, Esc ends presenting
                 tip=tr("Back to your own run, as you left it.")),
         Command(id="lessons.folder", text=tr("Open my folder"), menu=LESSONS, run=lessons.own.open_folder, divided=True,
                 tip=tr("Your own lessons: text files, which are read again whenever you save them.")),

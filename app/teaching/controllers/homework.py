@@ -15,6 +15,7 @@ from app.teaching.lessons.homework import HomeworkDialog, homework_of, suggested
 from app.teaching.panel_rows import HOMEWORK
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
+from grpo_core.regular_file import write_whole
 from grpo_core.teaching.homework import Homework, HomeworkError
 from grpo_core.teaching.homework.file import ENDING
 from grpo_core.text import tr
@@ -64,7 +65,7 @@ class HomeworkController(QObject):
     def save(self, homework: Homework, target: Path) -> None:
         """Write ``homework`` to ``target``, and report success or the reason for a failure."""
         try:
-            refusal = write_or_say(target, homework.to_bytes(), tr("The homework"))
+            refusal = write_or_say(target, homework.to_bytes(), tr("The homework"), write_whole)
         except HomeworkError as error:
             refusal = str(error)
         sentence = tr("The homework is saved as {target}.").format(target=target)

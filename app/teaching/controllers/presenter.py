@@ -243,13 +243,14 @@ class Presenter(QObject):
         elif not self.active and self._before is not None:
             if self._before.state == Qt.WindowState.WindowNoState:  # leaving full screen may end on another screen
                 self._window.setGeometry(self._before.box)
-            if self._window.saved_docks.give_back(BORROWER):
+            given_back = self._window.saved_docks.give_back(BORROWER)
+            if given_back:
                 self._window.saved_docks.settle()
-            else:
-                self._window.arranged.emit()  # a lesson continues, in smaller type
             self._window.removeEventFilter(self)
             focus_again(self._window, self._before.focus)
             self._before = None
+            if not given_back:
+                self._window.arranged.emit()  # a lesson continues, in smaller type and with the keyboard
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:

@@ -11,44 +11,66 @@ from app.display import draw_offscreen
 from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.homework import Checker, Collected, Homework, Row, collect
+from grpo_core.teaching.homework import Checker, Collected, Homework, Row, Walked, collect
+from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
 BYTE_ORDER_MARK = "utf-8-sig"
 """Encoding that makes Excel recognize a table as UTF-8."""
 
 
-class Pictures:
-    """Answers that only the pictures of lessons can compute.
+class Editions:
+    """The lessons of homework, and the answers that only their pictures can compute.
 
-    Each lesson is walked through once, provided that its edition is the one used for the homework.
+    Each lesson is read once, and walked through once, provided that its edition is the one used for the homework.
     """
 
     def __init__(self) -> None:
-        self._walks: dict[tuple[str, str], Mapping[int, float] | None] = {}
+        self._lessons: dict[tuple[str, str], Lesson | None] = {}
+        self._walks: dict[tuple[str, str], Mapping[int, Walked]] = {}
 
-    def __call__(self, homework: Homework) -> Mapping[int, float] | None:
+    def lesson(self, homework: Homework) -> Lesson | None:
+        """Return the homework's lesson, or None if that edition is not available."""
+        from app.teaching.export.lesson_file import lesson_called
+        from app.teaching.lessons.own import is_lesson_file
+
+        key = homework.lesson, homework.digest
+        if key not in self._lessons:
+            try:
+                found = None if is_lesson_file(homework.lesson) else lesson_called(homework.lesson)
+            except GrpoError:
+                found = None
+            self._lessons[key] = found if found is not None and found.digest == homework.digest else None
+        return self._lessons[key]
+
+    def answers(self, homework: Homework) -> Mapping[int, Walked] | None:
         """Return the answers of the homework's lesson by step, counted from 1.
 
         None if that edition of the lesson is not available.
         """
-        key = homework.lesson, homework.digest
+        key, lesson = (homework.lesson, homework.digest), self.lesson(homework)
+        if lesson is None:
+            return None
         if key not in self._walks:
-            self._walks[key] = self._walked(*key)
+            self._walks[key] = _walked(lesson)
         return self._walks[key]
 
-    def _walked(self, id: str, digest: str) -> Mapping[int, float] | None:
-        from app.teaching.export.lesson_file import lesson_called
-        from app.teaching.export.lesson_walk import walked
-        from app.teaching.lessons.own import is_lesson_file
 
-        try:
-            lesson = None if is_lesson_file(id) else lesson_called(id)
-        except GrpoError:
-            return None
-        if lesson is None or lesson.digest != digest:
-            return None
-        return {step.place + 1: step.value for step in walked(lesson) if step.value is not None}
+def _walked(lesson: Lesson) -> dict[int, Walked]:
+    from app.teaching.export.lesson_walk import walked
+
+    answers = {}
+    for step in walked(lesson):
+        predict = lesson.steps[step.place].predict
+        if predict is not None and step.value is not None:
+            answers[step.place + 1] = Walked(value=step.value, holds=predict.holds)
+    return answers
+
+
+def checker(poll: Callable[[], None] = lambda: None) -> Checker:
+    """Return a checker that knows the lessons of this program and of the user. ``poll`` is called regularly."""
+    editions = Editions()
+    return Checker(editions.lesson, editions.answers, poll)
 
 
 def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Iterator[object]:
@@ -61,7 +83,7 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
     """
     draw_offscreen()
     collected = Collected()
-    for row in collect(Path(folder), Checker(Pictures(), poll)):
+    for row in collect(Path(folder), checker(poll)):
         collected.rows.append(row)
         poll()
     if out:
@@ -95,7 +117,7 @@ def _collect(arguments: Sequence[str]) -> None:
 
     refuse_existing([options.out], options.force)
     collected = Collected()
-    for row in collect(options.folder, Checker(Pictures())):
+    for row in collect(options.folder, checker()):
         collected.rows.append(row)
         if row.flags:
             print(_flagged(row), flush=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
-from app.teaching.lessons.prediction import Placed, in_words
+from app.teaching.lessons.prediction import Placed
 from app.theme.labels import Label
-from grpo_core.teaching.homework import Homework, HomeworkAnswer
+from grpo_core.teaching.homework import Homework, answer_to
 from grpo_core.teaching.homework.file import ENDING, LONGEST_NAME, LONGEST_TEXT
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
@@ -25,32 +24,16 @@ HOLDS = tr(
 
 def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", conclusion: str = "") -> Homework:
     """Return the homework of one session. ``placed`` contains its predictions by step, counted from 0."""
-    answers = []
-    for place, one in sorted(placed.items()):
-        step = lesson.steps[place]
-        predict = step.predict
-        if predict is None:
-            continue
-        value = one.value is not None and math.isfinite(one.value)
-        answers.append(
-            HomeworkAnswer(
-                step=place + 1,
-                kind=predict.kind,
-                guess=one.guess,
-                said=in_words(predict, one.guess)[:LONGEST_NAME],
-                right=one.right,
-                value=one.value if value else None,
-                answer=predict.answer,
-                update=step.update,
-                settings="" if step.recorded else lesson.settings_of(step).stored(),
-            )
-        )
     return Homework(
         name=name[:LONGEST_NAME],
         lesson=lesson.id,
         title=lesson.title[:LONGEST_NAME],
         digest=lesson.digest,
-        answers=tuple(answers),
+        answers=tuple(
+            answer_to(lesson, place + 1, one.guess, one.value)
+            for place, one in sorted(placed.items())
+            if lesson.steps[place].predict is not None
+        ),
         conclusion=conclusion[:LONGEST_TEXT],
     )
 

@@ -42,26 +42,12 @@ class Placed:
     close: bool = False
 
 
-def in_words(prediction: Prediction, guess: float | None) -> str:
-    """Return a guess as text: a number, a direction, or the chosen option."""
-    if guess is None:
-        return ""
-    match prediction.kind:
-        case "direction":
-            return next(name for name, sign in SIGNS.items() if sign == round(guess))
-        case "choice":
-            return prediction.choices[round(guess)].text
-        case "number" | "ghost":
-            return repr(guess)
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
-
-
 def _input_for(prediction: Prediction) -> Options | Value:
     """Return the input widget for the kind of prediction."""
     match prediction.kind:
         case "direction":
-            return Options(prediction.ask, DIRECTIONS)
+            up, down = (_SIGN_OF.index(SIGNS[name]) for name in ("up", "down"))
+            return Options(prediction.ask, DIRECTIONS, up=up, down=down)
         case "choice":
             return Options(prediction.ask, [choice.text for choice in prediction.choices])
         case "number" | "ghost":

@@ -12,6 +12,7 @@ from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
 from grpo_core.csv_file import CsvWriter
+from grpo_core.regular_file import write_whole
 from grpo_core.teaching.homework import cell_of
 from grpo_core.text import tr
 
@@ -164,7 +165,7 @@ class LessonProgress:
     def export(self, target: Path) -> str | None:
         """Write all predictions to a CSV file. Return an error message if that failed."""
         # so that Excel recognizes UTF-8
-        return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"))
+        return write_or_say(target, self.csv().encode("utf-8-sig"), tr("The predictions"), write_whole)
 
 
 def _entry(row: dict[str, Any]) -> PredictionEntry:

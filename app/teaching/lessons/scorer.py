@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.prediction import Placed, in_words
+from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.progress import LessonProgress, PredictionEntry
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.lessons import Lesson, answered, close, right
+from grpo_core.teaching.lessons import Lesson, answered, close, in_words, right
 from grpo_core.text import tr
 
 NAN = float("nan")

@@ -109,7 +109,7 @@ class Examinations(QObject):
             self._say(self._changed(titles, before))
         elif titles and not in_window(self._window.docks[DIAGNOSIS.id]):
             self._say(
-                tr("{title}, findings: {count}. {titles}.").format(
+                tr("{title}, problems: {count}. {titles}.").format(
                     title=self._workspace.run.title, count=len(titles), titles="; ".join(titles)
                 )
             )

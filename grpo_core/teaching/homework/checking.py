@@ -1,26 +1,42 @@
-"""Recomputation of the numbers claimed in a homework file, from settings and seed."""
+"""Recomputation of what a homework file claims: its numbers from settings and seed, the rest from the lesson."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.config.bandit_task import BanditTask
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.learners import learner, origin
 from grpo_core.record import Step
-from grpo_core.teaching.homework.file import Homework, HomeworkAnswer
-from grpo_core.teaching.lessons import answered
+from grpo_core.rounding import DOUBLE, SINGLE, tolerance
+from grpo_core.teaching.homework.file import LONGEST_NAME, Homework, HomeworkAnswer, HomeworkError
+from grpo_core.teaching.lessons import SIGNS, Lesson, answered, in_words, right
 from grpo_core.text import plural, tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
-CLOSE = 1e-9
-"""Maximum relative difference that can be due to rounding on another machine."""
 MOST_UPDATES, MOST_SAMPLES = 5000, 2_000_000
 """Limits on a run that is recomputed: number of updates, and total number of completions times inner passes."""
-Picture = Callable[[Homework], Mapping[int, float] | None]
+Edition = Callable[[Homework], Lesson | None]
+"""Function that returns the lesson of a homework. None if this program has no such edition of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walked:
+    """An answer computed by a lesson's picture.
+
+    Attributes:
+        value: the answer.
+        holds: the range in which the lesson says that it is for every seed; infinite if it names none.
+    """
+
+    value: float
+    holds: tuple[float, float] = (-math.inf, math.inf)
+
+
+Picture = Callable[[Homework], Mapping[int, Walked] | None]
 """Function that plays a lesson and returns its answers by step. None if this program has no such edition of it."""
 
 
@@ -39,22 +55,77 @@ class Verdict:
     value: float = math.nan
 
 
-class Checker:
-    """Recomputes claimed numbers. Each run is computed once for all students with claims about it.
+def answer_to(lesson: Lesson, number: int, guess: float | None, value: float | None) -> HomeworkAnswer:
+    """Return the answer to the question of a step, judged by the functions that judge in the lesson.
 
     Args:
+        lesson: the lesson.
+        number: the step, counted from 1.
+        guess: the prediction, as in :class:`HomeworkAnswer`.
+        value: the number of the run; NaN or None if the run has none.
+
+    Raises:
+        HomeworkError: the step asks no question, or ``guess`` is not one of its answers.
+    """
+    step = lesson.steps[number - 1] if 0 < number <= len(lesson.steps) else None
+    if step is None or step.predict is None:
+        raise HomeworkError(tr("This step of the lesson has no question."))
+    predict, value = step.predict, math.nan if value is None else value
+    listed = {"direction": SIGNS.values(), "choice": range(len(predict.choices))}.get(predict.kind)
+    if guess is not None and listed is not None and guess not in listed:
+        raise HomeworkError(tr("{guess!r} is not one of the answers.").format(guess=guess))
+    return HomeworkAnswer(
+        step=number,
+        kind=predict.kind,
+        guess=guess,
+        said=in_words(predict, guess)[:LONGEST_NAME],
+        right=guess is not None and right(predict, guess, value),
+        value=value if math.isfinite(value) else None,
+        answer=predict.answer,
+        update=step.update,
+        settings="" if step.recorded else lesson.settings_of(step).stored(),
+    )
+
+
+class Checker:
+    """Recomputes claims. Each run is computed once for all students with claims about it.
+
+    Args:
+        edition: function that returns the lesson of a homework.
         picture: function that returns the answers that only the lesson's own picture can compute.
         poll: called before each update; an exception raised by it ends the work.
     """
 
-    def __init__(self, picture: Picture = lambda homework: None, poll: Callable[[], None] = lambda: None) -> None:
-        self._picture, self._poll = picture, poll
+    def __init__(
+        self,
+        edition: Edition = lambda homework: None,
+        picture: Picture = lambda homework: None,
+        poll: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._edition, self._picture, self._poll = edition, picture, poll
         self._known: dict[tuple[str, object, int], float] = {}
+
+    def judge(self, homework: Homework, answer: HomeworkAnswer) -> tuple[HomeworkAnswer, Verdict]:
+        """Return an answer as the lesson judges it, with its guess and its claimed number, and the number's verdict.
+
+        ``right`` is judged by the claimed number unless the run gives another one. It is None if the lesson is not
+        available or no number is known.
+        """
+        lesson = self._edition(homework)
+        if lesson is None:
+            return replace(answer, right=None), self.check(homework, answer)
+        try:
+            asked = answer_to(lesson, answer.step, answer.guess, answer.value)
+        except HomeworkError as error:
+            return replace(answer, right=None), Verdict(state=REFUSED, why=str(error))
+        verdict = self.check(homework, asked)
+        value = verdict.value if verdict.state == DIFFERS or asked.value is None else asked.value
+        if verdict.state == REFUSED or (verdict.state == UNCHECKED and math.isnan(value)):
+            return replace(asked, right=None), verdict
+        return replace(asked, right=answer_to(lesson, asked.step, asked.guess, value).right), verdict
 
     def check(self, homework: Homework, answer: HomeworkAnswer) -> Verdict:
         """Compare the number claimed in ``answer`` with a recomputed run, or say why that is not possible."""
-        if answer.value is None:
-            return Verdict(state=UNCHECKED, why=tr("No number is claimed."))
         if answer.answer.check:
             walked = self._picture(homework)
             if walked is None or answer.step not in walked:
@@ -62,7 +133,7 @@ class Checker:
                     state=UNCHECKED,
                     why=tr("It came from the lesson's picture, and this edition is not available here."),
                 )
-            return _compared(answer.value, walked[answer.step])
+            return _compared_with_picture(answer.value, walked[answer.step])
         if not answer.settings:
             return Verdict(state=UNCHECKED, why=tr("It belongs to a recorded run."))
         try:
@@ -76,7 +147,7 @@ class Checker:
         if why := too_large(settings, answer):
             return Verdict(state=REFUSED, why=why)
         try:
-            return _compared(answer.value, self._computed(settings, answer))
+            return _compared(answer.value, self._computed(settings, answer), DOUBLE)
         except Cancelled:
             raise
         except (GrpoError, IndexError, KeyError, ValueError) as error:
@@ -116,10 +187,28 @@ def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
     return ""
 
 
-def _compared(claimed: float, computed: float) -> Verdict:
+def _compared_with_picture(claimed: float | None, walked: Walked) -> Verdict:
+    """Compare a number with that of a lesson's picture, whose records can be in float32 and whose training can amplify
+    the rounding of another kind of processor.
+    """
+    verdict, (low, high) = _compared(claimed, walked.value, SINGLE), walked.holds
+    if verdict.state != DIFFERS or claimed is None or not -math.inf < low <= claimed <= high < math.inf:
+        return verdict
+    sentence = tr(
+        "The homework claims {claimed!r}, but the run gives {computed!r} here. The lesson allows both: another kind of "
+        "processor rounds differently, and training can amplify that."
+    ).format(claimed=claimed, computed=walked.value)
+    return Verdict(state=UNCHECKED, why=sentence, value=walked.value)
+
+
+def _compared(claimed: float | None, computed: float, precision: float) -> Verdict:
     if math.isnan(computed):
-        return Verdict(state=DIFFERS, why=tr("The run has no such number."))
-    if abs(claimed - computed) <= CLOSE * max(1.0, abs(computed)):
+        return (
+            Verdict(state=AGREES) if claimed is None else Verdict(state=DIFFERS, why=tr("The run has no such number."))
+        )
+    if claimed is None:
+        return Verdict(state=UNCHECKED, why=tr("No number is claimed."), value=computed)
+    if abs(claimed - computed) <= tolerance(precision, 1.0, claimed, computed):
         return Verdict(state=AGREES, value=computed)
     sentence = tr("The homework claims {claimed!r}, but the run gives {computed!r}.").format(
         claimed=claimed, computed=computed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ class HomeworkAnswer:
         kind: direction, number, choice or ghost.
         guess: the prediction: a number, −1, 0 or 1, or the index of a choice; None if it was skipped.
         said: the guess in words.
-        right: whether the guess was correct.
+        right: whether the guess was correct; None if that cannot be judged, never None in a file.
         value: the number that the run gave according to the file; None if there was none.
         answer: where to find that number in the run.
         update: update of the step, used if the answer does not name one.
@@ -46,7 +47,7 @@ class HomeworkAnswer:
     kind: str
     guess: float | None
     said: str
-    right: bool
+    right: bool | None
     value: float | None
     answer: Answer
     update: int
@@ -85,10 +86,15 @@ class Homework:
         stored: dict[str, Any] = {"format": FORMAT, **asdict(self), "runs": runs}
         for answer in stored["answers"]:
             answer["settings"] = runs.index(answer["settings"])
-        content = json.dumps(stored, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8")
+        content = well_formed(json.dumps(stored, ensure_ascii=False, indent=1, allow_nan=False)).encode("utf-8")
         if len(content) >= LARGEST:
             raise HomeworkError(tr("The homework would be larger than 64 KB; shorten what you have written."))
         return content
+
+
+def well_formed(text: str) -> str:
+    """Return ``text`` with each lone surrogate replaced, which no file and no terminal can contain."""
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def read_homework(path: Path) -> tuple[Homework, bytes]:
@@ -160,7 +166,7 @@ def _answer(row: Any, runs: list[Any]) -> HomeworkAnswer:
         right=_of(row, "right", bool),
         value=_number(row, "value"),
         update=_whole(row, "update"),
-        settings=runs[place],
+        settings=well_formed(runs[place]),
         answer=Answer(
             metric=_text(address, "metric", LONGEST_NAME),
             quantity=quantity,
@@ -179,7 +185,7 @@ def _of(data: Any, key: str, kind: type) -> Any:
 
 
 def _text(data: Any, key: str, longest: int) -> str:
-    text: str = _of(data, key, str)
+    text = well_formed(_of(data, key, str))
     if len(text) > longest:
         raise HomeworkError(
             plural(

@@ -16,8 +16,8 @@ import numpy as np
 from grpo_core import __version__
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.homework.checking import DIFFERS, REFUSED, Checker, Verdict
-from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
+from grpo_core.teaching.homework.checking import DIFFERS, REFUSED, UNCHECKED, Checker, Verdict
+from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework, well_formed
 from grpo_core.text import plural, tr
 
 MOST_FILES = 2000
@@ -32,12 +32,14 @@ class Row:
     Attributes:
         file: name of the file.
         homework: its content; None if it cannot be read.
+        answers: its answers as the lesson judges them, in order.
         verdicts: verdicts on the number in each of its answers, in order.
         flags: sentences about anything unusual; normally empty.
     """
 
     file: str
     homework: Homework | None = None
+    answers: tuple[HomeworkAnswer, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -95,7 +97,7 @@ class Collected:
     def _answers(self, row: Row) -> Iterator[object]:
         found = {}
         if row.homework is not None:
-            for answer, verdict in zip(row.homework.answers, row.verdicts, strict=True):
+            for answer, verdict in zip(row.answers, row.verdicts, strict=True):
                 found[row.homework.lesson, answer.step] = answer, verdict
         for question in self.questions:
             if question not in found:
@@ -105,7 +107,7 @@ class Collected:
             skipped = answer.guess is None
             yield "" if skipped else answer.guess
             yield tr("skipped") if skipped else answer.said
-            yield "" if skipped else answer.right
+            yield "" if skipped else UNCHECKED if answer.right is None else answer.right
             yield "" if answer.value is None else answer.value
             yield verdict.state
 
@@ -131,7 +133,7 @@ class Collected:
             one
             for row in self.rows
             if row.homework and row.homework.lesson == lesson
-            for one in row.homework.answers
+            for one in row.answers
             if one.step == step
         ]
 
@@ -142,9 +144,13 @@ class Collected:
             lesson=lesson,
             step=step,
             placed=len(placed),
-            right=sum(answer.right for answer in placed),
+            right=sum(bool(answer.right) for answer in placed),
             skipped=len(answers) - len(placed),
         )
+        if unknown := sum(answer.right is None for answer in placed):
+            head += tr(", {unknown} neither right nor wrong, because that cannot be checked here").format(
+                unknown=unknown
+            )
         if not placed:
             return head + "."
         return f"{head}. {_guesses(placed)}"
@@ -156,17 +162,19 @@ def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
     Numeric predictions are grouped in ranges of equal width.
     """
     if placed and placed[0].kind in ("number", "ghost"):
-        guesses = np.array([answer.guess for answer in placed], dtype=float)
-        edges = np.histogram_bin_edges(guesses, bins=min(RANGES, len(np.unique(guesses))))
-        places = np.clip(np.searchsorted(edges, guesses, side="right") - 1, 0, len(edges) - 2).tolist()
+        guesses = np.array([float(f"{answer.guess:.9g}") for answer in placed])  # equal to rounding is equal
+        count = min(RANGES, len(np.unique(guesses)))
+        edges = np.unique(np.linspace(guesses.min(), guesses.max(), count + 1))
+        places = np.clip(np.searchsorted(edges, guesses, side="right") - 1, 0, max(len(edges) - 2, 0)).tolist()
         names = [tr("{low:.3g} to {high:.3g}").format(low=a, high=b) for a, b in pairwise(edges.tolist())]
+        names = names or [f"{edges[0]:.3g}"]
     else:
         names = [said for said, _ in Counter(answer.said for answer in placed).most_common()]
         places = [names.index(answer.said) for answer in placed]
     counts, right = [0] * len(names), [0] * len(names)
     for place, answer in zip(places, placed, strict=True):
         counts[place] += 1
-        right[place] += answer.right
+        right[place] += bool(answer.right)
     return {"names": tuple(names), "counts": tuple(counts), "right": tuple(right)}
 
 
@@ -214,28 +222,39 @@ def collect(folder: Path, checker: Checker) -> Iterator[Row]:
         )
     seen: dict[bytes, str] = {}
     for path in paths:
+        name = well_formed(path.name)
         try:
             homework, content = read_homework(path)
         except HomeworkError as error:
-            yield Row(file=path.name, flags=(str(error),))
+            yield Row(file=name, flags=(str(error),))
             continue
-        twin = seen.setdefault(content, path.name)
-        verdicts = tuple(checker.check(homework, answer) for answer in homework.answers)
+        twin = seen.setdefault(content, name)
+        judged = [checker.judge(homework, answer) for answer in homework.answers]
         yield Row(
-            file=path.name,
+            file=name,
             homework=homework,
-            verdicts=verdicts,
-            flags=tuple(_flags(homework, verdicts, twin if twin != path.name else "")),
+            answers=tuple(answer for answer, _ in judged),
+            verdicts=tuple(verdict for _, verdict in judged),
+            flags=tuple(_flags(homework, judged, twin if twin != name else "")),
         )
 
 
-def _flags(homework: Homework, verdicts: Sequence[Verdict], twin: str) -> Iterator[str]:
+def _flags(homework: Homework, judged: Sequence[tuple[HomeworkAnswer, Verdict]], twin: str) -> Iterator[str]:
     if twin:
         yield tr("It is the same file as {twin}.").format(twin=twin)
     if homework.version != __version__:
         yield tr("It was made by version {version}.").format(version=homework.version)
     if not homework.name.strip():
         yield tr("It has no name.")
-    for answer, verdict in zip(homework.answers, verdicts, strict=True):
+    for claimed, (answer, verdict) in zip(homework.answers, judged, strict=True):
         if verdict.state in (DIFFERS, REFUSED):
             yield tr("Step {step}: {why}").format(step=answer.step, why=verdict.why)
+        if answer.right is not None and answer.right != claimed.right:
+            pattern = (
+                tr("Step {step}: The homework calls the prediction wrong, but it is right.")
+                if answer.right
+                else tr("Step {step}: The homework calls the prediction right, but it is wrong.")
+            )
+            yield pattern.format(step=answer.step)
+        if (answer.kind, answer.answer, answer.update) != (claimed.kind, claimed.answer, claimed.update):
+            yield tr("Step {step}: The question in the homework is not that of the lesson.").format(step=answer.step)

@@ -14,12 +14,12 @@ from grpo_core.teaching.lessons.lesson import (
 )
 from grpo_core.teaching.lessons.place import LessonError
 from grpo_core.teaching.lessons.reading import load_lesson, read_lesson
-from grpo_core.teaching.lessons.scoring import SIGNS, answered, as_told, close, direction, holds, right
+from grpo_core.teaching.lessons.scoring import SIGNS, answered, as_told, close, direction, holds, in_words, right
 from grpo_core.teaching.lessons.steps import Offer, Vocabulary, spoken, terms_in
 from grpo_core.teaching.lessons.table import nearest
 
 __all__ = [
     "KINDS", "SHOWN", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer",
-    "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "load_lesson",
-    "nearest", "read_lesson", "right", "spoken", "terms_in",
+    "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds", "in_words",
+    "load_lesson", "nearest", "read_lesson", "right", "spoken", "terms_in",
 ]  # fmt: skip # names, several per line

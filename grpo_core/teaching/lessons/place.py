@@ -12,8 +12,10 @@ from grpo_core.text import tr
 Place: TypeAlias = tuple[str | int, ...]
 """A path in a TOML document, such as ("steps", 2, "predict", "kind"). Entries of lists are counted from 0."""
 
-_HEADER = re.compile(r"\s*(\[\[|\[)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
+_HEADER = re.compile(r"\s*(\[\[|\[)([^\[\]]+)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))\s*=")
+LONGEST = 1000
+"""Maximum number of characters of an error, which may quote the file."""
 
 
 class LessonError(GrpoError):
@@ -26,6 +28,7 @@ class LessonError(GrpoError):
 
     def __init__(self, file: str, line: int, what: str) -> None:
         self.file, self.line = file, line
+        what = what if len(what) <= LONGEST else what[:LONGEST] + "…"
         super().__init__(tr("{file}, line {line}: {what}.").format(file=file, line=line, what=what))
 
 

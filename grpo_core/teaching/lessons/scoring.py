@@ -47,6 +47,21 @@ def _value(
     return float(Numbers(record)[answer.quantity or Quantity(answer.metric)])
 
 
+def in_words(prediction: Prediction, guess: float | None) -> str:
+    """Return a guess as text: a number, a direction, or the chosen option."""
+    if guess is None:
+        return ""
+    match prediction.kind:
+        case "direction":
+            return next(name for name, sign in SIGNS.items() if sign == round(guess))
+        case "choice":
+            return prediction.choices[round(guess)].text
+        case "number" | "ghost":
+            return repr(guess)
+        case kind:
+            raise ValueError(f"{kind!r} is not a kind of prediction")
+
+
 def right(prediction: Prediction, guess: float, value: float) -> bool:
     """Return whether ``guess`` is correct if the run's number is ``value``.
 

@@ -12,7 +12,8 @@ tensor of row numbers passes through TRL's shuffling with the batch, so that the
 known. The training thread keeps references to tensors that exist anyway. Copying, compressing and writing happen in the
 thread, behind a queue of ``QUEUE`` steps. If the disk is slower than training, complete steps are dropped, counted and
 noted. A step with more or fewer losses than TRL computes for it is skipped, too. An error of the recorder disables
-the recorder, with one warning, but never stops training.
+the recorder, with one warning, but never stops training. If warnings are errors, the warning is a line on standard
+error instead. A recording ends with ``train()``: before another one, call ``record`` again, with another folder.
 
 Tested with TRL 1.16.0 (``TRIED``). If the trainer's methods are not TRL's own (Unsloth rewrites them) or take other
 arguments, the recorder only records text and rewards, and says so.
@@ -30,9 +31,12 @@ import json
 import math
 import os
 import queue
+import sys
 import threading
 import time
 import warnings
+from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +72,16 @@ def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder |
         The recorder, with the attributes ``dropped`` and ``failure``. None if it could not be set up (a warning says
         why, and training continues).
     """
-    try:
+    attached: list[Recorder] = []
+
+    def begin() -> None:
         recorder = Recorder(trainer, Path(folder), text=text)
         recorder.attach()
-    except Exception as error:
-        warnings.warn(f"GRPO Lab records nothing: {type(error).__name__}: {error}", stacklevel=2)
-        return None
-    return recorder
+        attached.append(recorder)
+
+    if failure := attempted(begin):
+        said(f"GRPO Lab records nothing: {failure}")
+    return attached[0] if attached else None
 
 
 class Recorder:
@@ -87,6 +94,7 @@ class Recorder:
         dropped: number of steps that were lost because the disk was slower than training.
         unclear: number of steps skipped because a loss could not be assigned to its batch.
         failure: error that disabled the recorder; empty while it works.
+        closed: whether the recording has ended; what the trainer computes afterwards is not recorded.
         queue, thread: the steps and log lines that wait to be written, and the thread that writes them.
     """
 
@@ -104,79 +112,80 @@ class Recorder:
         owner_only(self.home)
         if self.rank == 0:
             write_json(folder / "trace.json", description(trainer, self.level, self.reason, text))
-            save_tokenizer(trainer, folder / "tokenizer")
+            save_tokenizer(getattr(trainer, "processing_class", None), folder / "tokenizer")
         self._step = 0
         self._generations: list[dict[str, Any]] = []  # of the current step
         self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
         self._rewards: Any = None
         self._capture: dict[str, Any] | None = None
-        self._closed = False
+        self._inputs: dict[str, Any] | None = None  # of the current micro-batch, without its row numbers
+        self._row: Any = None
+        self.closed = False
         self.queue: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._lines: queue.Queue[dict[str, Any]] = queue.Queue(LINES)
         self._waiting = threading.Semaphore(QUEUE)
-        self.thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
+        self.thread = threading.Thread(
+            target=guarded, args=(self, self._write_all), name="grpo-lab recorder", daemon=True
+        )
 
     def attach(self) -> None:
-        """Wrap the trainer's methods and start the writing thread."""
-        self._wrap("_calculate_rewards", after=self._after_rewards)
-        self._wrap("_generate_and_score_completions", after=self._after_generation)
-        if self.level == "tokens":
-            self._wrap("_get_per_token_logps_and_entropies", after=self._after_logps)
-            self._wrap("get_off_policy_mask", after=self._after_mask("off_policy_mask"))
-            self._wrap("get_high_entropy_mask", after=self._after_mask("entropy_mask"))
-            self._wrap("_compute_loss", before=self._before_loss, after=self._after_loss)
-        self._wrap("log", after=self._after_log)
-        self.trainer.add_callback(step_callback(self))
+        """Start the writing thread, then wrap the trainer's methods. If that fails, nothing is recorded.
+
+        Raises:
+            Exception: the thread cannot start, or a method cannot be wrapped.
+        """
+        callback = step_callback(self)
         self.thread.start()
-        atexit.register(self.close)
+        try:
+            self._attach(callback)
+        except BaseException:
+            self.failure = "the trainer's methods cannot be wrapped"
+            self.queue.put(None)
+            raise
         if self.reason:
-            warnings.warn(f"GRPO Lab records texts and rewards only: {self.reason}", stacklevel=3)
+            said(f"GRPO Lab records texts and rewards only: {self.reason}")
+
+    def _attach(self, callback: Any) -> None:
+        hooks: dict[str, dict[str, Any]] = {
+            "_calculate_rewards": {"after": self._after_rewards},
+            "_generate_and_score_completions": {"after": self._after_generation},
+            "log": {"after": self._after_log},
+        }
+        if self.level == "tokens":
+            hooks |= {
+                "_get_per_token_logps_and_entropies": {"after": self._after_logps},
+                "get_off_policy_mask": {"after": self._after_mask("off_policy_mask")},
+                "get_high_entropy_mask": {"after": self._after_mask("entropy_mask")},
+                "compute_loss": {"before": self._hide_rows, "after": self._show_rows},
+                "_compute_loss": {"before": self._before_loss, "after": self._after_loss},
+            }
+        for name, functions in hooks.items():
+            if hasattr(self.trainer, name):
+                wrap(self, self.trainer, name, **functions)
+        self.trainer.grpo_lab_recorder = self
+        self.trainer.add_callback(callback)
+        atexit.register(attempted, self.close)
 
     def close(self) -> None:
         """Write what is left and stop. Called at the end of training and of the process."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
-        self._guarded(self._finish_step)
+        guarded(self, self._finish_step)
+        self.closed = True
         self.queue.put(None)
         self.thread.join(CLOSING_SECONDS)
         if self.thread.is_alive():
-            warnings.warn("GRPO Lab did not finish writing: the disk does not answer.", stacklevel=2)
+            said("GRPO Lab did not finish writing: the disk does not answer.")
         if self.dropped:
-            warnings.warn(f"GRPO Lab lost {self.dropped} steps: the disk was slower than training.", stacklevel=2)
+            said(f"GRPO Lab lost {self.dropped} steps: the disk was slower than training.")
         if self.unclear:
-            warnings.warn(f"GRPO Lab left out {self.unclear} steps: {UNCLEAR}.", stacklevel=2)
+            said(f"GRPO Lab left out {self.unclear} steps: {UNCLEAR}.")
+
+    def release(self) -> None:
+        """Release the tensors of the current step."""
+        self._generations, self._passes, self._rewards, self._capture = [], [[]], None, None
 
     # -- data from the wrapped methods -------------------------------------------------------------------------------
-
-    def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
-        original = getattr(self.trainer, name, None)
-        if original is None:
-            return
-
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if before is not None:
-                self._guarded(before, *args, **kwargs)
-            result = original(*args, **kwargs)
-            if after is not None:
-                self._guarded(after, result, *args, **kwargs)
-            return result
-
-        setattr(self.trainer, name, wrapped)
-
-    def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
-        """Run ``action``. An error disables the recorder and does not affect training."""
-        if self.failure:
-            return
-        try:
-            action(*args, **kwargs)
-        except Exception as error:
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        self.failure = f"{type(error).__name__}: {error}"
-        self._generations, self._passes, self._rewards, self._capture = [], [[]], None, None
-        warnings.warn(f"GRPO Lab stopped recording ({self.failure}); training goes on.", stacklevel=2)
 
     @property
     def _training(self) -> bool:
@@ -214,12 +223,25 @@ class Recorder:
         if self.level == "tokens":
             import torch
 
-            device = output["completion_ids"].device
-            output[ROW] = torch.arange(first_row, first_row + count, device=device)
+            ids = output["completion_ids"]
+            if len(ids) != count:  # TRL shuffles the row numbers with the other tensors, which have as many rows
+                raise ValueError(f"{count} prompts have {len(ids)} completions")
+            output[ROW] = torch.arange(first_row, first_row + count, device=ids.device)
+
+    def _hide_rows(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        """Take the row numbers out of the batch that ``compute_loss`` sees, which a subclass can override."""
+        self._inputs, self._row = inputs, inputs.pop(ROW, None)
+
+    def _show_rows(self, loss: Any, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        """Put the row numbers back, for the next pass over the batch."""
+        if self._row is not None:
+            inputs[ROW] = self._row
+        self._inputs = self._row = None
 
     def _before_loss(self, model: Any, inputs: dict[str, Any]) -> None:
-        if self._training and ROW in inputs:
-            self._capture = {"entropy_coef": applied_entropy_coefficient(self.trainer)}
+        row = self._row if inputs is self._inputs else inputs.get(ROW)
+        if self._training and row is not None:
+            self._capture = {"entropy_coef": applied_entropy_coefficient(self.trainer), "row": row.detach()}
 
     def _after_logps(self, result: Any, *args: Any, **kwargs: Any) -> None:
         if self._capture is not None:
@@ -240,7 +262,6 @@ class Recorder:
         self._passes[-1].append(
             capture
             | {
-                "row": inputs[ROW].detach(),
                 "loss": loss.detach(),
                 "num_items_in_batch": detached(inputs.get("num_items_in_batch")),
                 "accumulation": float(self.trainer.current_gradient_accumulation_steps),
@@ -258,6 +279,11 @@ class Recorder:
             self.queue.put({})
 
     # -- steps -------------------------------------------------------------------------------------------------------
+
+    def on_train_begin(self) -> None:
+        """Warn if this recording has ended and no other was begun."""
+        if self.closed and self.trainer.grpo_lab_recorder is self:
+            said("GRPO Lab does not record this train(): call record(trainer, another_folder) before each train().")
 
     def on_optimizer_step(self) -> None:
         """Handle the end of an optimizer step, which can complete the recorded update."""
@@ -296,7 +322,7 @@ class Recorder:
     def _leave_out_step(self) -> None:
         """Drop the current step, whose losses cannot be assigned to its batches, and warn the first time."""
         if not self.unclear:
-            warnings.warn(f"GRPO Lab leaves out steps: {UNCLEAR}. Training goes on.", stacklevel=2)
+            said(f"GRPO Lab leaves out steps: {UNCLEAR}. Training goes on.")
         self.unclear += 1
         self._generations, self._passes = [], [[]]
 
@@ -332,17 +358,17 @@ class Recorder:
 
     def _write_all(self) -> None:
         while (step := self.queue.get()) is not None:
-            if self.failure:
-                continue
-            try:
-                if step:
-                    self._waiting.release()
-                    self.write(step)
-                    self.written += 1
-                while not self._lines.empty():
-                    append_line(self.home / "log.jsonl", self._lines.get_nowait())
-            except Exception as error:
-                self._fail(error)
+            if not self.failure and (failure := attempted(self._write_one, step)):
+                failed(self, failure)
+
+    def _write_one(self, step: dict[str, Any]) -> None:
+        """Write a step, unless it is empty, and the log lines that wait."""
+        if step:
+            self._waiting.release()
+            self.write(step)
+            self.written += 1
+        while not self._lines.empty():
+            append_line(self.home / "log.jsonl", self._lines.get_nowait())
 
     def write(self, step: dict[str, Any]) -> None:
         """Write one step to disk, in the writing thread."""
@@ -359,6 +385,72 @@ class Recorder:
         line = {key: step[key] for key in ("number", "global_step", "epoch", "time")}
         line |= {"file": name, "rows": len(rows["row"]), "passes": len(step["passes"]), "micro_batches": micro}
         append_line(self.home / "index.jsonl", line | {"dropped": self.dropped + self.unclear})
+
+
+def said(sentence: str) -> None:
+    """Warn with ``sentence``. Never raises.
+
+    If warnings are errors, or cannot be shown, the sentence is written to standard error, if that is possible.
+    """
+    try:
+        warnings.warn(sentence, stacklevel=3)
+    except Exception:
+        with suppress(Exception):
+            sys.stderr.write(f"{sentence}\n")
+
+
+def attempted(action: Any, /, *args: Any, **kwargs: Any) -> str:
+    """Run ``action``. Returns its error as text, or an empty string. Only Ctrl-C and an exit are passed on."""
+    try:
+        action(*args, **kwargs)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of a tokenizer's Rust code is not an Exception
+        with suppress(Exception):
+            return f"{type(error).__name__}: {error}"
+        return type(error).__name__
+    return ""
+
+
+def guarded(recorder: Recorder, action: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Run ``action``, unless the recording has ended. An error ends the recording and does not affect training."""
+    if not (recorder.failure or recorder.closed) and (failure := attempted(action, *args, **kwargs)):
+        failed(recorder, failure)
+
+
+def failed(recorder: Recorder, failure: str) -> None:
+    """End the recording because of an error, with one warning."""
+    if not recorder.failure:
+        recorder.failure = failure
+        said(f"GRPO Lab stopped recording ({failure}); training goes on.")
+    attempted(recorder.release)
+
+
+def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after: Any = None) -> None:
+    """Replace a method of ``owner`` by one that calls ``before`` with its arguments, and ``after`` with its result
+    too.
+    """
+    original = getattr(owner, name)
+
+    @wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if before is not None:
+            guarded(recorder, before, *args, **kwargs)
+        result = original(*args, **kwargs)
+        if after is not None:
+            guarded(recorder, after, result, *args, **kwargs)
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
+
+    If that fails, they remain numbers.
+    """
+    if failure := attempted(lambda: tokenizer.save_pretrained(folder)):
+        said(f"GRPO Lab: the tokenizer is not in the trace ({failure}).")
 
 
 UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
@@ -602,28 +694,21 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
     }
 
 
-def save_tokenizer(trainer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
-
-    If that fails, they remain numbers.
-    """
-    try:
-        trainer.processing_class.save_pretrained(folder)
-    except Exception as error:
-        warnings.warn(f"GRPO Lab: the tokenizer is not in the trace ({error}).", stacklevel=2)
-
-
 def step_callback(recorder: Recorder) -> Any:
     """Return a callback that notifies the recorder of the end of optimizer steps and of training."""
     from transformers import TrainerCallback
 
+    def on_train_begin(self: Any, *args: Any, **kwargs: Any) -> None:
+        attempted(recorder.on_train_begin)
+
     def on_step_end(self: Any, *args: Any, **kwargs: Any) -> None:
-        recorder._guarded(recorder.on_optimizer_step)
+        guarded(recorder, recorder.on_optimizer_step)
 
     def on_train_end(self: Any, *args: Any, **kwargs: Any) -> None:
-        recorder.close()
+        guarded(recorder, recorder.close)
 
-    return type("StepCallback", (TrainerCallback,), {"on_step_end": on_step_end, "on_train_end": on_train_end})()
+    methods = {"on_train_begin": on_train_begin, "on_step_end": on_step_end, "on_train_end": on_train_end}
+    return type("StepCallback", (TrainerCallback,), methods)()
 
 
 def next_attempt(folder: Path) -> int:

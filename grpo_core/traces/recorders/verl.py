@@ -18,7 +18,8 @@ for the advantage are passed in the same way.
 The training thread pads each micro-batch's log-probabilities once more and keeps references to tensors that exist
 anyway. Copying, decoding, compressing and writing happen in the thread, behind a queue of ``QUEUE`` updates. If the
 disk is slower than training, complete updates are dropped, counted and noted. An error of the recorder disables the
-recorder, with one warning, but never stops training.
+recorder, with one warning, but never stops training. If warnings are errors, the warning is a line on standard error
+instead.
 
 Tested with verl 0.9.1 (``TRIED``), FSDP2, the loss ``ppo_loss``. Other engines and losses are not recorded, with a
 warning.
@@ -42,6 +43,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,10 @@ ROW = "grpo_lab_row"
 """Key of the tensor of row numbers in verl's batch."""
 TOLD = "grpo_lab_trainer"
 """Key of the data that the trainer sends to the worker: its step and settings as JSON."""
+WORKERS = "verl.workers.engine_workers"
+"""Module of verl with the class of the workers that are recorded."""
+UNTOLD = "GRPO Lab: the trainer's settings are not in the trace"
+"""Beginning of the warning if the trainer cannot send its step and settings."""
 TRAINERS = {"verl.trainer.ppo.ray_trainer": "RayPPOTrainer", "verl.trainer.ppo.v1.trainer_base": "PPOTrainer"}
 """Module -> name of the trainer class of verl that it contains."""
 OF_THE_TRAINER = {
@@ -84,19 +90,20 @@ def record(worker: Any, folder: str | Path, *, text: bool = True) -> Recorder | 
         The recorder, with the attributes ``dropped`` and ``failure``. None if it could not be set up (a warning says
         why, and training continues), or if another process has the same numbers (sequence parallelism).
     """
-    try:
+    attached: list[Recorder] = []
+
+    def begin() -> None:
         actor = getattr(worker, "actor", None) or worker
         if reason := unknown(actor):
-            warnings.warn(f"GRPO Lab records nothing: {reason}", stacklevel=2)
-            return None
-        if not actor.engine.is_mp_src_rank_with_outputs():
-            return None
-        recorder = Recorder(actor, Path(folder), text=text)
-        recorder.attach()
-    except Exception as error:
-        warnings.warn(f"GRPO Lab records nothing: {type(error).__name__}: {error}", stacklevel=2)
-        return None
-    return recorder
+            said(f"GRPO Lab records nothing: {reason}")
+        elif actor.engine.is_mp_src_rank_with_outputs():
+            recorder = Recorder(actor, Path(folder), text=text)
+            recorder.attach()
+            attached.append(recorder)
+
+    if failure := attempted(begin):
+        said(f"GRPO Lab records nothing: {failure}")
+    return attached[0] if attached else None
 
 
 class Recorder:
@@ -106,6 +113,7 @@ class Recorder:
         written: number of updates on disk.
         dropped: number of updates that were lost because the disk was slower than training.
         failure: error that disabled the recorder; empty while it works.
+        closed: whether the recording has ended; what the worker computes afterwards is not recorded.
         queue, thread: the updates that wait to be written, and the thread that writes them.
     """
 
@@ -127,59 +135,48 @@ class Recorder:
         self._trainer: dict[str, Any] = {}
         self._temperature: float | None = None
         self._described = False
-        self._closed = False
+        self.closed = False
         self.queue: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._waiting = threading.Semaphore(QUEUE)
-        self.thread = threading.Thread(target=self._write_all, name="grpo-lab recorder", daemon=True)
+        self.thread = threading.Thread(
+            target=guarded, args=(self, self._write_all), name="grpo-lab recorder", daemon=True
+        )
 
     def attach(self) -> None:
-        """Wrap the worker's methods and start the writing thread."""
-        self._wrap("train_mini_batch", before=self._before_update, after=self._after_update)
-        self._wrap("train_batch", after=self._after_optimizer_step)
-        self._wrap("loss_fn", after=self._after_loss)
+        """Start the writing thread, then wrap the worker's methods. If that fails, nothing is recorded.
+
+        Raises:
+            Exception: the thread cannot start, or a method cannot be wrapped.
+        """
         self.thread.start()
-        atexit.register(self.close)
+        try:
+            wrap(self, self.worker, "train_mini_batch", before=self._before_update, after=self._after_update)
+            wrap(self, self.worker, "train_batch", after=self._after_optimizer_step)
+            wrap(self, self.worker, "loss_fn", after=self._after_loss)
+            self.worker.grpo_lab_recorder = self
+        except BaseException:
+            self.failure = "the worker's methods cannot be wrapped"
+            self.queue.put(None)
+            raise
+        atexit.register(attempted, self.close)
 
     def close(self) -> None:
         """Write what is left and stop. Called at the end of the process."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         self.queue.put(None)
         self.thread.join(CLOSING_SECONDS)
         if self.thread.is_alive():
-            warnings.warn("GRPO Lab did not finish writing: the disk does not answer.", stacklevel=2)
+            said("GRPO Lab did not finish writing: the disk does not answer.")
         if self.dropped:
-            warnings.warn(f"GRPO Lab lost {self.dropped} updates: the disk was slower than training.", stacklevel=2)
+            said(f"GRPO Lab lost {self.dropped} updates: the disk was slower than training.")
+
+    def release(self) -> None:
+        """Release the tensors of the current update."""
+        self._batch, self._passes = None, [[]]
 
     # -- data from the wrapped methods -------------------------------------------------------------------------------
-
-    def _wrap(self, name: str, *, before: Any = None, after: Any = None) -> None:
-        original = getattr(self.worker, name)
-
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if before is not None:
-                self._guarded(before, *args, **kwargs)
-            result = original(*args, **kwargs)
-            if after is not None:
-                self._guarded(after, result, *args, **kwargs)
-            return result
-
-        setattr(self.worker, name, wrapped)
-
-    def _guarded(self, action: Any, *args: Any, **kwargs: Any) -> None:
-        """Run ``action``. An error disables the recorder and does not affect training."""
-        if self.failure:
-            return
-        try:
-            action(*args, **kwargs)
-        except Exception as error:
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        self.failure = f"{type(error).__name__}: {error}"
-        self._batch, self._passes = None, [[]]
-        warnings.warn(f"GRPO Lab stopped recording ({self.failure}); training goes on.", stacklevel=2)
 
     def _before_update(self, data: Any) -> None:
         """Keep the batch of an update, (B, ...), which verl does not change, and number its rows."""
@@ -243,11 +240,10 @@ class Recorder:
             self._waiting.release()
             if self.failure:
                 continue
-            try:
-                self.write(update)
+            if failure := attempted(self.write, update):
+                failed(self, failure)
+            else:
                 self.written += 1
-            except Exception as error:
-                self._fail(error)
 
     def write(self, update: dict[str, Any]) -> None:
         """Write one update to disk, in the writing thread."""
@@ -275,6 +271,72 @@ class Recorder:
         line = {key: update[key] for key in ("number", "global_step", "time")}
         line |= {"file": name, "rows": len(rows["row"]), "passes": len(update["passes"]), "micro_batches": micro}
         append_line(self.home / "index.jsonl", line | {"trainer_steps": 1, "dropped": self.dropped})
+
+
+def said(sentence: str) -> None:
+    """Warn with ``sentence``. Never raises.
+
+    If warnings are errors, or cannot be shown, the sentence is written to standard error, if that is possible.
+    """
+    try:
+        warnings.warn(sentence, stacklevel=3)
+    except Exception:
+        with suppress(Exception):
+            sys.stderr.write(f"{sentence}\n")
+
+
+def attempted(action: Any, /, *args: Any, **kwargs: Any) -> str:
+    """Run ``action``. Returns its error as text, or an empty string. Only Ctrl-C and an exit are passed on."""
+    try:
+        action(*args, **kwargs)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of a tokenizer's Rust code is not an Exception
+        with suppress(Exception):
+            return f"{type(error).__name__}: {error}"
+        return type(error).__name__
+    return ""
+
+
+def guarded(recorder: Recorder, action: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Run ``action``, unless the recording has ended. An error ends the recording and does not affect training."""
+    if not (recorder.failure or recorder.closed) and (failure := attempted(action, *args, **kwargs)):
+        failed(recorder, failure)
+
+
+def failed(recorder: Recorder, failure: str) -> None:
+    """End the recording because of an error, with one warning."""
+    if not recorder.failure:
+        recorder.failure = failure
+        said(f"GRPO Lab stopped recording ({failure}); training goes on.")
+    attempted(recorder.release)
+
+
+def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after: Any = None) -> None:
+    """Replace a method of ``owner`` by one that calls ``before`` with its arguments, and ``after`` with its result
+    too.
+    """
+    original = getattr(owner, name)
+
+    @wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if before is not None:
+            guarded(recorder, before, *args, **kwargs)
+        result = original(*args, **kwargs)
+        if after is not None:
+            guarded(recorder, after, result, *args, **kwargs)
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
+
+    If that fails, they remain numbers.
+    """
+    if failure := attempted(lambda: tokenizer.save_pretrained(folder)):
+        said(f"GRPO Lab: the tokenizer is not in the trace ({failure}).")
 
 
 BATCH = (
@@ -541,57 +603,52 @@ def flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return settings
 
 
-def save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    """Save the tokenizer in ``folder``, so that token IDs can be displayed as text.
-
-    If that fails, they remain numbers.
-    """
-    try:
-        tokenizer.save_pretrained(folder)
-    except Exception as error:
-        warnings.warn(f"GRPO Lab: the tokenizer is not in the trace ({error}).", stacklevel=2)
-
-
 # -- as a module that verl imports -------------------------------------------------------------------------------------
 
 
 def record_all() -> None:
     """Record each actor of this process that receives its loss from now on, and make the trainers send their step."""
-    engine_workers = sys.modules.get("verl.workers.engine_workers")
-    if engine_workers is not None:
-        record_workers(engine_workers.TrainingWorker)
+    if WORKERS in sys.modules and (failure := attempted(record_workers, WORKERS, "TrainingWorker")):
+        said(f"GRPO Lab records nothing: {failure}")
     for module, name in TRAINERS.items():
-        if module in sys.modules:
-            tell_worker(getattr(sys.modules[module], name))
+        if module in sys.modules and (failure := attempted(tell_worker, module, name)):
+            said(f"{UNTOLD} ({failure}).")
 
 
-def record_workers(kind: Any) -> None:
-    """Record workers of class ``kind`` as soon as they receive the actor's loss. Critics are not recorded."""
+def record_workers(module: str, name: str) -> None:
+    """Record workers of a class as soon as they receive the actor's loss. Critics are not recorded."""
+    kind = getattr(sys.modules[module], name)
     original = kind.set_loss_fn
+
+    def begin(worker: Any) -> None:
+        if getattr(getattr(worker.loss_fn, "func", None), "__name__", "") != "value_loss":
+            record(worker, os.environ[FOLDER], text=os.environ.get(TEXT, "1") != "0")
 
     @wraps(original)
     def set_loss_fn(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
-        if getattr(getattr(self.loss_fn, "func", None), "__name__", "") != "value_loss":
-            text = os.environ.get(TEXT, "1") != "0"
-            self.grpo_lab_recorder = record(self, os.environ[FOLDER], text=text)
+        if failure := attempted(begin, self):
+            said(f"GRPO Lab records nothing: {failure}")
         return result
 
     kind.set_loss_fn = set_loss_fn
 
 
-def tell_worker(kind: Any) -> None:
-    """Make trainers of class ``kind`` send their step and settings with each batch of the actor."""
-    original = kind._update_actor
+def tell_worker(module: str, name: str) -> None:
+    """Make trainers of a class send their step and settings with each batch of the actor."""
+    kind = getattr(sys.modules[module], name)
+    original, failures = kind._update_actor, list[str]()
+
+    def tell(trainer: Any, batch: Any, *args: Any, **kwargs: Any) -> None:
+        told = batch.meta_info if hasattr(batch, "meta_info") else batch.extra_info
+        told[TOLD] = json.dumps({"step": int(trainer.global_steps), "settings": told_settings(trainer.config)})
 
     @wraps(original)
-    def _update_actor(self: Any, batch: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            told = batch.meta_info if hasattr(batch, "meta_info") else batch.extra_info
-            told[TOLD] = json.dumps({"step": int(self.global_steps), "settings": told_settings(self.config)})
-        except Exception as error:
-            warnings.warn(f"GRPO Lab: the trainer's settings are not in the trace ({error}).", stacklevel=2)
-        return original(self, batch, *args, **kwargs)
+    def _update_actor(*args: Any, **kwargs: Any) -> Any:
+        if not failures and (failure := attempted(tell, *args, **kwargs)):
+            failures.append(failure)
+            said(f"{UNTOLD} ({failure}).")
+        return original(*args, **kwargs)
 
     kind._update_actor = _update_actor
 

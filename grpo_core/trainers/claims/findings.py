@@ -44,6 +44,7 @@ class Seen:
         from_sampler: trainer's minus sampler's log-probability of each token scored by both; None if not recorded.
         turns: (n, 2) integer, for each turn whether the model wrote it, and its number of tokens in the loss mask; None
             if not recorded.
+        reward_range: (B, 2), the lowest and the highest reward that the task can pay; None if unknown.
         staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
             recorded.
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
@@ -67,6 +68,7 @@ class Seen:
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
     turns: np.ndarray | None = None
+    reward_range: np.ndarray | None = None
     staleness: np.ndarray | None = None
     answered: np.ndarray | None = None
     reported: tuple[tuple[str, float], ...] = ()
@@ -106,7 +108,8 @@ class EqualGroups(Claim[Run]):
     """Claims that from update ``since`` on, ``dead`` of ``groups`` groups have equal rewards of one ``kind``.
 
     No gradient from these groups is recorded. The kind is "right" for the run's highest reward, ``high``, "wrong" for
-    its lowest, ``low``, and "same" for one in between. ``known``: whether their advantages are all recorded, as 0.
+    its lowest, ``low``, and "same" for one in between. If ``of_task``, what counts is instead the highest and lowest
+    reward that the task can pay for each prompt. ``known``: whether their advantages are all recorded, as 0.
     """
 
     since: int
@@ -116,18 +119,21 @@ class EqualGroups(Claim[Run]):
     low: float
     high: float
     known: bool
+    of_task: bool
 
     def check(self, data: Run) -> bool:
         later = [update for update in data if update.label >= self.since]
         low, high = extremes(data)
         if not (agrees(self.low, low) and agrees(self.high, high)) or not any(u.label == self.since for u in data):
             return False
-        dead, known = 0, True
+        dead, known, of_task = 0, True, True
         for update, members in idle_groups(data, self.since, self.kind):
             gained = update.advantage
             dead += 1
             known &= gained is not None and not np.isnan(gained[members]).any()
-        return (dead, sum(len(u.groups) for u in later), known) == (self.dead, self.groups, self.known) and dead > 0
+            of_task &= update.reward_range is not None
+        found = dead, sum(len(u.groups) for u in later), known, of_task
+        return found == (self.dead, self.groups, self.known, self.of_task) and dead > 0
 
     def words(self) -> str:
         why = {
@@ -138,6 +144,15 @@ class EqualGroups(Claim[Run]):
                 "{high:.4g}"
             ),
         }[self.kind].format(low=self.low, high=self.high)
+        if self.of_task:
+            why = {
+                "right": tr("every completion has the highest reward that the task pays for its prompt"),
+                "wrong": tr("every completion has the lowest reward that the task pays for its prompt"),
+                "same": tr(
+                    "all completions of a prompt have the same reward, between the lowest and the highest that the "
+                    "task pays for it"
+                ),
+            }[self.kind]
         if self.kind == "same" and self.low == self.high:
             why = tr("every completion of the run has the reward {high:.4g}").format(high=self.high)
         facts = {"label": self.since, "dead": self.dead, "groups": self.groups, "why": why}
@@ -155,10 +170,12 @@ def extremes(data: Run) -> tuple[float, float]:
 
 def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.ndarray]]:
     """Yield the groups from update ``since`` on with equal rewards of a kind and without a known gradient."""
-    low, high = extremes(data)
+    of_run = extremes(data)
     for update in data:
         for members in update.idle() if update.label >= since else []:
-            if _kind(float(update.rewards[members[0]]), low, high) == kind:
+            ends = None if update.reward_range is None else update.reward_range[members[0]]
+            reward, flat = float(update.rewards[members[0]]), ends is not None and ends[0] == ends[1]
+            if ("same" if flat else _kind(reward, *(of_run if ends is None else ends))) == kind:
                 yield update, members
 
 

@@ -94,7 +94,45 @@ def _range_of_completions(data: Run, v: Any) -> bool:
     return most and agrees(v.share, shares[v.label]) and agrees(v.low, o.clip_low) and agrees(v.high, o.clip_high)
 
 
+def _earns(data: Run, v: Any) -> bool:
+    shares = []
+    for update in data:
+        if update.label < v.since or update.reward_range is None:
+            continue
+        low, high = update.reward_range.T
+        rows = np.isfinite(update.rewards) & (high > low)
+        each = ((update.rewards - low)[rows] / (high - low)[rows]).tolist()
+        shares += [sum(each) / len(each)] if each else []
+    return bool(shares) and agrees(v.share, sum(shares) / len(shares))
+
+
+def _is_unmoved(data: Run, v: Any) -> bool:
+    tokens = []
+    for update in data:
+        step, given = update.step, update.advantage
+        if step is not None and step.scored_after and given is not None and np.nan_to_num(given).any():
+            before, after = step.logp[0][step.mask], step.logp[-1][step.mask]
+            known = np.isfinite(before) & np.isfinite(after)
+            tokens += [bool((before == after)[known].all())] if known.any() else []
+    return len(tokens) == v.count and all(tokens)
+
+
 HACKS: dict[str, Kind[Run]] = {
+    "earns": Kind(
+        text=tr(
+            "Since step {since}, the mean reward is {share:.0%} of the way from the lowest to the highest that the "
+            "task pays: it is learned."
+        ),
+        holds=_earns,
+    ),
+    "unmoved": Kind(
+        text=lambda v: plural(
+            "In the only update with an advantage, no token's log-probability changed.",
+            "In all {count:,} updates with an advantage, no token's log-probability changed.",
+            v.count,
+        ),
+        holds=_is_unmoved,
+    ),
     "sparse": Kind(
         text=lambda v: plural(
             "{live:,} of {all:,} group gives an advantage, and the run learns from it alone. The mean reward is "

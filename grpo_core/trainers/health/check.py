@@ -10,6 +10,7 @@ from typing import Any
 
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
+from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.finding import Evidence, Finding
 from grpo_core.trainers.health.grade import Grade
@@ -62,6 +63,7 @@ class Check:
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         change: advice on what to change, unless the verdict has its own.
         source: where this problem is described.
+        of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
         least: minimum number of measured updates for a judgement.
         said_by: checks whose finding, if there is one, replaces the finding of this check.
         follows: checks whose finding is the cause of this one and is listed before it.
@@ -73,9 +75,16 @@ class Check:
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
     change: str
     source: str
+    of_texts: bool = False
     least: int = 1
     said_by: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
+
+    def not_measurable(self, update: Update) -> str:
+        """Return why the update cannot be measured. Empty if it can."""
+        if self.of_texts and update.one_token:
+            return tr("Every completion is a single token.")
+        return self.missing(update)
 
     def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
         """Judge the measured updates.
@@ -134,6 +143,13 @@ def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: 
         if mark and count >= needed and 2 * count >= len(marks) - i:
             return measures[i:]
     return []
+
+
+def share_earned(measures: Sequence[Measure]) -> float | None:
+    """Return the mean of ``Update.earned`` over the updates if the task counts as learned, otherwise None."""
+    known = [measure.more["earned"] for measure in measures if measure.more["earned"] is not None]
+    share = sum(known) / len(known) if known else 0.0
+    return share if share >= limit("learned") else None
 
 
 def worst(measures: Sequence[Measure], most: int = 5) -> list[Evidence]:

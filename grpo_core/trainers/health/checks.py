@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from grpo_core.text import tr
-from grpo_core.trainers.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, rewards, stale
+from grpo_core.trainers.health import (
+    exploited,
+    groups,
+    knobs,
+    lengths,
+    masks,
+    numerics,
+    paid_lengths,
+    rewards,
+    stale,
+    unmoved,
+)
 from grpo_core.trainers.health import policy_checks as policy
 from grpo_core.trainers.health.check import Check
 
@@ -77,7 +88,7 @@ CHECKS: dict[str, Check] = {
             "Read the longest completions: if they are no better, remove what pays for length from the reward, or "
 "subtract what length alone earns."
         ),
-        source=tr("Singhal and others, arXiv:2310.03716"),
+        source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
     "shortness_hack": Check(
         title=tr("A reward that shorter completions earn"),
@@ -86,7 +97,7 @@ CHECKS: dict[str, Check] = {
             "Read the shortest completions: if they are not answers, pay for shortness only together with a right "
 "answer, or only beyond a certain length."
         ),
-        source=tr("Singhal and others, arXiv:2310.03716"),
+        source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
     "entropy_collapse": Check(
         title=tr("Entropy collapse"),
@@ -99,21 +110,22 @@ CHECKS: dict[str, Check] = {
         follows=HACKS,
     ),
     "dead_groups_right": Check(
-        title=tr("Dead groups: everything is correct"),
+        title=tr("Dead groups: all of the highest reward"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
         change=tr(
-            "Choose harder prompts, leave out those that are solved, or sample until the rewards of a group differ "
-            "(dynamic sampling)."
+            "If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, "
+            "sample until the rewards of a group differ (dynamic sampling)."
         ),
         source="DAPO, arXiv:2503.14476, section 3.2; huggingface/trl#3857",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "dead_groups_wrong": Check(
-        title=tr("Dead groups: everything is wrong"),
+        title=tr("Dead groups: all of the lowest reward"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
         change=tr(
-            "Choose easier prompts or more completions per prompt, give partial rewards, and check whether the "
-"reward function finds the answer in what the model writes and whether completions are cut off."
+            "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
+            "rewards. Check whether the reward function finds the answer in what the model writes, and whether "
+            "completions are cut off."
         ),
         source="DAPO, arXiv:2503.14476, section 3.2; unslothai/unsloth#2757",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
@@ -152,6 +164,13 @@ CHECKS: dict[str, Check] = {
         source="volcengine/verl#651",
         least=3,
     ),
+    "policy_unmoved": Check(
+        title=tr("A policy that does not change"),
+        missing=unmoved.not_scored_after, measure=unmoved.change, judge=unmoved.judge_unmoved,
+        change=tr("Check the learning rate and its schedule, and whether the optimizer holds the trained parameters."),
+        source=tr("by definition"),
+        least=3,
+    ),
     "clip_of_completions": Check(
         title=tr("A clip range of whole completions on single tokens"),
         missing=knobs.no_range_of_tokens, measure=policy.clipped, judge=knobs.judge_range_of_completions,
@@ -188,7 +207,7 @@ CHECKS: dict[str, Check] = {
             "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, use "
             "the estimator k2, or k3 times the ratio, and limit log-ratios."
         ),
-        source="meta-pytorch/torchforge#664, OpenRLHF#931, huggingface/trl#3015",
+        source="meta-pytorch/torchforge#664, OpenRLHF#931, huggingface/trl#3015", of_texts=True,
         follows=HACKS,
     ),
     "length_drift": Check(
@@ -197,7 +216,7 @@ CHECKS: dict[str, Check] = {
         change=tr(
             "Check whether the reward changes with length."
         ),
-        source="Dr. GRPO, arXiv:2503.20783, section 3; sail-sg/understand-r1-zero#10",
+        source="Dr. GRPO, arXiv:2503.20783, section 3; sail-sg/understand-r1-zero#10", of_texts=True,
         least=6, said_by=("length_hack", "shortness_hack"),
     ),
     "mask_covers_others": Check(
@@ -208,7 +227,7 @@ CHECKS: dict[str, Check] = {
 "rollout_func: env_mask), verl by response_mask, and in verifiers the mask of every message that was not "
 "sampled is False."
         ),
-        source="Search-R1, arXiv:2503.09516, section 3.1",
+        source="Search-R1, arXiv:2503.09516, section 3.1", of_texts=True,
     ),
     "mask_leaves_nothing_out": Check(
         title=tr("A mask that leaves out nothing where tools answer"),
@@ -217,7 +236,7 @@ CHECKS: dict[str, Check] = {
             "Check whether the trainer gets a mask of the tokens that the model wrote: in TRL tool_mask, or env_mask "
 "with a rollout_func."
         ),
-        source="Search-R1, arXiv:2503.09516, section 3.1",
+        source="Search-R1, arXiv:2503.09516, section 3.1", of_texts=True,
         said_by=("mask_covers_others",),
     ),
     "truncation": Check(
@@ -228,7 +247,7 @@ CHECKS: dict[str, Check] = {
 "earn a reward for what comes at the end, and leaving it out of the loss (mask_truncated_completions) "
 "still counts its reward in the group's mean."
         ),
-        source="DAPO, arXiv:2503.14476, section 3.4; modelscope/ms-swift#4950",
+        source="DAPO, arXiv:2503.14476, section 3.4; modelscope/ms-swift#4950", of_texts=True,
         follows=("length_hack",),
     ),
     "first_pass_differs": Check(

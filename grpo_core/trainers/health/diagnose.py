@@ -66,7 +66,7 @@ class Diagnosing:
             sentence = tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
             self._looked[position] = _Looked(unreadable=sentence)
             return
-        missing = {name: why for name, check in CHECKS.items() if (why := check.missing(update))}
+        missing = {name: why for name, check in CHECKS.items() if (why := check.not_measurable(update))}
         measures = {name: check.measure(update) for name, check in CHECKS.items() if name not in missing}
         self._looked[position] = _Looked(measures=measures, missing=missing)
 

@@ -52,7 +52,7 @@ def dead_groups(update: Update) -> Measure | None:
     known = tuple(gained is not None and not bool(np.isnan(gained[rows_of]).any()) for rows_of in dead)
     dead.sort(key=lambda members: float(table.rewards[members[0]]))
     rewards = tuple(float(table.rewards[members[0]]) for members in dead)
-    cut = table.truncated
+    cut, ends = table.truncated, table.reward_range
     return Measure(
         label=update.label,
         value=len(dead) / len(groups),
@@ -66,6 +66,7 @@ def dead_groups(update: Update) -> Measure | None:
             "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
             "low": float(table.rewards[rows].min()),
             "high": float(table.rewards[rows].max()),
+            "ranges": tuple(None if ends is None else (*ends[members[0]].tolist(),) for members in dead),
             "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
         },
         evidence=_examples(update, table, dead),
@@ -119,12 +120,14 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     if groups < limit("groups"):
         return None
     low, high = min(m.more["low"] for m in measures), max(m.more["high"] for m in measures)
-    those = [m for m in since if any(sort_of(r, low, high) == kind for r in m.more["dead"])]
+    those = [m for m in since if kind in _sorts(m, low, high)]
     dead = [
-        (cut, known)
+        (cut, known, ends is not None)
         for m in since
-        for reward, cut, known in zip(m.more["dead"], m.more["cut"], m.more["known"], strict=True)
-        if sort_of(reward, low, high) == kind
+        for sort, cut, known, ends in zip(
+            _sorts(m, low, high), m.more["cut"], m.more["known"], m.more["ranges"], strict=True
+        )
+        if sort == kind
     ]
     if len(dead) < limit("dead_of_a_kind") * groups:
         return None
@@ -138,29 +141,41 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
         kind=kind,
         low=low,
         high=high,
-        known=all(known for _, known in dead),
+        known=all(known for _, known, _ in dead),
+        of_task=all(of_task for *_, of_task in dead),
     )
-    cut_off = kind == "wrong" and all(cut for cut, _ in dead)
+    cut_off = kind == "wrong" and all(cut for cut, *_ in dead)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
-    bad = grade("dead")
+    bad, change = grade("dead"), ""
     if kind != "right" and live >= limit("sparse_live") * groups:
         before, after = _thirds(measures)
         claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
         bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
+    elif kind == "right" and what.of_task:
+        bad = grade("learned")
+        change = tr("Nothing: these groups earn all that the task pays. For more to learn, choose a harder task.")
     elif kind == "right" and _learned(measures, those):
         bad = grade("dead_later")
-    return Verdict(
-        grade=bad, what=claims, began=those[0].label, evidence=worst([_of_kind(m, kind, low, high) for m in those])
-    )
+    seen = worst([_of_kind(m, kind, low, high) for m in those])
+    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=seen, change=change)
+
+
+def _sorts(measure: Measure, low: float, high: float) -> list[str]:
+    """Classify the dead groups of an update.
+
+    Args:
+        measure: the update.
+        low, high: the lowest and the highest reward of the run, for groups of a task whose range is unknown.
+    """
+    return [
+        sort_of(reward, low, high) if ends is None else "same" if ends[0] == ends[1] else sort_of(reward, *ends)
+        for reward, ends in zip(measure.more["dead"], measure.more["ranges"], strict=True)
+    ]
 
 
 def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
     """Return a copy of ``measure`` whose evidence is limited to dead groups of one kind."""
-    rows = {
-        row
-        for row, reward in zip(measure.more["rows"], measure.more["dead"], strict=True)
-        if sort_of(reward, low, high) == kind
-    }
+    rows = {row for row, sort in zip(measure.more["rows"], _sorts(measure, low, high), strict=True) if sort == kind}
     shown = tuple(one for one in measure.evidence if one.row in rows)
     return dataclasses.replace(measure, evidence=shown)
 

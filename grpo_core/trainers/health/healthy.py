@@ -8,7 +8,18 @@ from itertools import groupby
 
 from grpo_core.text import tr
 from grpo_core.trainers.claims.measured import Measured
-from grpo_core.trainers.health import exploited, groups, knobs, lengths, masks, numerics, paid_lengths, rewards, stale
+from grpo_core.trainers.health import (
+    exploited,
+    groups,
+    knobs,
+    lengths,
+    masks,
+    numerics,
+    paid_lengths,
+    rewards,
+    stale,
+    unmoved,
+)
 from grpo_core.trainers.health import policy_checks as policy
 from grpo_core.trainers.health.check import Measure, finite
 from grpo_core.trainers.health.finding import Healthy
@@ -43,6 +54,7 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     rewards.largest_advantage: Quantity(name=tr("largest advantage")),
     rewards.spread_of_parts: None,  # judged by the covariance of the functions over the whole run
     stale.staleness: Quantity(name=tr("mean age of the samples in steps")),
+    unmoved.change: Quantity(name=tr("largest change of a log-probability in nats")),
     rewards.unscored: Quantity(name=tr("completions without a reward"), share=True),
 }
 """The quantity that each measuring function returns. None if no single number per update is judged."""

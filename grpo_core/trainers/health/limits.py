@@ -37,6 +37,7 @@ LIMITS: dict[str, Limit] = {
         grade=NOTICE,
         source="chosen: the part of a run before it, in which the prompts were learned",
     ),
+    "learned": Limit(value=0.9, grade=NOTICE, source="chosen: a tenth of what a task pays may be left to exploration"),
     "dead_of_a_kind": Limit(value=0.25, grade=None, source="chosen: half of the groups that must be dead"),
     "sparse_live": Limit(value=0.05, grade=NOTICE, source="DAPO, section 3.2: what differs teaches, however rare"),
     "sparse_updates": Limit(value=9, grade=WARNING, source="thirds of three updates; without a rise between them"),
@@ -79,6 +80,11 @@ LIMITS: dict[str, Limit] = {
     "clipped": Limit(value=0.8, grade=SERIOUS, source="chosen: a fifth of the tokens is left to learn from"),
     "clipped_passes": Limit(value=0.5, grade=WARNING, source="share of passes; healthy runs of TRL: one of two"),
     "clipped_many": Limit(value=0.4, grade=NOTICE, source="of a pass's tokens; healthy tiny runs of TRL: up to 76 %"),
+    "clipped_actions": Limit(
+        value=1,
+        grade=NOTICE,
+        source="tokens of a completion; healthy runs of the bandit: up to 100 %, for an action is clipped as a whole",
+    ),
     "clipped_completions": Limit(
         value=0.95,
         grade=SERIOUS,
@@ -91,6 +97,8 @@ LIMITS: dict[str, Limit] = {
     "cap": Limit(value=1.0, grade=WARNING, source="NovaSky-AI/SkyRL#553, huggingface/trl#4495"),
     "kl_token": Limit(value=10.0, grade=None, source="nats of k3: pi is a thirteenth of pi_ref and less"),
     "kl_carried": Limit(value=0.1, grade=SERIOUS, source="healthy runs of TRL: 0, for no token has ten nats"),
+    "kl_watched": Limit(value=0.0, grade=NOTICE, source="by definition: at this β the KL is not part of the loss"),
+    "unmoved": Limit(value=0.0, grade=SERIOUS, source="by definition: a policy that learns changes"),
     "length_drift": Limit(value=0.3, grade=WARNING, source="healthy runs of TRL: at most 11 %"),
     "length_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
     "length_updates": Limit(value=6, grade=None, source="thirds of two updates, for a standard error of each"),

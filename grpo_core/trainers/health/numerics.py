@@ -138,9 +138,15 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 def no_sampler(update: Update) -> str:
     """Return why the sampler cannot be compared with the trainer."""
-    if update.step is not None and update.step.sampling_logp is not None:
+    table, scored = update.table, update.step is not None and update.step.sampling_logp is not None
+    if (
+        table is not None
+        and table.sampled_by_trainer
+        and (table.staleness is None or table.staleness.all() or not scored)
+    ):
+        return tr("The program that trains also sampled: the two differ only by what was learned in between.")
+    if scored:
         return ""
-    table = update.table
     if table is not None and table.sampling_logp is not None and table.training_logp is not None:
         return ""
     if update.step is None and update.why_no_step and (table is None or table.sampling_logp is None):

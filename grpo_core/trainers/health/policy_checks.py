@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from grpo_core import recompute
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.kl import ESTIMATORS
@@ -14,7 +15,7 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Clipped, EntropyFar, EqualShares, Run
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, share_earned, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.groups import dead_groups, no_rewards
 from grpo_core.trainers.health.limits import grade, limit
@@ -31,13 +32,14 @@ def no_entropy(update: Update) -> str:
 
 
 def _entropy(update: Update) -> float | None:
-    """Return the mean entropy at the tokens of the first pass, or else the one reported by the trainer.
+    """Return the mean entropy at the tokens of the first pass, exact if the full distributions are recorded.
 
-    None if unknown.
+    Otherwise return the one reported by the trainer, or None if it is unknown.
     """
     step, table = update.step, update.table
-    if step is not None and step.entropy is not None:
-        values = step.entropy[0][update.used(0)]
+    measured = None if step is None else recompute.exact_entropy(step, 0) if step.entropy is None else step.entropy[0]
+    if measured is not None:
+        values = measured[update.used(0)]
         values = values[np.isfinite(values)]
         if len(values):
             return float(values.mean())
@@ -55,7 +57,7 @@ def entropy(update: Update) -> Measure | None:
     seen = Evidence(step=update.label, what=tr("entropy {value:.3g} nats").format(value=value))
     groups = None if no_rewards(update) else dead_groups(update)
     equal = None if groups is None else groups.more["equal"]
-    return Measure(label=update.label, value=value, more={"equal": equal}, evidence=(seen,))
+    return Measure(label=update.label, value=value, more={"equal": equal, "earned": update.earned}, evidence=(seen,))
 
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -78,9 +80,12 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
         claims.append(EqualShares(since=since[0].label, before=before, after=after))
-    return Verdict(
-        grade=grade("entropy_collapsed"), what=claims, began=since[0].label, evidence=worst([measures[0], *since])
-    )
+    seen, began, bad, change = worst([measures[0], *since]), since[0].label, grade("entropy_collapsed"), ""
+    if (share := share_earned(since)) is not None:
+        claims.append(Fault.of("earns", since=began, share=share))
+        bad = grade("learned")
+        change = tr("Nothing: the policy knows what the task pays. An entropy bonus would keep it exploring.")
+    return Verdict(grade=bad, what=claims, began=began, evidence=seen, change=change)
 
 
 def _equal(measures: Sequence[Measure]) -> float | None:
@@ -200,7 +205,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
-        grade=grade(name),
+        grade=grade("clipped_actions" if settings.recorded.longest == limit("clipped_actions") else name),
         what=[what],
         began=since[0].label,
         evidence=worst(since),
@@ -219,6 +224,8 @@ def no_reference(update: Update) -> str:
         return update.why_no_step
     if update.step.ref_logp is None:
         return tr("No log-probabilities of a reference policy are recorded, so the KL from it is not known.")
+    if recompute.exact_kl(update.step, 0) is not None:
+        return tr("The full distributions are recorded, so the KL is exact and not an estimate from sampled tokens.")
     return ""
 
 
@@ -241,7 +248,7 @@ def far_tokens(update: Update) -> Measure | None:
     return Measure(
         label=update.label,
         value=carried,
-        more={"tokens": int(far.sum()), "of": int(used.sum())},
+        more={"tokens": int(far.sum()), "of": int(used.sum()), "earned": update.earned},
         evidence=tuple(
             Evidence(
                 step=update.label,
@@ -274,13 +281,19 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
         all=most.more["of"],
         share=most.value,
     )
+    claims, bad, last = [what], grade("kl_carried"), measures[-max(len(measures) // 3, 1) :]
+    if (share := share_earned(last)) is not None:
+        claims.append(Fault.of("earns", since=last[0].label, share=share))
+        bad = grade("learned")
     o = settings.objective
+    if settings.recorded.names_loss and o.beta == limit("kl_watched"):
+        bad = grade("kl_watched")
     spiky = (
         o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and not o.kl_in_reward
     )
     return Verdict(
-        grade=grade("kl_carried"),
-        what=[what],
+        grade=bad,
+        what=claims,
         began=those[0].label,
         evidence=worst(those),
         change=""

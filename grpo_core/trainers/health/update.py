@@ -74,6 +74,24 @@ class Update:
         through = step.mask & (everywhere or exact)
         return through if pull is None else through | (pull != 0)
 
+    @property
+    def one_token(self) -> bool:
+        """Whether every completion is a single token, such as an action of a bandit."""
+        return self.settings.recorded.longest == 1
+
+    @property
+    def earned(self) -> float | None:
+        """The mean reward between the lowest and the highest that the task can pay for a prompt, from 0 to 1.
+
+        None if that range is unknown, or if the task always pays the same.
+        """
+        table = self.table
+        if table is None or table.reward_range is None:
+            return None
+        low, high = table.reward_range.T
+        rows = np.isfinite(table.rewards) & (high > low)
+        return float(((table.rewards - low)[rows] / (high - low)[rows]).mean()) if rows.any() else None
+
     def reported(self, name: str) -> list[float]:
         """Return the trainer's numbers called ``name``, in the order of its reports."""
         return [report.numbers[name] for report in self.reports if name in report.numbers]

@@ -56,8 +56,11 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     def __next__(self) -> Step:
         self._require_own_weights()
+        return super().__next__()
+
+    def _update(self, settings: Settings, number: int) -> Step:
         before = self.policy.kept() if self._start is not None else None
-        step = super().__next__()
+        step = super()._update(settings, number)
         self._before = None if before is None else (step, before)
         return step
 

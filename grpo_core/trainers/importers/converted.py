@@ -81,10 +81,11 @@ class ConvertedRun:
         return len(self.labels)
 
     def step(self, position: int) -> Step:
-        if self._why_no_step:
-            raise NotRecordedError(self._why_no_step)
         with RunReader.open(self.path) as reader:
-            step = reader.step(position)
+            try:
+                step = reader.step(position)
+            except NotRecordedError as error:
+                raise NotRecordedError(self._why_no_step or str(error)) from None
         texts = self.texts(position)
         first = np.unique(step.group, return_index=True)[1]
         return dataclasses.replace(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +33,6 @@ Files are never memory-mapped, because they may be truncated while being read.
 
 MAGIC = b"PAR1"
 """First and last bytes of a Parquet file."""
-
-
-def warm() -> None:
-    """Import pyarrow in advance, if it is installed."""
-    with suppress(ImportError):
-        import pyarrow.parquet  # noqa: F401
 
 
 def is_written(path: Path) -> bool:

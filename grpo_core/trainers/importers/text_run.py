@@ -53,6 +53,17 @@ class TextRun:
     def completions(self, position: int) -> Completions:
         raise NotImplementedError
 
+    def last_readable(self) -> Completions:
+        """Return the completions of the last update that can be read, from which a format infers its settings.
+
+        Raises:
+            RunFileError: none can be read; the message is about the first.
+        """
+        for position in range(len(self), 1, -1):
+            with suppress(RunFileError):
+                return self.completions(position)
+        return self.completions(1)
+
     @property
     def vocabulary(self) -> tuple[str, ...]:
         return ()

@@ -47,11 +47,9 @@ class TrlCompletions(TextRun):
         self.note(tr("The weights of the reward functions are not in these files; they are assumed to be 1."))
         self.refresh()
         if self._files:
-            names = Columns(self._files[-1]).names
-            first = self.completions(len(self._files)) if "prompt" in names else None
-            if first is not None:
-                size = int((first.group == 0).sum())
-                self.settings = recorded_settings("TRL", names=first.reward_names, group_size=size)
+            last = self.last_readable()
+            size = int((last.group == 0).sum())
+            self.settings = recorded_settings("TRL", names=last.reward_names, group_size=size)
 
     def refresh(self) -> int:
         names = [self.path.name] if self.path.is_file() else names_in(self._folder)

@@ -108,7 +108,7 @@ class VerifiersRun(TextRun):
         else:
             self.refresh()
         if self.labels:
-            last = self.completions(len(self.labels))
+            last = self.last_readable()
             size = int(np.bincount(last.group[last.counted]).max()) if last.counted is not None else 1
             self.settings = recorded_settings(
                 "verifiers", names=last.reward_names, weights=last.reward_weights, group_size=size

@@ -18,11 +18,13 @@ from app.controllers.first_steps import (
     SAME_ELSEWHERE,
     TOKENS,
     Experience,
+    Text,
 )
 from app.panel_registry import CONTROLS
 from app.teaching.teaching import LESSON_ID
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
+from app.workspace.run_handle import RunHandle
 from grpo_core.bandit.tasks import landscape_rewards
 from grpo_core.config import language_settings
 from tests.app.conftest import Driver
@@ -38,6 +40,11 @@ def play(driver: Driver, experience: Experience) -> None:
     driver.program.first_steps.begin(at_once(experience))
     driver.qtbot.waitUntil(lambda: driver.program.first_steps.playing is None, timeout=30_000)
     driver.settle()
+
+
+def written(text: Text, run: RunHandle) -> str:
+    """Return a text of an experience that began with the run's recorded updates."""
+    return text if isinstance(text, str) else text(run, 100)
 
 
 def assert_has_keyboard(driver: Driver, path: str) -> None:
@@ -69,7 +76,7 @@ def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
     assert run is not None and run.title == experience.name and [run] == program.workspace.runs
     assert run.head == (100 if experience.start else 0) + sum(act.updates for act in experience.acts)
     assert program.player.mode is Mode.RESTING and program.player.tempi == tempi
-    assert driver.messages == [experience.then] and program.window.panels.of(experience.panel).seen
+    assert driver.messages == [written(experience.then, run)] and program.window.panels.of(experience.panel).seen
     if experience.control:
         assert_has_keyboard(driver, experience.control)
     match experience.name:
@@ -87,6 +94,7 @@ def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
         case MODEL_CHEATS.name:
             held_out, reward = (run.series[name].values for name in ("accuracy_greedy", "reward_mean"))
             assert held_out[90] > 0.95 > 0.2 > held_out[120] and reward[95:].min() > 1.0
+            assert "Update 101 → 121" in driver.messages[0]
         case name:
             raise AssertionError(f"nothing is held of {name}")
 

@@ -30,7 +30,10 @@ KINDS = kinds_in("grpo_core.claims.captions")
 
 def said(numbers: np.random.Generator) -> Iterator[Said]:
     """Yield data and the claims on them, for each context of an update of a random run."""
-    settings = random_settings(numbers).replace({"learner.group_size": int(numbers.integers(2, 9))})
+    staleness = int(numbers.choice([0, 0, 4]))
+    settings = random_settings(numbers).replace(
+        {"learner.group_size": int(numbers.integers(2, 9)), "learner.staleness": staleness}
+    )
     if numbers.random() < 0.4:
         settings = settings.replace({"task.landscape": "custom", "task.custom": (0.5,) * 10})
     origin, run = learners.origin(settings), learners.learner(settings)
@@ -47,7 +50,9 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
             yield drawn, missed
         if shown.draws.normalized is not None:
             yield drawn, shown.draws.normalized
-        yield drawn, sampled(shown, shown.draws)
+        caption = sampled(shown, shown.draws)
+        assert ("from an earlier policy" in caption.words()) == (staleness > 0 and step.step > 1)
+        yield drawn, caption
         yield drawn, paid(shown.draws)
         yield shown.change, moves(shown)
 

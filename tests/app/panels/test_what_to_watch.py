@@ -37,7 +37,7 @@ def hopeless(changes: dict[str, Any]) -> tuple[str, bool]:
         assert step.reward_parts is not None and not step.reward_parts[:, 0].any(), "no answer is right"
         assert step.dist_logp is not None
         moved |= not np.array_equal(step.dist_logp[0], step.dist_logp[-1])
-    return f"{what_to_watch(settings)} {why(settings)}", moved
+    return f"{what_to_watch(settings, None)} {why(settings)}", moved
 
 
 @pytest.mark.parametrize("name", QUIET)

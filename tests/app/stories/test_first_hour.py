@@ -231,7 +231,7 @@ def test_kl_over_beta_beside_a_language_model_offers_a_sweep_at_once(driver: Dri
     language(driver)
     clicks = Clicks(driver)
     shown = panel(driver, "kl_over_beta")
-    clicks.on_button("Sweep now, a tenth of a second")
+    clicks.on_button("Sweep now")
     driver.qtbot.waitUntil(lambda: not shown.busy)
     driver.settle()
     assert shown.controller.results is not None and not shown.run.now.isVisible()

@@ -51,6 +51,17 @@ def visible(driver: Driver) -> set[str]:
     return {name for name, dock in driver.program.window.docks.items() if not dock.isHidden()}
 
 
+def test_what_a_sweep_says_of_a_language_model_is_shown_in_full(language: Driver) -> None:
+    row = panel(language, "kl_over_beta").run
+    for width in (900, 700, 420):
+        row.resize(width, row.height())
+        QApplication.processEvents()
+        says = row.says
+        assert says.text().startswith("A sweep trains the bandit") and row.queue.isVisible()
+        assert says.heightForWidth(says.width()) <= says.height(), (width, says.text())
+    assert "queue real runs" in says.toolTip()
+
+
 # -- controls ----------------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -206,6 +208,8 @@ def test_without_a_display_a_run_and_pictures_are_left(tmp_path: Path) -> None:
         assert (reader.last, reader.meta.settings) == (200, Settings())
     named = re.findall(r"^  (.+)$", run.stdout, flags=re.MULTILINE)
     assert {Path(name) for name in named} == set(target.iterdir())
+    program, *_, path = shlex.split(run.stdout.splitlines()[-1].split(": ")[1])
+    assert shutil.which(program) and Path(path) == target / "run.grpo"
 
 
 def test_without_a_display_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -47,12 +47,15 @@ def sat(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch, lesson: str
     assert button.isVisibleTo(program.window)
     button.click()
     assert f"The homework is saved as {path}." in [line.message.text for line in program.messages.lines]
+    beside = path.with_suffix(".txt")
+    beside.touch()
+    assert path.stat().st_mode == beside.stat().st_mode, "a teacher can read it in a shared folder"
     player.leave()
     return read_homework(path)[0]
 
 
 @pytest.mark.own_window
-def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_the_same(
+def test_forty_files_of_which_ten_are_bad_become_one_table_and_a_window_shows_the_same(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "class"
@@ -65,11 +68,12 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
     assert (shipped.name, shipped.conclusion) == ("Ada Lovelace", "A rare success is pushed harder.")
     assert [answer.guess for answer in shipped.answers[:3]] == [1.0, None, 1.0], "raw guesses, not words"
     assert file_name(shipped) == "Ada-Lovelace-build_group.homework.json"
-    for number in range(32):
+    for number in range(30):
         homework = replace(shipped if number % 2 else own, name=f"Student {number}")
         (folder / f"{number:02}.json").write_bytes(homework.to_bytes())
     false = replace(own, answers=(replace(own.answers[0], value=0.99), *own.answers[1:]))
-    large = replace(own, answers=(replace(own.answers[0], update=999_999), *own.answers[1:]))
+    large = replace(own, digest="", answers=(replace(own.answers[0], update=999_999), *own.answers[1:]))
+    forged = replace(own, answers=(replace(own.answers[0], right=not own.answers[0].right, said="!"), *own.answers[1:]))
     picture = replace(shipped, answers=(replace(shipped.answers[0], value=2.5), *shipped.answers[1:]))
     bad = {
         "nan": own.to_bytes().replace(repr(own.answers[0].value).encode(), b"NaN"),
@@ -80,15 +84,18 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
         "false": false.to_bytes(),
         "large": large.to_bytes(),
         "picture": picture.to_bytes(),
+        "right": forged.to_bytes(),
+        "half": replace(own, name="?", version="0.1.0").to_bytes().replace(b'"?"', b'"\\ud800"'),
     }
     for name, content in bad.items():
         (folder / f"{name}.json").write_bytes(content)
     out = tmp_path / "table.csv"
     assert main([str(folder), "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "40 files, 8 flagged." in said
+    assert "40 files, 10 flagged." in said
     assert "large.json: Step 2: Its run is too large to be recomputed" in said
     assert "picture.json: Step 2: The homework claims 2.5, but the run gives 2.47" in said
+    assert "right.json: Step 2: The homework calls the prediction" in said
     assert "twin.json: It is the same file as 00.json." in said
     heads, *rows = csv.reader(out.read_text("utf-8-sig").splitlines())
     assert len(rows) == 40
@@ -104,11 +111,11 @@ def test_forty_files_of_which_eight_are_bad_become_one_table_and_a_window_shows_
     driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)
     assert shown.table.model().rowCount() == 40
     assert shown.summary(driver.program.workspace.view).startswith(
-        "40 files, 8 of them flagged. build_group, step 2: 17 predicted"
+        "40 files, 10 of them flagged. build_group, step 2: 16 predicted"
     )
     driver.settle()
     assert [shown.question.itemText(n) for n in range(2)] == ["build_group, step 2", "build_group, step 3"]
-    assert shown.chart.heights == {"predicted": [17.0], "of them right": [0.0]}, "everybody has put the mark at 1"
+    assert shown.chart.heights == {"predicted": [16.0], "of them right": [0.0]}, "everybody has put the mark at 1"
     shown.question.setCurrentIndex(1)
     shown.question.activated.emit(1)
     driver.settle()

@@ -12,11 +12,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import latex2mathml.converter
 import numpy as np
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
 from app.experiments.sweep.plan import GRIDS
+from app.formula.render import shipped_drawings
+from app.panel_registry import lesson_panels
 from app.plotting.numbers import full, shown
 from app.resources import resource
 from app.teaching.export.lesson_file import lesson_called
@@ -24,11 +27,12 @@ from app.teaching.export.page.document import LARGEST, document
 from app.teaching.export.page.explained import Explained
 from app.teaching.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.lesson_page import lesson_page, walk_through
-from app.teaching.export.page.markup import element, escaped
+from app.teaching.export.page.markup import MATHML, MATHML_ATTRIBUTES, element, escaped, formula
 from app.teaching.export.page.run_page import run_page
 from app.teaching.export.page.shown import shown_update
 from app.teaching.export.page.update import update_section
 from app.teaching.export.page_command import main
+from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.own import template
 from app.teaching.lessons.prediction import Placed, result_text, verdict
 from grpo_core.commands.cli import main as core
@@ -238,6 +242,47 @@ def test_hostile_words_of_a_run_stay_words() -> None:
     assert escaped("a\ud800") == "a�", "half of a letter cannot be written"
 
 
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\text{<meta http-equiv=refresh content=0;url=x><a href=x>x</a>}",
+        r"\text{</mtext></math><img src=x onerror=alert(1)>}",
+        r"\mbox{&lt;script&gt;alert(1)&lt;/script&gt;}",
+        r"\text{&#x3C;script&#x3E;alert(1)}",
+        "\\text{&#60;iframe&#62;\ud800&#xD800;&#xFFFFFFFF;\u202e}",
+        r"\operatorname{<svg/onload=alert(1)>} + x",
+        r"\unicode{x3c}script\unicode{x3e}",
+        r"\tag{<style>*{display:none}</style>}",
+        r"<b> x \left< y \right>",
+        r"\href{javascript:alert(1)}{x}",
+        r'\color{"><img src=x onerror=alert(1)>}{x}',
+        r'\rule{1"onclick="alert(1)}{1em} \style{display:none}{x} \class{a}{x} \id{page}{x}',
+        r"\fcolorbox{red}{blue}{<p>}",
+        "{" * 2000 + "<i>" + "}" * 2000,
+    ],
+)
+def test_a_hostile_formula_of_a_word_is_mathml_or_text_and_nothing_else(latex: str) -> None:
+    written = formula(latex)
+    page = Page(written)
+    assert {tag for tag, _ in page.tags} <= {*MATHML, "span"}
+    assert {name for _, attributes in page.tags for name in attributes} <= MATHML_ATTRIBUTES
+    assert "\u202e" not in written and written.encode("utf-8")
+
+
+def test_markup_in_a_formulas_text_is_text() -> None:
+    assert "".join(Page(formula(r"\text{<meta http-equiv=x>} = 1")).words) == "<meta\xa0http-equiv=x>=1"
+    assert Page(formula(r"\href{javascript:alert(1)}{x}")).tags == [("span", {})]
+
+
+def test_an_ordinary_formula_is_the_converters_own_mathml() -> None:
+    words = [word for lesson in lessons(lesson_panels())[0] for word in lesson.words.values()]
+    latex = {*shipped_drawings(), *(word.latex for word in words if word.latex), r"\hat{A} = 2\,\% \ \text{of all}"}
+    for one in sorted(latex):
+        here, there = Page(formula(one)), Page(latex2mathml.converter.convert(one))
+        there.tags[0][1].clear()
+        assert (here.tags, here.words) == (there.tags, there.words), one
+
+
 @pytest.mark.usefixtures("qapp")
 def test_tokens_of_a_language_model_are_tinted_and_each_tint_is_explained(without_torch: None) -> None:
     settings = language_settings()
@@ -410,7 +455,7 @@ def test_a_run_of_another_trainer_is_explained_where_it_has_tokens_and_refused_w
     assert all(node["agrees"] for node in page.nodes)
     capsys.readouterr()
     assert main(["texts.grpo", "--out", "b.html"]) == 2
-    assert "recorded its texts, but no tokens" in capsys.readouterr().err
+    assert "texts, rewards and advantages, but no tokens" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.learners import learner, origin
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunWriter
+from grpo_core.trainers.conversion import convert
+from grpo_core.trainers.importers import open_source
+from tests.core.trainers.sources import DATA
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,12 @@ def test_a_file_opens_with_its_scalars_settings_and_title(file: Path, steps: lis
     told = [metrics.metrics(step)["kl"] for step in steps]
     assert np.array_equal(run.series["kl"].values, told)
     run.close_file()
+
+
+def test_an_imported_run_is_not_taken_for_one_of_this_program(tmp_path: Path) -> None:
+    convert(open_source(DATA / "verl"), path := tmp_path / "run.grpo")
+    with pytest.raises(RunFileError, match=r"run\.grpo contains a run of another trainer"):
+        RunHandle.open(path)
 
 
 class Asked:

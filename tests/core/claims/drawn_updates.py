@@ -32,6 +32,59 @@ def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
         yield odd_rewards(chance, number)
         yield recorded_elsewhere(chance, number)
     yield of_language(chance, number)
+    yield from of_all_premises(chance)
+
+
+ENDS: tuple[dict[str, Any], ...] = (
+    {"task.landscape": "single_peak", "task.half_width": 1.0},
+    {"task.landscape": "double_peak", "task.half_width": 2.0},
+    {"task.landscape": "linear"},
+    {"task.custom": (0.0, 0.0, 0.8, *(0.0,) * 6, 1.0)},  # a worthless action can pay most
+    {"task.custom": (-1.0,) * 9 + (0.0,)},  # 0 is the best reward
+    {"task.custom": (0.3,) * 10},
+    {"task.landscape": "length", "task.max_length": 3},
+    {"task.landscape": "chain", "task.actions": 2, "task.max_length": 2},
+    {"task.landscape": "chain", "task.actions": 3, "task.max_length": 2, "objective.credit": "process"},
+    {"task.landscape": "chain", "task.max_length": 1, "task.actions": 2, "objective.credit": "process",
+     "task.faulty_action": 2},
+)  # fmt: skip # table, one row per line
+"""Tasks that mean different things by a reward."""
+
+
+def of_all_premises(chance: np.random.Generator) -> Iterator[Step]:
+    """Yield updates in which equal rewards mean different things, or which another policy sampled.
+
+    These are of a bandit, without and with missing rewards, of a language model, and of another trainer.
+    """
+    ends = ENDS[chance.integers(len(ENDS))]
+    custom = {"task.landscape": "custom"} if "task.custom" in ends else {}
+    settings = Settings().replace(
+        {
+            **custom,
+            **ends,
+            "task.levels": ((0.0,), (-1.0,), (0.0, 2.0, -0.5))[chance.integers(3)],
+            "task.bias_action": int(chance.integers(1, 3)),
+            "task.bias": float(chance.choice([0.0, 6.0])),
+            "learner.group_size": int(chance.choice([1, 2, 2, 4])),
+            "learner.staleness": int(chance.choice([0, 4])),
+            "learner.mu": int(chance.integers(1, 3)),
+            "objective.baseline": "group_mean",
+            "seed": number_of(chance),
+        }
+    )
+    step = trained(settings, int(chance.integers(1, 4)))
+    yield step
+    lost = np.where(chance.random(len(step.group)) < 0.4, np.nan, step.rewards)
+    yield dataclasses.replace(step, rewards=lost)
+    weights = {"answer": (1.0, 1.0, -1.0, 0.0), "working": (0.0, 1.0), "bonus": (0.15, 0.0)}
+    paid = {f"task.{name}_weight": float(chance.choice(values)) for name, values in weights.items()}
+    paid["task.bonus"] = paid.pop("task.bonus_weight")
+    gameable = lm_settings(**{"task.problem": "gameable", **paid})
+    answers = lm_step(int(chance.integers(3)), settings=gameable, prompts=3, group_size=2, seed=number_of(chance))
+    yield dataclasses.replace(answers, step=1)
+    elsewhere = dataclasses.replace(Trace(DATA / "grpo").settings, objective=Settings().objective)
+    absent: dict[str, Any] = dict.fromkeys(("step_rewards", "dist_logp", "ref_dist_logp", "context"))
+    yield dataclasses.replace(step, settings=elsewhere, measurements={}, resume={}, **absent)
 
 
 def real_updates(chance: np.random.Generator, number: int, settings: Settings) -> Iterator[Step]:

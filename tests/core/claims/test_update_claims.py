@@ -77,7 +77,12 @@ def test_claims_that_name_no_number_are_refused_where_another_kind_is_made() -> 
     chance, kinds = np.random.default_rng(5), {"no_advantage": "given", "kl_outside": "only_kl"}
     kinds |= {"is_reference": "far", "one_pass": "never_moved", "beta_would": "k1_would_not", "only_kl": "only_k1"}
     kinds |= {"longer_won": "shorter_won", "kl_pulls_them": "kl_outside", "no_spread": "no_spread_scored"}
-    kinds |= {"dead": "dead_or_empty", "needs_success": "needs_difference", "nearer": "nearer_slower"}
+    kinds |= {
+        "dead": "dead_or_empty",
+        "needs_easier": "needs_harder",
+        "needs_rewards": "needs_difference",
+        "nearer": "nearer_slower",
+    }
     kinds |= {"slower": "adam_divides", "cannot_act": "off_one", "left:silent": "left:balanced"}
     refused = Counter[str]()
     for number in range(40):

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.errors import GrpoError
-from grpo_core.foreign.answers import guarded
-from grpo_core.foreign.walls import enclose
+from grpo_core.foreign.answers import enclosed, guarded
 
 
 def prisoner(path: str, room: str, outside: str, *, poll: Poll) -> Iterator[dict[str, str]]:
     """Yield the outcome of each attempt."""
-    enclosed = enclose(Path(path), Path(room))
+    (in_force,) = enclosed(path, room, poll=poll)
     attempts: dict[str, Callable[[], object]] = {
         "read the source": lambda: Path(path).read_bytes(),
         "list the source": lambda: list(Path(path).parent.iterdir()),
@@ -35,7 +37,71 @@ def prisoner(path: str, room: str, outside: str, *, poll: Poll) -> Iterator[dict
         "run the interpreter": lambda: subprocess.run([sys.executable, "-c", ""], check=True),
         "import": lambda: __import__("wave"),
     }
-    yield {"enclosed": str(enclosed), **{name: _tried(attempt) for name, attempt in attempts.items()}}
+    yield {"enclosed": str(in_force), **{name: _tried(attempt) for name, attempt in attempts.items()}}
+
+
+def threads(user: int | None, secret: str, copy: str, *, poll: Poll) -> Iterator[dict[str, list[str]]]:
+    """Yield the outcome of reading and copying a secret in each thread of a process that has threads of every kind.
+
+    Args:
+        user: number of the user as whom to try it, without pyarrow, which that user may not be able to read; None for
+            the user of the tests.
+        secret: a file that every user can read.
+        copy: a file in a folder in which every user can write.
+        poll: not called.
+    """
+    os.chdir(Path(secret).parent)  # so that the user needs no access to the folders above
+    if user is not None:
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+    listed = os.open("/proc/self/task", os.O_RDONLY)  # closed to the process afterwards
+    outside, beside = Path(secret).name, Path(copy).name
+    before = [_tried(Path(outside).read_bytes)]
+    (in_force,) = enclosed("source.db", None, poll=poll)
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    if user is None:
+        _read_parquet()
+    attempts = [Path(outside).read_bytes, lambda: Path(beside).write_bytes(b"")]
+    names = os.listdir(listed)
+    found = _in_threads([int(name) for name in names if int(name) != threading.get_native_id()], attempts)
+    yield {"before": before, "enclosed": [str(in_force)], "main": [*map(_tried, attempts)], **found}
+
+
+def late(path: str, *, poll: Poll) -> Iterator[bool]:
+    """Enclose the process after it has started a thread."""
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    yield from enclosed(path, None, poll=poll)
+
+
+def _read_parquet() -> None:
+    """Make pyarrow start its threads, except that of its allocator, which blocks all signals."""
+    os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(pa.table({name: range(1000) for name in "abcd"}), file)
+    pq.read_table(file)
+
+
+def _in_threads(numbers: Sequence[int], attempts: Sequence[Callable[[], object]]) -> dict[str, list[str]]:
+    """Return the outcome of each attempt in each thread, which a handler of a signal sent to the thread makes."""
+    libc = ctypes.CDLL(None)
+    found = {str(number): ["never tried"] for number in numbers}
+    tried = threading.Event()
+
+    def attempt(_: int) -> None:
+        found[str(threading.get_native_id())] = [*map(_tried, attempts)]
+        tried.set()
+
+    handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(attempt)
+    libc.signal(signal.SIGUSR2, handler)
+    for number in numbers:
+        libc.tgkill(os.getpid(), number, signal.SIGUSR2)
+        tried.wait(20)
+        tried.clear()
+    return found
 
 
 def _tried(attempt: Callable[[], object]) -> str:
@@ -66,5 +132,5 @@ def fails(kind: str, *, poll: Poll) -> Iterator[int]:
 
 def serve(connection: Connection) -> None:
     """Run the process."""
-    table: dict[str, Answer] = {"prisoner": prisoner, "fails": fails}
+    table: dict[str, Answer] = {"prisoner": prisoner, "threads": threads, "late": late, "fails": fails}
     answer(connection, {name: guarded(asked) for name, asked in table.items()})

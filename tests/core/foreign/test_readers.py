@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 
 from grpo_core.child.asking import Asked
-from grpo_core.child.limits import Limits
 from grpo_core.errors import Cancelled, GrpoError, NotRecordedError, RunFileError
-from grpo_core.foreign.line import LateError, ReaderProcess
+from grpo_core.foreign.line import LIMITS, LateError, ReaderProcess
 from grpo_core.foreign.readers import Readers, recorded
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.foreign.source import RemoteSource
@@ -36,6 +35,7 @@ from tests.fuzz.hostile_models import changed
 from tests.fuzz.hostile_sources import converted
 from tests.fuzz.readers import good_run, good_session
 
+NOBODY = 65534
 WALLED = pytest.mark.skipif(version() == 0, reason="this kernel has no Landlock")
 
 
@@ -58,7 +58,8 @@ def test_an_agents_turns_and_metrics_come_through_the_process(readers: Readers) 
 
 @pytest.fixture
 def asked() -> Iterator[Asked]:
-    process = Asked(serve, "run.db could not be read ({how}).", limits=Limits(memory=1 << 30), error=RunFileError)
+    limits = dataclasses.replace(LIMITS, memory=1 << 30)
+    process = Asked(serve, "run.db could not be read ({how}).", limits=limits, error=RunFileError)
     process.await_ready()
     yield process
     process.kill()
@@ -228,6 +229,28 @@ def test_the_process_reaches_the_source_and_its_room_and_nothing_else(asked: Ask
     }
     assert {what for name, what in became.items() if name != "enclosed"} == {"done", "refused"}
     assert became["enclosed"] == "True" and "cannot access other files" in said()
+
+
+@WALLED
+@pytest.mark.parametrize("user", [None, NOBODY], ids=["the tests' user", "nobody"])
+def test_no_thread_of_the_process_reaches_anything_else(user: int | None, asked: Asked, tmp_path: Path) -> None:
+    if user is not None and os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    tmp_path.chmod(0o777)
+    for name in ("source.db", "secret"):
+        (tmp_path / name).write_bytes(b"x")
+    (outcomes,) = asked.results("threads", (user, str(tmp_path / "secret"), str(tmp_path / "copy")), never)
+    assert (outcomes.pop("before"), outcomes.pop("enclosed")) == (["done"], ["True"])
+    assert len(outcomes) > (2 if user else 3), "main, watchdog, one of Python and those of pyarrow"
+    assert set(map(tuple, outcomes.values())) == {("refused", "refused")}, outcomes
+
+
+@WALLED
+def test_a_process_with_a_second_thread_is_not_enclosed(asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "source.db").write_bytes(b"x")
+    sentence = r"^source\.db was not opened: .* already had 2 threads\.$"
+    with pytest.raises(RunFileError, match=sentence):
+        list(asked.results("late", (str(tmp_path / "source.db"),), never))
 
 
 @WALLED

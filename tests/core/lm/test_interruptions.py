@@ -87,7 +87,7 @@ def test_weights_that_overflow_are_taken_back(mu: int) -> None:
 
 
 @pytest.mark.parametrize("mu", [1, 3])
-@pytest.mark.parametrize("name", ["forward", "backward", "after"])
+@pytest.mark.parametrize("name", ["copy", "forward", "backward", "after"])
 def test_an_error_at_any_stage_takes_nothing_with_it(name: str, mu: int, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = small(learner__mu=mu, **SHORT)
     expected = steps(settings, 3)
@@ -102,12 +102,14 @@ def test_an_error_at_any_stage_takes_nothing_with_it(name: str, mu: int, monkeyp
 
 
 def _break(context: pytest.MonkeyPatch, stage: str, error: Exception) -> None:
-    """Make one stage of the last pass fail."""
+    """Make the copy of the weights before an update fail, or one stage of its last pass."""
 
     def fails(*_: Any, **__: Any) -> Any:
         raise error
 
-    if stage == "forward":
+    if stage == "copy":
+        context.setattr(torch.Tensor, "clone", fails)
+    elif stage == "forward":
         context.setattr(CharacterPolicy, "forward", fails)
     elif stage == "backward":
         context.setattr(torch.Tensor, "backward", fails)

@@ -9,6 +9,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from grpo_core.commands.cli import main
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.export import tables as export
-from grpo_core.export.tables import export_folder, export_step
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -38,6 +38,11 @@ def trained(tmp_path: Path) -> Path:
                 training.settings = training.settings.replace({"objective.beta": 0.5})
             writer.append(next(training))
     return path
+
+
+def export_folder(run: Path, folder: Path, **options: Any) -> export.Exported:
+    with RunReader.open(run) as reader:
+        return export.export_folder(reader, folder, **options)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -152,8 +157,11 @@ def test_a_read_only_folder_is_a_sentence(trained: Path, tmp_path: Path) -> None
         export_folder(trained, folder)
     with pytest.raises(RunFileError, match="inner cannot be created"):
         export_folder(trained, folder / "inner")
-    with pytest.raises(RunFileError, match=r"step\.py cannot be written: .*read-only"):
-        export_step(trained, folder / "step.py", 3)
+    with (
+        RunReader.open(trained) as reader,
+        pytest.raises(RunFileError, match=r"step\.py cannot be written: .*read-only"),
+    ):
+        export.export_step(reader, folder / "step.py", 3)
     assert list(folder.iterdir()) == []
 
 

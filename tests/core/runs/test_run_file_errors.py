@@ -191,7 +191,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_creating_over_an_existing_file_is_refused(run: Path) -> None:
     with pytest.raises(RunFileError, match="already exists"):
         RunWriter.create(run, Settings(), origin=random_origin())
-    assert RunReader.open(run).last == 20
+    with RunReader.open(run) as reader:
+        assert reader.last == 20
 
 
 def test_a_file_that_is_being_written_opens_for_reading_only(tmp_path: Path) -> None:

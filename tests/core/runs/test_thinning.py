@@ -183,7 +183,8 @@ def test_a_file_thinned_in_other_blocks_still_says_all_that_is_gone(
 
 def test_an_export_says_once_what_is_not_there(tmp_path: Path) -> None:
     path = long_run(tmp_path / "run.grpo")
-    done = export_folder(path, tmp_path / "out", steps=range(1, 41))
+    with RunReader.open(path) as reader:
+        done = export_folder(reader, tmp_path / "out", steps=range(1, 41))
     with RunReader.open(path) as reader:
         assert done.left_out == (stretches_text(reader.thinned[:1]),)
         assert done.updates == sum(reader.kept(number) == number for number in range(1, 41))

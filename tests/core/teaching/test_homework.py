@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grpo_core.config import Settings, language_settings
@@ -22,11 +23,13 @@ from grpo_core.teaching.homework import (
     Homework,
     HomeworkAnswer,
     HomeworkError,
+    Walked,
+    answer_to,
     collect,
     read_homework,
 )
 from grpo_core.teaching.homework.file import LARGEST
-from grpo_core.teaching.lessons import Answer
+from grpo_core.teaching.lessons import Answer, Choice, Lesson, LessonStep, Prediction
 
 SETTINGS = Settings().replace({"seed": 5, "learner.group_size": 4})
 
@@ -48,6 +51,25 @@ ANSWER = HomeworkAnswer(
     update=6,
     settings=SETTINGS.stored(),
 )
+ASKED = (
+    Prediction(kind="number", ask="?", answer=Answer(metric="kl"), within=0.05),
+    Prediction(kind="direction", ask="?", answer=Answer(metric="kl", since=2)),
+    Prediction(
+        kind="choice",
+        ask="?",
+        answer=Answer(metric="kl"),
+        choices=(Choice(text="low", high=0), Choice(text="high", low=0)),
+    ),
+    Prediction(kind="number", ask="?", answer=Answer(metric="accuracy")),
+)
+LESSON = Lesson(
+    id="kl",
+    number=1,
+    title="What?",
+    digest="d",
+    start=SETTINGS,
+    steps=(LessonStep(text="."), *(LessonStep(text=".", update=6, predict=asked) for asked in ASKED)),
+)
 HOMEWORK = Homework(name="Ada", lesson="kl", title="What?", digest="d", answers=(ANSWER,), conclusion="It grew.")
 
 
@@ -57,8 +79,8 @@ def written(folder: Path, homework: Homework = HOMEWORK, name: str = "ada.json")
     return path
 
 
-def collected(folder: Path) -> Collected:
-    return Collected(list(collect(folder, Checker())))
+def collected(folder: Path, lesson: Lesson | None = None) -> Collected:
+    return Collected(list(collect(folder, Checker(lambda homework: lesson))))
 
 
 def test_a_homework_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -159,13 +181,18 @@ def test_a_claimed_number_is_held_against_the_run_of_its_settings_and_seed(
 
 def test_a_number_of_a_picture_is_held_against_a_walk_through_the_lesson() -> None:
     claimed = replace(ANSWER, answer=Answer(check="gap"))
+    single = float(np.float32(TRUE))
+    assert abs(single - TRUE) > 1e-9 * TRUE
     for walked, state in (
-        ({2: TRUE}, "agrees"),
-        ({2: 0.5}, "differs"),
-        ({3: 0.5}, "not checked"),
+        ({2: Walked(value=TRUE)}, "agrees"),
+        ({2: Walked(value=single)}, "agrees"),
+        ({2: Walked(value=0.5)}, "differs"),
+        ({2: Walked(value=0.5, holds=(0.4, 0.6))}, "differs"),
+        ({2: Walked(value=0.5, holds=(TRUE, 0.6))}, "not checked"),
+        ({3: Walked(value=0.5)}, "not checked"),
         (None, "not checked"),
     ):
-        checker = Checker(lambda homework, walked=walked: walked)  # type: ignore[misc]
+        checker = Checker(picture=lambda homework, walked=walked: walked)  # type: ignore[misc]
         assert checker.check(HOMEWORK, claimed).state == state
 
 
@@ -184,12 +211,112 @@ def test_the_table_flags_twins_other_versions_and_runs_no_formula(tmp_path: Path
     heads, ada, bad, twin = csv.reader(io.StringIO(table.csv()))
     assert heads[:6] == ["file", "name", "lesson", "version", "flags", "conclusion"]
     assert heads[6:] == [f"kl 2 {what}" for what in ("guess", "words", "right", "claimed", "checked")]
-    assert ada[6:] == ["0.25", "0.25", "no", repr(TRUE), "agrees"]
+    assert ada[6:] == ["0.25", "0.25", "not checked", repr(TRUE), "agrees"], "the lesson is not known here"
     assert (bad[1], bad[5], bad[7], bad[9]) == ("'=2+3", "' @SUM(A1)", "'+1", "-1.5")
     assert "made by version 0.2.0." in bad[4]
     assert "claims -1.5" in bad[4]
     assert twin[4] == "It is the same file as ada.json."
-    assert table.distributions() == ["kl, step 2: 3 predicted, 0 right, 0 skipped. From 0.25 to 0.25, median 0.25."]
+    assert table.distributions() == [
+        "kl, step 2: 3 predicted, 0 right, 0 skipped, 3 neither right nor wrong, because that cannot be checked here. "
+        "From 0.25 to 0.25, median 0.25."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step", "guess", "value", "said", "right", "state"),
+    [
+        (2, TRUE + 0.04, TRUE, repr(TRUE + 0.04), True, "agrees"),
+        (2, TRUE + 0.06, TRUE, repr(TRUE + 0.06), False, "agrees"),
+        (2, TRUE + 0.06, TRUE + 0.06, repr(TRUE + 0.06), False, "differs"),
+        (2, TRUE, None, repr(TRUE), True, "not checked"),
+        (2, None, TRUE, "", False, "agrees"),
+        (3, 1.0, TRUE - value_at(2), "up", True, "agrees"),
+        (3, -1.0, TRUE - value_at(2), "down", False, "agrees"),
+        (4, 1.0, TRUE, "high", True, "agrees"),
+        (4, 0.0, TRUE, "low", False, "agrees"),
+        (5, 0.5, None, "0.5", False, "agrees"),
+    ],
+)
+def test_right_words_and_kind_are_the_lessons_whatever_the_file_says(
+    tmp_path: Path, step: int, guess: float | None, value: float | None, said: str, right: bool, state: str
+) -> None:
+    true = answer_to(LESSON, step, guess, value)
+    forged = replace(true, kind="ghost", said="Right!", right=not right)
+    written(tmp_path, replace(HOMEWORK, answers=(forged,)))
+    table = collected(tmp_path, LESSON)
+    (row,) = table.rows
+    (answer,) = row.answers
+    assert (answer.kind, answer.said, answer.right) == (ASKED[step - 2].kind, said, right)
+    assert row.verdicts[0].state == state
+    assert (
+        f"calls the prediction {'wrong' if right else 'right'}, but it is {'right' if right else 'wrong'}"
+        in row.flags[-2]
+    )
+    assert "not that of the lesson" in row.flags[-1]
+    assert table.table()[1][6:9] == (["", "skipped", ""] if guess is None else [guess, said, right])
+    assert table.tallies()[0].right == (() if guess is None else (int(right),))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"step": 1}, "no question"),
+        ({"step": 60}, "no question"),
+        ({"step": 3, "guess": 7.0}, "7.0 is not one of the answers"),
+        ({"step": 4, "guess": -1.0}, "-1.0 is not one of the answers"),
+        ({"step": 4, "guess": 0.5}, "0.5 is not one of the answers"),
+    ],
+)
+def test_an_answer_that_the_lesson_does_not_have_is_refused_in_its_row(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    written(tmp_path, replace(HOMEWORK, answers=(replace(ANSWER, **changes),)))
+    (row,) = collected(tmp_path, LESSON).rows
+    assert said in row.flags[0]
+    assert (row.verdicts[0].state, row.answers[0].right) == ("refused", None)
+
+
+def test_an_honest_homework_has_no_flags(tmp_path: Path) -> None:
+    """A claimed number that agrees to rounding judges the guess, so that a limit is no forgery on another machine."""
+    value = TRUE * (1 + 1e-12)
+    edge = answer_to(LESSON, 2, value + 0.05, value)
+    written(tmp_path, replace(HOMEWORK, answers=(edge, answer_to(LESSON, 3, 0.0, TRUE - value_at(2)))))
+    (row,) = collected(tmp_path, LESSON).rows
+    assert row.flags == ()
+    assert row.answers == row.homework.answers  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("guesses", "names", "counts"),
+    [
+        ((0.3, 0.1 + 0.2), ("0.3",), (2,)),
+        ((0.3, 0.1 + 0.2, 0.5), ("0.3 to 0.4", "0.4 to 0.5"), (2, 1)),
+        ((0.0, 5e-324), ("0 to 4.94e-324",), (2,)),
+        ((-1e300, 1e300), ("-1e+300 to 0", "0 to 1e+300"), (1, 1)),
+    ],
+)
+def test_guesses_that_are_equal_to_rounding_are_one_row_and_any_others_have_theirs(
+    tmp_path: Path, guesses: tuple[float, ...], names: tuple[str, ...], counts: tuple[int, ...]
+) -> None:
+    for number, guess in enumerate(guesses):
+        written(tmp_path, replace(HOMEWORK, answers=(replace(ANSWER, guess=guess),)), f"{number}.json")
+    (tally,) = collected(tmp_path).tallies()
+    assert (tally.names, tally.counts) == (names, counts)
+
+
+def test_half_a_letter_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
+    """A lone surrogate used to end the table, because neither a terminal nor a file can contain it."""
+    half = "\ud800"
+    (tmp_path / "a.json").write_bytes(changed(name=half, lesson=half, version=half, conclusion=half))
+    (tmp_path / "b.json").write_bytes(changed_answer(kind=half))
+    (tmp_path / "c.json").write_bytes(changed(runs=[f'{{"{half}": 1}}']))
+    written(tmp_path, replace(HOMEWORK, name=half), "d.json")
+    (tmp_path / "\udcff.json").write_bytes(b"{}")
+    table = collected(tmp_path)
+    assert [row.homework.name for row in table.rows if row.homework] == ["\ufffd", "Ada", "\ufffd"]
+    assert table.rows[-1].file == "\ufffd.json"
+    everything = [table.csv(), *table.distributions(), *(flag for row in table.rows for flag in row.flags)]
+    assert "".join(everything).encode("utf-8")
 
 
 def test_a_run_is_computed_once_for_a_whole_class(tmp_path: Path) -> None:

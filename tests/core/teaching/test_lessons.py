@@ -144,6 +144,13 @@ def test_terms_in_brackets_are_found_and_spoken() -> None:
         ('quantity = { name = "advantage", row = 3 }', "", 30, "exactly one of"),
         ("when = [-inf, 0.0]", "when = [1.0, 0.0]", 34, "the lower number must come first"),
         ("when = [-inf, 0.0]", "when = 0.0", 34, "two numbers [low, high]"),
+        ('id = "toy_lesson"', f"id = {'1' * 4301}", 2, "longer than 100 characters"),
+        ("number = 2", f"number = +0x{'f' * 4301}", 3, "longer than 100 characters"),
+        ("when = [-inf, 0.0]", f"when = [0, -{'9' * 309}]", 34, "longer than 100 characters"),
+        ("seed = 3", f"{'a.' * 10_000}a = 3", 10, "a dotted key has more than 8 parts"),
+        ("[start.settings]", '[a.\'b\'."c\\".c" . d.e.f.g.h.i]', 9, "a dotted key has more than 8 parts"),
+        ("rewards = [1", "a . b.c.d.e.f.g.'' = 1, x = [1", 24, "the interactive knows rewards"),
+        ('id = "toy_lesson"', f"id = '{'a' * 50_000}!'", 2, "…."),
     ],
 )
 def test_a_broken_file_says_where_and_what_would_be_right(old: str, new: str, line: int, said: str) -> None:
@@ -165,7 +172,28 @@ def test_forty_words_are_the_most_and_a_first_step_asks_nothing() -> None:
         read(first)
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"[" * 5000, b"x" * 2_000_000, b"id = 1", b"steps = 3"])
+def test_dots_in_texts_and_comments_make_no_dotted_key() -> None:
+    dots = "a.b.c.d.e.f.g.h.i.j"
+    for text in (
+        f'"{dots}"',
+        f"'{dots}'",
+        f'"\\"{dots}"',
+        f'"""\n"\\"""{dots}"""',
+        f"'''\n'{dots}'''",
+        f'"a" # {dots}',
+    ):
+        read(WHOLE.replace('"More."', text))
+
+
+def test_an_error_beside_a_long_line_is_found_at_once() -> None:
+    """A line of spaces after a bracket used to take the cube of its length."""
+    with pytest.raises(LessonError, match="this key is unknown"):
+        read(WHOLE.replace('"More."', f'"""\n[{" " * 50_000}"""\nmore = 1'))
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"", b"[" * 5000, b"x" * 2_000_000, b"#" * 65_537, b"id = 1", b"steps = 3"]
+)
 def test_bytes_that_are_no_lesson_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.toml"
     path.write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import sqlite3
 import stat
@@ -11,18 +12,19 @@ import numpy as np
 import pytest
 
 from grpo_core.assumed import assumption
-from grpo_core.commands.cli import main
+from grpo_core.commands.cli import main, parsers
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import as_plain, from_plain
 from grpo_core.record import ARRAYS
+from grpo_core.runs.library import entries
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.importers import IMPORTERS, open_source
 from grpo_core.trainers.importers.converted import ConvertedRun
 from grpo_core.trainers.recorded_series import numbers
-from tests.core.trainers.sources import AGENT, TEXTS, source_path
-from tests.core.trainers.trace_files import DATA, FAULTY, HEALTHY
+from tests.core.trainers.sources import AGENT, SOURCES, TEXTS, source_path
+from tests.core.trainers.trace_files import DATA, FAULTY, HEALTHY, VERL
 
 
 @pytest.mark.parametrize("name", ["grpo", "entbonus", "two_processes"])
@@ -124,6 +126,94 @@ def test_the_command_writes_a_file_for_the_owner_that_the_other_commands_read(
     assert main(["audit", str(out)]) == 1
     assert main(["import", str(DATA / "grpo"), str(out)]) == 2
     assert "already exists" in capsys.readouterr().err
+
+
+IMPORTED = (*SOURCES, "agent", *HEALTHY, f"{VERL} trace", *FAULTY)
+"""Every kind of source in the tests' data."""
+COMMANDS = {
+    "inspect": [],
+    "inspect --step": ["--step", "1"],
+    "export": ["--out", "out"],
+    "export to a script": ["--out", "step.py"],
+    "export --model": ["--out", "model", "--model", "adapter"],
+    "verify": [],
+    "rebuild": ["rebuilt.grpo"],
+    "diagnose": [],
+    "audit": [],
+    "watch": ["--every", "0.1", "--idle", "0.1"],
+    "import": ["again.grpo"],
+}
+"""Name of a command, and optionally what it is to do -> its arguments after the run file."""
+OF_TOKENS = ("inspect --step", "export to a script", "audit")
+
+
+def _source(name: str, folder: Path) -> Path:
+    if name in SOURCES:
+        return source_path(name, folder)
+    return AGENT if name == "agent" else DATA / name.partition(" ")[0]
+
+
+def _refusal(name: str, command: str) -> str:
+    """Return a part of the sentence with which a command refuses the imported run, or an empty string."""
+    if command == "export --model":
+        return "is not a run of a model from a folder"
+    if name in TEXTS and command in OF_TOKENS:
+        return "no loss to recompute"
+    return "contains no losses from its trainer" if name in ("verifiers", "agent") and command == "audit" else ""
+
+
+def test_the_commands_that_take_a_run_file_are_those_of_the_table() -> None:
+    taking = {
+        name
+        for name, parser in parsers().items()
+        if any(not one.option_strings and one.dest in ("run", "source") for one in parser._actions)
+    }
+    assert {command.partition(" ")[0] for command in COMMANDS} == taking
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", IMPORTED)
+@pytest.mark.quick_cases(*(f"{name}-{command}" for name in ("completions", "grpo") for command in COMMANDS))
+def test_a_command_takes_an_imported_run_or_says_what_it_lacks(
+    name: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    convert(source := open_source(_source(name, tmp_path)), tmp_path / "run.grpo")
+    code = main([command.partition(" ")[0], "run.grpo", *COMMANDS[command]])
+    said = capsys.readouterr()
+    refusal = _refusal(name, command)
+    assert code == 2 if refusal else code in (0, 1), said.err
+    assert refusal in said.err and "damaged" not in said.out + said.err
+    match command:
+        case "inspect":
+            assert f"Mean reward {numbers(source, len(source))['reward_mean']:.3f}" in " ".join(said.out.split())
+        case "export":
+            rows = list(csv.DictReader(Path("out/series.csv").read_text("utf-8").splitlines()))
+            expected = [numbers(source, position) for position in range(1, len(source) + 1)]
+            assert [float(row["reward_mean"]) for row in rows] == [values["reward_mean"] for values in expected]
+            assert {key for values in expected for key in values} <= rows[0].keys()
+        case "rebuild":
+            assert main(["verify", "rebuilt.grpo"]) == 0
+            rebuilt, imported = open_source(Path("rebuilt.grpo")), open_source(Path("run.grpo"))
+            assert [rebuilt.texts(n) for n in range(1, len(source) + 1)] == [
+                imported.texts(n) for n in range(1, len(source) + 1)
+            ]
+
+
+def test_what_a_rebuilt_file_contains_can_be_read(tmp_path: Path) -> None:
+    convert(open_source(source_path("completions", tmp_path)), out := tmp_path / "run.grpo")
+    with sqlite3.connect(out) as connection:
+        connection.execute("DELETE FROM text WHERE id = 2")
+    assert main(["verify", str(out)]) == 1
+    assert main(["rebuild", str(out), str(tmp_path / "rebuilt.grpo")]) == 0
+    rebuilt = open_source(tmp_path / "rebuilt.grpo")
+    assert len(rebuilt) == 1 and rebuilt.texts(1) == open_source(out).texts(1)
+
+
+def test_an_imported_run_is_not_listed_as_damaged(tmp_path: Path) -> None:
+    convert(open_source(source_path("completions", tmp_path)), tmp_path / "run.grpo")
+    (entry,) = entries(tmp_path)
+    assert (entry.error, entry.steps) == (None, 2)
 
 
 def test_an_update_that_cannot_be_read_is_left_out_and_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,6 @@ def test_an_earlier_update_is_exported_as_it_was(base: Path, runs: dict[str, Pat
 
 
 def test_the_card_says_how_it_was_trained(base: Path, runs: dict[str, Path], tmp_path: Path) -> None:
-    import torch
-
     export_model(runs["adapter"], tmp_path / "out", "adapter")
     text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     seed = language_settings().seed
@@ -150,7 +149,7 @@ def test_the_card_says_how_it_was_trained(base: Path, runs: dict[str, Path], tmp
         "right answer 1",
         f"Seed {seed},",
         "mean reward of the update's completions",
-        f"torch {torch.__version__}",
+        f"torch {version('torch')}",
         "peft ",
         '"learning_rate": 0.01',
         "rank 8",

@@ -2,5 +2,5 @@
 Wine.
 
 Wine runs the same recipe (:mod:`tools.package`) with Windows' own CPython and wheels, so that the result is that of a
-Windows machine; no part of Wine is included. packaging/README.md lists what cannot be verified under Wine.
+Windows machine; no part of Wine is included. package_recipes/README.md lists what cannot be verified under Wine.
 """

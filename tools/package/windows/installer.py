@@ -34,7 +34,7 @@ def make(folder: Path) -> Path:
         "TARGET": "x86-unicode" if sys.platform == "win32" else "amd64-unicode",
     }
     command = ["makensis", "-V2", "-INPUTCHARSET", "UTF8", *(f"-D{name}={value}" for name, value in given.items())]
-    if subprocess.run([*command, str(ROOT / "packaging" / "windows-installer.nsi")], check=False).returncode:
+    if subprocess.run([*command, str(ROOT / "package_recipes" / "windows-installer.nsi")], check=False).returncode:
         raise SystemExit("NSIS could not make the installer.")
     return target
 

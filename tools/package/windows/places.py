@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-SOURCES = ROOT / "packaging" / "wine"
+SOURCES = ROOT / "package_recipes" / "wine"
 """C sources of parts that only Wine needs, and the lists of wheels with their digests."""
 BUILD = ROOT / "build" / "windows"
 DIST = ROOT / "dist"

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import html
-import re
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from xml.etree.ElementTree import Element
 
 from app.formula.plain import plain_text
 from app.formula.render import formula_library
 
+MATHML = frozenset(
+    (
+        "math", "menclose", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow", "mspace",
+        "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover",
+    )
+)  # fmt: skip # names, several per line
+MATHML_ATTRIBUTES = frozenset(
+    (
+        "accent", "columnalign", "columnlines", "columnspacing", "depth", "displaystyle", "fence", "form", "height",
+        "largeop", "linebreak", "linethickness", "lspace", "mathbackground", "mathcolor", "mathvariant", "maxsize",
+        "minsize", "movablelimits", "notation", "rowlines", "rowspacing", "rspace", "scriptlevel", "separator",
+        "stretchy", "voffset", "width",
+    )
+)  # fmt: skip # names, several per line
+"""The elements and attributes of a formula; others, such as ``href``, ``id`` and ``style``, make it plain text."""
 VOID = ("br", "hr", "input", "line", "meta", "polyline", "rect")
 """Elements that have no content and no end tag."""
-_ENTITY = re.compile("&#x([0-9A-F]+);")
 
 
 class Markup(str):
@@ -43,7 +58,11 @@ def joined(children: Iterable[str | None]) -> Markup:
 
 def escaped(text: str) -> str:
     """Return ``text`` escaped for HTML, with characters that are not allowed in documents replaced."""
-    return html.escape("".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text))
+    return html.escape("".join(c if _is_allowed(c) else "\N{REPLACEMENT CHARACTER}" for c in text))
+
+
+def _is_allowed(character: str) -> bool:
+    return character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
 
 
 def _attribute(name: str, value: object) -> str:
@@ -57,16 +76,21 @@ def formula(latex: str) -> Markup:
     """Return ``latex`` as MathML, which browsers draw and screen readers speak, or as one line of text on failure."""
     if formula_library() is None:
         return element("span", plain_text(latex))
-    from latex2mathml.converter import convert
+    from latex2mathml.converter import convert_to_element
 
     try:
-        source = convert(latex)
+        return element("math", *map(_mathml, convert_to_element(latex)))
     # its parser raises IndexError, KeyError and its own errors, depending on the mistake
     except Exception:
         return element("span", plain_text(latex))
-    source = source.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "").replace(' display="inline"', "")
-    return Markup(_ENTITY.sub(_letter, source))
 
 
-def _letter(match: re.Match[str]) -> str:
-    return html.escape(chr(int(match[1], 16)))
+def _mathml(node: Element) -> Markup:
+    """Return an element of a formula, whose text contains character references, as MathML.
+
+    Raises:
+        ValueError: it is not one of :data:`MATHML`, or has an attribute that is not in :data:`MATHML_ATTRIBUTES`.
+    """
+    if node.tag not in MATHML or not node.attrib.keys() <= MATHML_ATTRIBUTES:
+        raise ValueError(f"<{node.tag}> with {[*node.attrib]} is not part of a formula")
+    return element(node.tag, html.unescape(node.text or ""), *map(_mathml, node), **node.attrib)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from app.build import this_build
@@ -13,9 +13,9 @@ from app.teaching.export.page.shown import shown_update
 from app.teaching.export.page.timeline import SHOWN, timeline
 from app.teaching.export.page.update import update_section
 from app.teaching.export.train_words import train_command
-from grpo_core.errors import GrpoError, RunFileError
+from grpo_core.errors import GrpoError
 from grpo_core.export.script_words import caption, one_line
-from grpo_core.record import Step
+from grpo_core.foreign.run_files import opened_run
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
 from grpo_core.text import plural, tr
@@ -35,7 +35,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
     Raises:
         GrpoError: the run has no such update, or it cannot be explained; the message says why.
     """
-    with RunReader.open(path) as reader, closing(Lineage(reader, path.parent)) as lineage:
+    with opened_run(path) as reader, closing(Lineage(reader, path.parent)) as lineage:
         if not reader.last:
             raise GrpoError(tr("{name} has no updates yet.").format(name=path.name))
         wanted = [*(updates or range(reader.last, reader.last + 1))]
@@ -57,7 +57,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
             labels[number] = tr("update {number:,}").format(number=number)
             update = shown_update(
                 origin,
-                _step(lineage, number),
+                lineage.step(number),
                 explained,
                 label=labels[number],
                 id=f"update-{number}",
@@ -66,10 +66,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
             )
             title = tr("Update {number:,} of {last:,}").format(number=number, last=reader.last)
             sections.append(update_section(update, title, open_=number == wanted[0]))
-        series = {}
-        for name in SHOWN:
-            with suppress(RunFileError):  # an imported run may have none, but its updates can still be shown
-                series[name] = reader.series(name)
+        series = {name: reader.series(name) for name in SHOWN}
         settings = reader.settings_at(wanted[-1])
         words = caption(settings, str(this_build()), run=reader.meta.title, update=wanted[-1], last=reader.last)
         body = [
@@ -80,24 +77,6 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
             _again(reader),
         ]
         return document(one_line(reader.meta.title) or path.name, body, explained)
-
-
-def _step(lineage: Lineage, number: int) -> Step:
-    """Return an update of a run.
-
-    Raises:
-        GrpoError: the update is damaged, or its source recorded only text.
-    """
-    try:
-        return lineage.step(number)
-    except RunFileError as error:
-        if not lineage.reader.meta.settings.is_recorded:
-            raise
-        raise GrpoError(
-            tr("Update {number} cannot be explained: the source of this run recorded its texts, but no tokens.").format(
-                number=number
-            )
-        ) from error
 
 
 def _again(reader: RunReader) -> Markup:

@@ -176,15 +176,16 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
         return tr("Every update is being examined in a separate process …")
     if examined is not None and examined.problem:
         return examined.problem
-    diagnosis = None if examined is None else examined.diagnosis
-    if diagnosis is None:
+    if examined is None or examined.diagnosis is None:
         return NOTHING_YET if run.is_recorded else NOTHING_YET_OURS
+    diagnosis = examined.diagnosis
+    notices = sum(finding.grade is Grade.NOTICE for finding in diagnosis.findings)
     more = run.head - diagnosis.updates - len(diagnosis.unreadable)
     sentence = plural(
-        "{updates} update examined; findings: {count}.",
-        "{updates} updates examined; findings: {count}.",
+        "{updates} update examined; problems: {count}, notices: {notices}.",
+        "{updates} updates examined; problems: {count}, notices: {notices}.",
         diagnosis.updates,
-    ).format(updates=diagnosis.updates, count=len(diagnosis.findings))
+    ).format(updates=diagnosis.updates, count=len(problems(examined)), notices=notices)
     if diagnosis.caution:
         sentence = " ".join((sentence, diagnosis.caution))
     if more <= 0:

@@ -47,6 +47,18 @@ def test_a_number_and_an_id_that_are_taken_are_refused(old: str, new: str, said:
     assert [bad.file for bad in broken] == ["second.toml"]
 
 
+def test_a_bad_lesson_is_one_row_and_every_other_one_stays(tmp_path: Path) -> None:
+    """4,301 digits used to take all lessons away, and a long dotted key stopped the window for a minute."""
+    first = own_in(tmp_path)
+    own_in(tmp_path, "digits.toml", OWN.replace('id = "my_lesson_100"', f"id = {'1' * 4301}"))
+    own_in(tmp_path, "dots.toml", f"{'a.' * 30_000}a = 1")
+    own_in(tmp_path, "long.toml", f"{'a.' * 60_000}a = 1")
+    good, broken = own_lessons(PANELS, tmp_path)
+    assert [path for path, _ in good] == [first]
+    said = ("a number is longer than 100 characters", "more than 8 parts", "larger than 65,536 bytes")
+    assert all(part in bad.sentence for part, bad in zip(said, broken, strict=True)), broken
+
+
 def test_a_new_lesson_takes_the_first_number_that_is_free(tmp_path: Path) -> None:
     path = own_in(tmp_path, text=template([100, 101, 103]))
     assert read_own(path, PANELS).number == 102

@@ -82,7 +82,10 @@ def test_the_history_is_a_table_that_a_spreadsheet_reads_and_does_not_run(tmp_pa
     progress.add(entry(ask='=SUM(A1), "quoted"', guess="same", value=1 / 3, right=True))
     progress.add(entry(value=math.nan, skipped=True))
     target = tmp_path / "out.csv"
+    beside = tmp_path / "beside.txt"
+    beside.touch()
     assert progress.export(target) is None
+    assert target.stat().st_mode == beside.stat().st_mode, "it is for others to read"
     rows = list(csv.reader(io.StringIO(target.read_text("utf-8-sig"))))
     assert tuple(rows[0]) == COLUMNS
     first = dict(zip(COLUMNS, rows[1], strict=True))

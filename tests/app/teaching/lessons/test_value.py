@@ -1,4 +1,4 @@
-"""A predicted number: counts are integers, everything else is not."""
+"""Predictions by keyboard: directions, choices and numbers, of which only counts are integers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.teaching.lessons.prediction import Placed, guess_text, in_words, result_text
+from app.panel_registry import lesson_panels
+from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.prediction import Placed, PredictionBox, guess_text, result_text
 from app.teaching.lessons.readable import number_text, readable
 from app.teaching.lessons.value import Value
-from grpo_core.teaching.lessons import SHOWN
+from grpo_core.teaching.lessons import SHOWN, in_words
 from tests.app.teaching.lessons.held import lesson_of
 
 
@@ -82,3 +84,44 @@ def test_a_guess_of_an_unknown_kind_is_an_error() -> None:
     prediction = next(step.predict for step in lesson_of("pretrained").steps if step.predict is not None)
     with pytest.raises(ValueError, match="'rank' is not a kind"):
         in_words(replace(prediction, kind="rank"), 1.0)
+
+
+def test_the_first_press_of_up_or_down_means_what_the_key_says_in_every_question(qtbot: QtBot) -> None:
+    box = PredictionBox()
+    qtbot.addWidget(box)
+    placed: list[float] = []
+    box.placed.connect(placed.append)
+    asked = [
+        step.predict for lesson in lessons(lesson_panels())[0] for step in lesson.steps if step.predict is not None
+    ]
+    assert sum(prediction.kind == "direction" for prediction in asked) == 30
+    for prediction in asked:
+        for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            box.show_prediction(None, None)
+            box.show_prediction(prediction, None)
+            assert box.input is not None
+            QTest.keyClick(box.input, key)
+            QTest.keyClick(box.input, Qt.Key.Key_Return)
+            guess, up = placed.pop(), key == Qt.Key.Key_Up
+            match prediction.kind:
+                case "direction":
+                    assert in_words(prediction, guess) == ("up" if up else "down"), prediction.ask
+                case "choice":
+                    assert guess == 0, prediction.ask
+                case _:
+                    middle = (prediction.low + prediction.high) / 2
+                    assert guess > middle if up else guess < middle, prediction.ask
+
+
+def test_up_and_down_move_among_directions_once_one_is_chosen(qtbot: QtBot) -> None:
+    box = PredictionBox()
+    qtbot.addWidget(box)
+    steps = lesson_of("one_update").steps
+    asked = next(step.predict for step in steps if step.predict and step.predict.kind == "direction")
+    box.show_prediction(asked, None)
+    assert box.input is not None
+    chosen = []
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down):
+        QTest.keyClick(box.input, key)
+        chosen.append(box.guess)
+    assert chosen == [2, 2, 1, 0, 0, 1]

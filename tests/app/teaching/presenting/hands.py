@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
 from app.widgets.panel import in_window
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
@@ -32,3 +36,13 @@ def start(driver: Driver) -> None:
 
 def stage_of(driver: Driver) -> Stage:
     return driver.program.workspace.cursor.stage
+
+
+def press(driver: Driver, *keys: Qt.Key) -> None:
+    """Press keys in the active window, and wait for their effects."""
+    for key in keys:
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        QTest.keyClick(focus, key)
+        driver.qtbot.waitUntil(lambda: not driver.program.part("teaching").lessons.player.busy)
+        driver.settle()

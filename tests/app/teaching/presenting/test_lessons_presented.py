@@ -13,9 +13,10 @@ from app.teaching.presenting.screens import LESSON_SPACE, SPACE, fitting_scale
 from grpo_core.teaching.lessons import Lesson, spoken
 from tests.app.conftest import Driver
 from tests.app.teaching.lessons.held import lesson_of
-from tests.app.teaching.presenting.hands import places, settle, start
+from tests.app.teaching.presenting.hands import places, press, settle, start
 
 pytestmark = pytest.mark.one_window
+Key = Qt.Key
 
 
 def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_black_screen(driver: Driver) -> None:
@@ -104,6 +105,44 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
     program.part("teaching").presenter.stop()
     settle(driver)
     assert program.transport.isVisible()
+
+
+@pytest.mark.parametrize("window", ["class", "speaker"])
+def test_escape_ends_presenting_and_only_then_leaves_the_lesson(driver: Driver, window: str) -> None:
+    """The first Esc used to end the lesson, and the own run stood full screen without menus."""
+    program, player, presenter = (
+        driver.program,
+        driver.program.part("teaching").lessons.player,
+        driver.program.part("teaching").presenter,
+    )
+    player.reveal.moves = False
+    lesson, place = lesson_of("temperature"), 1
+    predict = lesson.steps[place].predict
+    assert predict is not None and predict.kind == "direction"
+    player.open(lesson, place)
+    start(driver)
+    driver.qtbot.waitUntil(lambda: not player.busy)
+    if window == "speaker":
+        presenter.speaker.show()
+        presenter.speaker.activateWindow()
+        driver.qtbot.waitUntil(presenter.speaker.isActiveWindow)
+    press(driver, Key.Key_PageUp)
+    assert player.place == 0, "a remote's buttons choose no answer"
+    press(driver, Key.Key_PageDown, Key.Key_Up)
+    presenter.toggle_blank()
+    presenter.leave()
+    assert presenter.active and not presenter.blank.isVisible(), "Esc on a black screen brings the picture back"
+    press(driver, Key.Key_Escape)
+    settle(driver)
+    assert not presenter.active
+    assert program.window.menuBar().isVisible() and not program.window.isFullScreen()
+    assert (player.lesson, player.place, player.covered) == (lesson, place, True)
+    program.window.activateWindow()
+    driver.qtbot.waitUntil(program.window.isActiveWindow)
+    press(driver, Key.Key_Return)
+    assert player.placed[place].guess == 1.0, "up is up, whichever window had the keys, and the question kept them"
+    press(driver, Key.Key_Escape)
+    assert player.lesson is None
 
 
 @pytest.mark.quick_cases("size2")

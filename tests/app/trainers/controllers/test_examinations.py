@@ -75,6 +75,7 @@ def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver,
     dock, panel = driver.program.window.docks[DIAGNOSIS.id], driver.program.window.panels.of(DIAGNOSIS)
     assert in_window(dock) and message(driver) is None
     assert dock.windowTitle() == f"Diagnosis ({len(serious)})"
+    assert f"problems: {len(serious)}, notices: {len(found) - len(serious)}." in panel.status.text()
     assert [entry.title for entry in panel.entries][: len(titles)] == titles
 
 

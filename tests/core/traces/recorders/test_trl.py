@@ -39,40 +39,83 @@ def test_a_disk_that_does_not_answer_does_not_keep_training_from_ending(
     assert recorder.written == 1
 
 
+class Arguments(SimpleNamespace):
+    """The settings of a TRL trainer that the recorder uses."""
+
+    steps_per_generation, gradient_accumulation_steps = 2, 2
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"loss_type": "grpo"}
+
+
 class Trainer:
-    """The parts of a TRL trainer that the recorder uses; each step has ``extra`` losses more than expected."""
+    """The parts of a TRL trainer that the recorder uses; each step has ``extra`` losses more than expected.
+
+    Attributes:
+        losses: all losses so far. They follow from every value of a batch.
+    """
+
+    beta, epsilon_low, epsilon_high, eos_token_ids, reward_weights = 0.0, 0.2, 0.2, [1], None
+    num_generations, num_iterations, current_gradient_accumulation_steps = 2, 1, 2
 
     def __init__(self, extra: int = 0, rank: int = 1) -> None:
-        self.accelerator = SimpleNamespace(process_index=rank)
+        self.accelerator = SimpleNamespace(process_index=rank, num_processes=1, mixed_precision="no")
+        self.processing_class = SimpleNamespace(save_pretrained=lambda folder: None)
+        self.reward_func_names = ["digits"]
         self.model = SimpleNamespace(training=True)
-        self.num_generations, self.num_iterations = 2, 1
-        self.args = SimpleNamespace(steps_per_generation=2, gradient_accumulation_steps=2)
+        self.args = Arguments()
         self.state = SimpleNamespace(global_step=0, epoch=0.0)
-        self.current_gradient_accumulation_steps = 2
         self.extra = extra
         self.callbacks: list[Any] = []
+        self.losses: list[float] = []
 
     def add_callback(self, callback: Any) -> None:
         self.callbacks.append(callback)
 
+    def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> Any:
+        return torch.arange(8.0)[:, None]
+
     def _generate_and_score_completions(self, inputs: list[Any]) -> dict[str, Any]:
-        return {"completion_ids": torch.zeros((4, 3), dtype=torch.long)}
+        self._calculate_rewards(inputs, ["a"] * 4, ["b"] * 4, None)
+        ids = torch.arange(12).reshape(4, 3) + self.state.global_step
+        batch = {f"{part}_{name}": ids for part in ("prompt", "completion") for name in ("ids", "mask")}
+        return batch | {"advantages": torch.arange(4.0), "num_items_in_batch": torch.tensor(12)}
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int
+    ) -> tuple[Any, Any, Any]:
+        return -input_ids.double(), None, None
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+        return self._compute_loss(model, inputs)
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
-        return torch.zeros(())
+        logp, _, _ = self._get_per_token_logps_and_entropies(model, inputs["completion_ids"], None, 3)
+        return (logp * inputs["advantages"][:, None]).sum() / inputs["num_items_in_batch"]
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Do nothing; TRL's own logging is not needed here."""
 
     def train(self, steps: int) -> None:
-        """Go through the given number of optimizer steps as TRL does."""
+        """Go through the given number of optimizer steps as TRL does, with the rows of each batch in another order."""
+        self._call("on_train_begin")
         for _ in range(steps):
             batch = self._generate_and_score_completions([None] * 4)
-            for _ in range(2 + self.extra):
-                self._compute_loss(self.model, batch)
+            order = torch.tensor([2, 0, 3, 1])
+            parts = [
+                {name: value[rows] if value.ndim else value for name, value in batch.items()} for rows in order.split(2)
+            ]
+            for number in range(2 + self.extra):
+                self.losses.append(float(self.compute_loss(self.model, parts[number % 2])))
             self.state.global_step += 1
-            for callback in self.callbacks:
-                callback.on_step_end()
+            self._call("on_step_end")
+            self.log({"loss": self.losses[-1]})
+        self._call("on_train_end")
+
+    def _call(self, event: str) -> None:
+        for callback in self.callbacks:
+            answer = getattr(callback, event, lambda *args: None)(self.args, self.state, None)
+            assert answer is None, "anything else becomes TRL's control"
 
 
 def recording(folder: Path, monkeypatch: pytest.MonkeyPatch, trainer: Trainer, write: Any) -> trl.Recorder:
@@ -94,6 +137,7 @@ def test_a_step_whose_losses_are_not_those_expected_is_left_out_and_said(
     recorder = recording(tmp_path, monkeypatch, trainer, lambda step: kept.append(len(step["passes"][0])))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        trainer.callbacks[0].on_train_end = lambda *args: None  # one training, looked at after three steps
         trainer.train(3)
         held = recorder.held
         trainer.train(17)

@@ -21,6 +21,12 @@ from tests.core.trainers.importers.test_verl_trace import FACTS
 
 torch = pytest.importorskip("torch")
 SHARED = (
+    "said",
+    "attempted",
+    "guarded",
+    "failed",
+    "wrap",
+    "save_tokenizer",
     "arrays_of",
     "detached",
     "as_numpy",
@@ -55,7 +61,11 @@ def ppo_loss(config: Any, model_output: Any, data: Any, dp_group: Any = None) ->
 
 
 class Worker:
-    """The parts of verl's ``TrainingWorker`` that the recorder uses, with two micro-batches per update."""
+    """The parts of verl's ``TrainingWorker`` that the recorder uses, with two micro-batches per update.
+
+    Attributes:
+        losses: all losses so far.
+    """
 
     def __init__(self, loss: Callable[..., Any] = ppo_loss, strategy: str = "fsdp2") -> None:
         self.engine = SimpleNamespace(
@@ -64,6 +74,7 @@ class Worker:
         self.engine_config = SimpleNamespace(strategy=strategy)
         self.model_config = SimpleNamespace(tokenizer=None)
         self.loss_fn: Any = None
+        self.losses: list[float] = []
         self.set_loss_fn(partial(loss, config=SimpleConfig(FACTS | {"rollout_n": 2})))
 
     def set_loss_fn(self, loss_fn: Any) -> None:
@@ -77,7 +88,9 @@ class Worker:
         for rows in (slice(0, 2), slice(2, 4)):
             part = Batch({key: value[rows] for key, value in data.items() if torch.is_tensor(value)})
             part |= {"batch_num_tokens": 8, "global_batch_size": 4}
-            self.loss_fn(model_output={"log_probs": torch.zeros(2, 3)}, data=part, dp_group=None)
+            logp = torch.full((2, 3), float(len(self.losses)))
+            loss, _ = self.loss_fn(model_output={"log_probs": logp}, data=part, dp_group=None)
+            self.losses.append(float(loss))
 
 
 class SimpleConfig(dict[str, Any]):

@@ -11,15 +11,18 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
+from grpo_core.bandit.learner import BanditLearner
 from grpo_core.claims.claim import Tabled
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions, Report
 from grpo_core.foreign.trajectory import Trajectory, Turn
+from grpo_core.learners import origin
 from grpo_core.record import Step
 from grpo_core.trainers.claims.faults import FAULTS, PLACES
 from grpo_core.trainers.claims.findings import Run, Seen
 from grpo_core.trainers.claims.measures import CutOff
 from grpo_core.trainers.health import Finding, diagnose
+from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.trainers.health.test_diagnose import Tables, completions
 from tests.core.trainers.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
@@ -269,6 +272,30 @@ def far_from_reference(numbers: np.random.Generator) -> Any:
     return change
 
 
+def of_own(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs of the bandit: one that learns its landscape at once, and one whose learning rate is 0."""
+    prompts = tuple(numbers.choice([-2.0, 0.0, 5.0], int(numbers.integers(1, 3))).tolist())
+    for rate, count in ((3.0, 30), (0.0, int(numbers.integers(3, 9)))):
+        settings = Settings(seed=int(numbers.integers(99))).replace(
+            {"task.levels": prompts, "optimizer.learning_rate": rate, "learner.group_size": 32, "objective.beta": 0.0}
+        )
+        learning, key = BanditLearner(settings, resume=None, cancelled=lambda: False), origin(settings)
+        own, as_if = [next(learning) for _ in range(count)], as_recorded(settings, key)
+        tables = [
+            dataclasses.replace(table_of(step, key, recompute.advantage(step)), reward_range=reward_range(step))
+            for step in own
+        ]
+        yield Steps([dataclasses.replace(step, settings=as_if) for step in own], tables, as_if)
+
+
+def mean_entropy(table: Completions, step: Step | None) -> float | None:
+    """Return the mean entropy of an update, from its distributions if they are recorded."""
+    if step is None or step.dist_logp is None or step.context is None:
+        return None if table.entropy is None else float(np.mean(table.entropy))
+    logp = step.dist_logp[0][step.context[step.mask]]
+    return float(-(np.exp(logp) * logp).sum(axis=-1).mean())
+
+
 def as_seen(run: Any) -> Run:
     """Return the raw arrays of a run."""
     steps = run.steps if isinstance(run, Steps) else [None] * len(run)
@@ -286,13 +313,14 @@ def as_seen(run: Any) -> Run:
             weights=table.reward_weights,
             truncated=table.truncated,
             step=step,
-            entropy=None if table.entropy is None else float(np.mean(table.entropy)),
+            entropy=mean_entropy(table, step),
             lengths=table.length,
             length=None if table.length is None else float(table.length.sum() / len(table.length)),
             cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
             from_sampler=from_sampler(step),
             turns=turns_of(table),
             staleness=table.staleness,
+            reward_range=table.reward_range,
             answered=None
             if table.trajectories is None
             else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
@@ -309,7 +337,19 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
     numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
-    sources = (runs, of_lengths, not_finite, of_parts, of_settings, of_missing, of_hacks, of_masks, of_answers, of_ages)
+    sources = (
+        runs,
+        of_lengths,
+        not_finite,
+        of_parts,
+        of_settings,
+        of_missing,
+        of_hacks,
+        of_masks,
+        of_answers,
+        of_ages,
+        of_own,
+    )
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
             made = [claim for finding in diagnose(run).findings for claim in finding.what]

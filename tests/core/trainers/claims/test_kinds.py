@@ -62,6 +62,7 @@ def test_every_kind_of_claim_is_drawn() -> None:
         "odds",
         "rare",
         "all_equal",
+        "Answered",
     }  # tests/app/panels
     tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *test_update_claims.IN_WHAT_IFS}
     tested |= {*test_cause_claims.KINDS, *LEADING, *SIGNALS, *REWEIGHTED, *PUT_RIGHT, *test_measured_claims.KINDS}

@@ -42,7 +42,8 @@ def recorded(**objective: Any) -> Settings:
 
 def of_steps(settings: Settings, count: int, change: Callable[[Step], Step], **shape: Any) -> Steps:
     """Return a run of ``count`` updates of random numbers."""
-    steps = [change(random_step(n + 1, settings=settings, contexts=3, actions=6, **shape)) for n in range(count)]
+    made = (random_step(n + 1, settings=settings, contexts=3, actions=6, **shape) for n in range(count))
+    steps = [change(dataclasses.replace(step, dist_logp=None, ref_dist_logp=None)) for step in made]
     tables = []
     for step in steps:
         entropy = np.full(len(step.rewards), 1.0)

@@ -75,6 +75,21 @@ def test_an_update_is_sampled_with_fewer_rows_at_once(
     np.testing.assert_allclose(step.old_logp, expected.old_logp, atol=1e-5)
 
 
+def test_where_the_weights_before_an_update_cannot_be_copied_it_is_said_and_the_run_goes_on_later(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(tensor: torch.Tensor) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    expected, going = [*itertools.islice(run(folders["llama"]), 2)], run(folders["llama"])
+    next(going)
+    with monkeypatch.context() as starved:
+        starved.setattr(torch.Tensor, "clone", full)
+        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* is at update 1"):
+            next(going)
+    assert np.array_equal(next(going).tokens, expected[1].tokens)
+
+
 def test_where_one_row_is_too_many_it_is_said_and_the_run_goes_on_later(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

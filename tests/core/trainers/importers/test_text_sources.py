@@ -16,7 +16,7 @@ from grpo_core.trainers.health.update import Update, read
 from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
 from grpo_core.trainers.importers.text_run import consecutive_groups, equal_groups
 from grpo_core.trainers.importers.trl_table import table
-from tests.core.trainers.sources import DATA, SOURCES, TEXTS, source_path
+from tests.core.trainers.sources import AGENT, DATA, SOURCES, TEXTS, source_path
 
 
 def written(path: Path, rows: list[Any], end: str = "\n") -> Path:
@@ -142,6 +142,30 @@ def test_weights_of_verifiers_rewards_are_in_the_sum() -> None:
     found = open_source(DATA / SOURCES["verifiers"]).completions(1)
     assert found.reward_parts is not None and found.reward_weights == (1.0, 0.2)
     assert found.rewards == pytest.approx(found.reward_parts @ np.array([1.0, 0.2]))
+
+
+def _unreadable_end(name: str, folder: Path) -> Path:
+    """Return a copy of a source in which the last update cannot be read."""
+    if name == "verifiers":
+        lines = list(map(json.loads, AGENT.read_text("utf-8").splitlines()))
+        for line in lines:
+            if line["run"]["work"]["step"] == 2:
+                del line["traces"]
+        return written(folder / "traces.jsonl", lines)
+    path = Path(shutil.copytree(DATA / SOURCES[name], folder / name))
+    last = max(path.rglob("*.parquet"))
+    content = last.read_bytes()
+    last.write_bytes(content[:4] + bytes(len(content) - 8) + content[-4:])
+    return path
+
+
+@pytest.mark.parametrize("name", ["completions", "verifiers"])
+def test_an_unreadable_last_update_does_not_refuse_the_others(name: str, tmp_path: Path) -> None:
+    run = open_source(_unreadable_end(name, tmp_path))
+    assert list(run.labels) == [1, 2] and run.settings.learner.group_size > 1
+    assert len(run.completions(1).rewards) >= 4
+    with pytest.raises(RunFileError):
+        run.completions(2)
 
 
 def test_evaluation_among_the_episodes_of_training_is_left_out(tmp_path: Path) -> None:
