@@ -44,7 +44,7 @@ TITLE_BAR = 30
 
 def start(arguments: list[str]) -> int:
     """Open the window and wait until it is closed, or run a command that needs no window. Return the exit status."""
-    command = _command(arguments[0]) if arguments else None
+    command = drawing_command(arguments[0]) if arguments else None
     if command is not None:
         with plain_output():
             return command(arguments[1:])
@@ -72,7 +72,7 @@ def start(arguments: list[str]) -> int:
     return _windowed(options)
 
 
-def _command(name: str) -> Callable[[list[str]], int] | None:
+def drawing_command(name: str) -> Callable[[list[str]], int] | None:
     """Return the function of the command ``name``, which draws or plays without a window, or None if there is none."""
     match name:
         case "export":

@@ -18,8 +18,8 @@ LEFT = {
     "core/runs/test_run_file_errors.py": 2,
 }
 """File -> number of uses of private names of the program. New uses are not allowed."""
-FOREIGN = {"_MEIPASS", "_attn_implementation", "_exit", "_mod_uses_pyside"}
-"""Private names of PyInstaller, transformers, Python and PySide6."""
+FOREIGN = {"_MEIPASS", "_actions", "_attn_implementation", "_exit", "_mod_uses_pyside"}
+"""Private names of PyInstaller, argparse, transformers, Python and PySide6."""
 
 
 def private(name: str) -> bool:

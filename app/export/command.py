@@ -57,7 +57,7 @@ def export(arguments: Sequence[str]) -> None:
     Raises:
         GrpoError: the export is impossible; the message says why.
     """
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     if options.panel is None:
         _without_window(options)
         return
@@ -155,7 +155,8 @@ def _density(text: str) -> float:
     return density
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab export",
         description="Write panels of a run as pictures or tables, the run as CSV, an update as a NumPy "

@@ -31,7 +31,7 @@ def film(arguments: Sequence[str]) -> None:
     Raises:
         GrpoError: the film is impossible; the message says why.
     """
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     for line in (options.instead or _film_of_updates)(options):
         print(line, flush=True)
 
@@ -84,7 +84,8 @@ def _number(name: str, text: str, least: float, most: float) -> float:
     return number
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab film",
         description=(

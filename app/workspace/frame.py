@@ -104,6 +104,7 @@ class FrameTimer(QObject):
         return max(self._deadline - now, 0.0)
 
     def stop(self) -> None:
-        """Cancel any requested frame."""
+        """Cancel any requested frame, and ignore later requests."""
         self._wanted = self._live = self._drawing = False
         self._timer.stop()
+        self._timer.blockSignals(True)

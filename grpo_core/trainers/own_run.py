@@ -14,6 +14,7 @@ from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp
 from grpo_core.lm import rewards
+from grpo_core.premises import drawn_by_earlier
 from grpo_core.recompute import advantage
 from grpo_core.record import Origin, Step
 from grpo_core.runs.reader import RunReader
@@ -121,9 +122,7 @@ def as_recorded(settings: Settings, origin: Origin) -> Settings:
 
 def age_of_sampler(step: Step) -> int:
     """Return the number of updates between the policy that sampled ``step`` and the policy that learned from it."""
-    if step.settings.is_language or step.sampling_logp is None:
-        return 0
-    return min(step.settings.learner.staleness, step.step - 1)
+    return min(step.settings.learner.staleness, step.step - 1) if drawn_by_earlier(step) else 0
 
 
 def reward_range(step: Step) -> np.ndarray | None:

@@ -145,7 +145,9 @@ def test_a_copy_is_an_ordinary_run(driver: Driver, tmp_path: Path) -> None:
     driver.settle()
     assert program.workspace.run is not None
     program.run_manager.save_as(program.workspace.run, tmp_path / "copy.grpo")
-    assert RunHandle.open(tmp_path / "copy.grpo").read_only == ""
+    copy = RunHandle.open(tmp_path / "copy.grpo")
+    assert copy.read_only == ""
+    copy.close_file()
 
 
 def test_the_start_near_the_turn_is_small_and_its_last_update_can_be_gone_on_from() -> None:

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from app.__main__ import DRAWING
 from app.export.command import main
 from app.panel_registry import PANELS
-from app.start import _command
+from app.start import drawing_command
 from app.theme.tokens import DARK, LIGHT, Theme
 from grpo_core import recompute, step_table
 from grpo_core.commands.cli import main as core
@@ -296,8 +296,8 @@ DRAWN = {
 def test_the_commands_that_draw_a_run_file_are_those_of_the_table() -> None:
     taking = set()
     for name in DRAWING:
-        if (command := _command(name)) is not None:
-            parser = sys.modules[command.__module__]._parser()
+        if (command := drawing_command(name)) is not None:
+            parser = sys.modules[command.__module__].command_parser()
             taking |= {name} if any(one.dest == "run" and not one.option_strings for one in parser._actions) else set()
     assert taking == DRAWN.keys()
 
@@ -309,7 +309,7 @@ def test_an_imported_run_is_drawn_or_refused_for_what_it_lacks(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert core(["import", str(source), "run.grpo"]) == 0
-    draw = _command(command)
+    draw = drawing_command(command)
     assert draw is not None
     code = draw(["run.grpo", *DRAWN[command]])
     if source == DATA / "trl" and command != "export":  # a table of completions needs no tokens

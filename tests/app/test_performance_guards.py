@@ -106,7 +106,8 @@ def test_frames_make_no_objects_and_cost_no_reference_to_none(driver: Driver, fr
     gc.collect()
     assert len(window.findChildren(QObject)) == objects
     assert len(QApplication.topLevelWidgets()) == tops
-    assert sys.getrefcount(None) > nones - 100
+    if sys.version_info < (3, 12):  # since then None is immortal, and the count of its references says nothing
+        assert sys.getrefcount(None) > nones - 100
 
 
 def test_the_worker_waits_while_a_frame_is_drawn(driver: Driver) -> None:

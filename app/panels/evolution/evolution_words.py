@@ -44,8 +44,8 @@ def what_to_watch(settings: Settings, step: Step | None) -> str:
     if task.problem == "gameable":
         if step is None:
             return tr("Every “=” pays {bonus:g}: watch how many of them it writes.").format(bonus=task.bonus)
-        pays = tr("Every “=” pays {bonus:g}; update {step:,} wrote {signs:.2f} per answer.")
-        return pays.format(bonus=task.bonus, step=step.step, signs=signs_in(step))
+        pays = tr("Every “=” pays {bonus:g}; {signs:.2f} per answer now.")
+        return pays.format(bonus=task.bonus, signs=signs_in(step))
     if task.difficulty == "hopeless":
         acting = acts_without_answers(settings)
         if not acting:

@@ -39,7 +39,7 @@ class EvolutionHead(QWidget):
         words.addStretch(1)
         words.addWidget(self.chips)
         self._row = QHBoxLayout(self)
-        self._row.setSpacing(12)
+        self._row.setSpacing(8)
         self._row.addWidget(self.dial)
         self._row.addLayout(words, 1)
 
@@ -47,7 +47,7 @@ class EvolutionHead(QWidget):
         """Show the sentences on ``picture``, in a panel of ``height`` pixels."""
         compact = height < LOW * view.scale
         settings = view.step.settings
-        self._row.setContentsMargins(12 if compact else 4, 0, 12, 0)
+        self._row.setContentsMargins(12 if compact else 4, 0, 4, 0)
         self.dial.setVisible(not compact and (picture.held_out is not None or picture.sampled is not None))
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, picture.sampled, view.theme, view.scale)

@@ -29,7 +29,7 @@ def write(arguments: Sequence[str]) -> None:
     Raises:
         GrpoError: the handout is impossible; the message says why.
     """
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     files = [path for path in (options.out, options.answers) if path is not None]
     for path in files:
         if path.suffix.lower() != ENDING:
@@ -92,7 +92,8 @@ def walked_answers(lesson: Lesson) -> dict[int, float]:
     return values
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab handout",
         description=(

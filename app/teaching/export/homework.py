@@ -111,7 +111,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _collect(arguments: Sequence[str]) -> None:
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     draw_offscreen()
     from app.export.files import refuse_existing
 
@@ -145,7 +145,8 @@ def _flagged(row: Row) -> str:
     return tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags))
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab homework",
         description=(

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     return command(options)
 
@@ -150,7 +150,8 @@ def _seeds(text: str) -> int:
     return int(text)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command."""
     parser = Parser(prog="grpo-lab lesson", description="Write your own lesson, and check what it says.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     new = commands.add_parser("new", help="write a lesson to begin with", description=_new.__doc__)

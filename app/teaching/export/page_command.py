@@ -30,7 +30,7 @@ def write(arguments: Sequence[str]) -> None:
     Raises:
         GrpoError: the page is impossible; the message says why.
     """
-    options = _parser().parse_args(arguments)
+    options = command_parser().parse_args(arguments)
     if (options.run is None) == (options.lesson is None):
         raise GrpoError("Give a run file, or a lesson with --lesson.")
     if options.out.suffix.lower() not in ENDINGS:
@@ -66,7 +66,8 @@ def _updates(text: str | None) -> range | None:
     return span(None, text) if ":" in text else span(text, None)
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab page",
         description=(

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, Slot
 from app.plotting.numbers import shown, summed
 from app.widgets.panel import in_window
 from grpo_core.config import language_settings
+from grpo_core.explain import Numbers
 from grpo_core.metrics import METRICS
 from tests.app.conftest import Driver
 
@@ -97,6 +98,8 @@ class Witness(QObject):
         else:
             value, metric = float(run.series[card.name].values[step - 1]), METRICS[card.name]
             expected = f"{100 * value:.3g} %" if metric.share and value == value else summed(value, metric.decimals)
+            if name.endswith(" ≈ 0"):  # the sum of terms that cancel, up to their rounding
+                expected = summed(value, metric.decimals, Numbers(run.step(step)).rounding(card.name))
         if not name.endswith(f" {expected}"):
             self._note(step, f"a card says {name!r}, the record {expected}")
 

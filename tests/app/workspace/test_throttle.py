@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from PySide6.QtCore import QCoreApplication
+
 from app.clock import ManualClock
 from app.workspace.frame import FrameTimer
 from app.workspace.throttle import INTERVAL, Throttle
@@ -72,3 +74,14 @@ def test_a_tick_that_finds_nothing_new_draws_nothing(desk: Desk) -> None:
         counts.append(len(frames))
     workspace.set_running(False)
     assert counts[0] >= 1 and [b - a for a, b in pairwise(counts)] == [0, 0, 1, 0]
+
+
+def test_a_frame_that_is_requested_after_closing_does_not_open_files_again(desk: Desk) -> None:
+    desk.run(5)
+    timer, ticks = desk.workspace.findChild(FrameTimer), list[int]()
+    assert timer is not None
+    timer.tick.connect(lambda: ticks.append(1))
+    desk.workspace.close()
+    desk.workspace.request_frame()
+    QCoreApplication.processEvents()
+    assert ticks == []

@@ -241,7 +241,7 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
                     os.killpg(processes[0].pid, signal.SIGKILL)
                     processes[0].wait()
 
-        with pytest.raises(GrpoError, match="is lost"):
+        with pytest.raises(GrpoError, match="was lost"):
             train()
     assert sum(queue.run_status(elsewhere, run).done for run in queue.read(elsewhere).runs) >= 4
     assert queue.work(elsewhere)

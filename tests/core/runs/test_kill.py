@@ -37,8 +37,10 @@ class Server:
             text=True,
         )
 
-    def killed(self, path: Path, shape: int, after: int) -> list[list[str]]:
-        """Return the lines of a writer of ``path`` that was killed after about ``after`` lines."""
+    def killed(self, path: Path, shape: int, after: int, committed: int = 0) -> list[list[str]]:
+        """Return the lines of a writer of ``path`` that was killed after about ``after`` lines, and not before it had
+        committed the update ``committed``.
+        """
         assert self._process.stdin is not None
         self._process.stdin.write(f"{shape} {path}\n")
         self._process.stdin.flush()
@@ -49,7 +51,7 @@ class Server:
                 pid = int(line[1])
             else:
                 said.append(line)
-            if pid and len(said) >= after:
+            if pid and len(said) >= after and any(one[0] == "commit" and int(one[1]) >= committed for one in said):
                 os.kill(pid, signal.SIGKILL)
                 after = sys.maxsize
         return said
@@ -106,7 +108,7 @@ def _assert_commits_keep_pace(said: list[list[str]]) -> None:
 def test_what_a_kill_leaves_in_a_read_only_folder_is_read_or_says_what_to_do(
     server: Server, tmp_path: Path, permissions_count: None
 ) -> None:
-    server.killed(tmp_path / "run.grpo", 0, after=200)
+    server.killed(tmp_path / "run.grpo", 0, after=200, committed=1)
     folder = tmp_path / "folder"
     shutil.copytree(tmp_path, folder, ignore=shutil.ignore_patterns("folder"))
     with RunReader.open(tmp_path / "run.grpo") as reader:
