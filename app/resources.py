@@ -75,6 +75,8 @@ class _Drawing(QIconEngine):
         painter.restore()
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        if size.isEmpty():  # of a button that has no room, where a painter cannot begin
+            return QPixmap()
         image = QPixmap(size)
         image.fill(Qt.GlobalColor.transparent)
         painter = QPainter(image)
