@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
         "errors",
+        "doors",
         "parts",
         "arrays",
         "command_numbers",
