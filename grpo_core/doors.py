@@ -65,15 +65,16 @@ class Offer:
 class Rows(Mapping[str, T]):
     """A table of our rows, in order, followed by those of packages. The rows of packages are loaded when first used."""
 
-    def __init__(self, kind: str, own: Mapping[str, T], fault: Callable[[Any], str]) -> None:
+    def __init__(self, kind: str, own: Mapping[str, T], fault: Callable[[Any], str], checks: str = "") -> None:
         """Create a table.
 
         Args:
             kind: kind of its rows.
             own: our rows by name.
             fault: function that returns why an object of a package is not a valid row, or an empty text.
+            checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).
         """
-        self._kind, self._own, self.fault = kind, dict(own), fault
+        self._kind, self._own, self.fault, self.checks = kind, dict(own), fault, checks
 
     def __getitem__(self, name: str) -> T:
         if name in self._own:
@@ -185,6 +186,12 @@ def table(kind: str) -> Rows[Any]:
     """
     rows: Rows[Any] = _at(kinds()[kind])
     return rows
+
+
+def checks_of(kind: str) -> Mapping[str, Callable[[str], None]]:
+    """Return the checks of a row of this kind, functions of its name, by their names."""
+    place = table(kind).checks
+    return _at(place) if place else {}
 
 
 def _sentence(offer: Offer) -> str:

@@ -56,7 +56,7 @@ FLOORS = (
     ("queue",),
     ("jobs",),
     ("foreign",),
-    ("commands",),
+    ("commands", "testing"),
     ("trainers", "teaching", "traces"),
     ("__main__",),
 )

@@ -246,5 +246,6 @@ TASKS: Rows[LongTask] = Rows(
         "chain": LongTask(build=_chain, longest=_max_length, ends=(0.0, 1.0), right=_share_of_right_decisions),
     },
     of_type(LongTask),
+    "grpo_core.testing.tasks:CHECKS",
 )
 """The tasks with several tokens. Every other landscape is a single decision."""

@@ -36,5 +36,5 @@ def _fault(row: object) -> str:
 
 
 _OURS = {"clip": CLIP, "cispo": CISPO, "sapo": SAPO, "vespo": VESPO, "gmpo": GMPO, "log_prob": LOG_PROBABILITY}
-SURROGATES: Rows[Surrogate] = Rows("surrogate", _OURS, _fault)
+SURROGATES: Rows[Surrogate] = Rows("surrogate", _OURS, _fault, "grpo_core.testing.surrogates:CHECKS")
 """Surrogates by name in the settings."""
