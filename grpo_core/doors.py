@@ -202,7 +202,7 @@ def _sentence(offer: Offer) -> str:
 
 @cache
 def _loaded(offer: Offer) -> tuple[Any, str]:
-    """Return the row, or None; and the reason why it cannot be used, or an empty text."""
+    """Return the row, or None, and the reason why it cannot be used, or an empty text."""
     row = None
     if offer.kind not in kinds():
         why = tr("there is no kind of row “{kind}”; there are {kinds}")

@@ -33,7 +33,7 @@ from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
 # -- claims of findings ----------------------------------------------------------------------------------------------
 
 
-def seen(update: Update) -> Seen:
+def raw_arrays(update: Update) -> Seen:
     """Return the raw arrays of an update that has a table of completions."""
     table, step = update.table, update.step
     assert table is not None
@@ -92,7 +92,7 @@ def _turns_of(table: Completions) -> np.ndarray | None:
 
 def _assert_borne_out(finding: Finding, updates: Sequence[Update]) -> None:
     """Assert that the data support every claim of a finding, and that the finding can be sent between processes."""
-    data = [seen(update) for update in updates if update.table is not None]
+    data = [raw_arrays(update) for update in updates if update.table is not None]
     for claim in finding.what:
         assert claim.words() and "{" not in claim.words(), claim
         with np.errstate(all="ignore"):

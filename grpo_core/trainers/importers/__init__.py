@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grpo_core.doors import Rows, credited, failed, of_type
+from grpo_core.doors import Rows, credited, failed, foreign, of_type
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.runs.run_file import holds_recorded_run
@@ -85,9 +85,12 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
         )
     importer = IMPORTERS[name]
     try:
-        if index is None or importer.open_indexed is None:
-            return importer.open(path)
-        return importer.open_indexed(path, index)
+        is_whole = index is None or importer.open_indexed is None
+        source = importer.open(path) if is_whole else importer.open_indexed(path, index)
+        if foreign(name):
+            trained_by = credited(name, source.settings.recorded.source)
+            source.settings = source.settings.replace({"task.source": trained_by})
+        return source
     except GrpoError:
         raise
     except Exception as error:

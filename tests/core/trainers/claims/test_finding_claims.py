@@ -24,7 +24,7 @@ from grpo_core.trainers.claims.measures import CutOff
 from grpo_core.trainers.health import Finding, diagnose
 from grpo_core.trainers.health.update import read
 from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
-from grpo_core.trainers.testing import seen
+from grpo_core.trainers.testing import raw_arrays
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.trainers.health.test_diagnose import Tables, completions
 from tests.core.trainers.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
@@ -274,7 +274,7 @@ def of_own(numbers: np.random.Generator) -> Iterator[Any]:
 
 def as_seen(run: Any) -> Run:
     """Return the raw arrays of a run."""
-    return [seen(read(run, position, ())) for position in range(1, len(run) + 1)]
+    return [raw_arrays(read(run, position, ())) for position in range(1, len(run) + 1)]
 
 
 GIVEN = {"limit", "part", "names", "since", "sort"}

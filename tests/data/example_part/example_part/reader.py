@@ -1,4 +1,4 @@
-"""A reader of runs recorded as lines of JSON: {"example": 1, "step": 1, "prompt": "…", "answer": "…", "reward": 0.5}."""
+"""A reader of runs as lines of JSON: {"example": 1, "step": 1, "prompt": "…", "answer": "…", "reward": 0.5}."""
 
 from __future__ import annotations
 
