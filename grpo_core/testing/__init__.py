@@ -1,48 +1,27 @@
 """Checks of the rows of a package, for the tests of its author. Our own rows pass the same checks.
 
-With the package installed, a test file needs only this::
+With the package installed, its test file needs only this::
 
     import pytest
     from grpo_core.testing import checks
 
-    @pytest.mark.parametrize("check", checks("my-package"), ids=str)
+    CHECKS = checks("my-package")
+
+    @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
     def test_row(check):
         check()
-
-Without pytest, ``python -m grpo_core.testing my-package`` runs them and prints one line each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 from grpo_core import doors
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """A check of one row. Calling it raises AssertionError if the check fails.
-
-    Attributes:
-        row: name of the row.
-        name: name of the check.
-        run: function of the row's name.
-    """
-
-    row: str
-    name: str
-    run: Callable[[str], None]
-
-    def __call__(self) -> None:
-        self.run(self.row)
-
-    def __str__(self) -> str:
-        return f"{self.row}-{self.name}"
-
-
-def checks(package: str) -> list[Check]:
-    """Return the checks of all rows of an installed package.
+def checks(package: str) -> dict[str, Callable[[], None]]:
+    """Return the checks of all rows of an installed package by name. Each raises an error if it fails.
 
     Raises:
         LookupError: there is no such package, or one of its rows cannot be used.
@@ -53,6 +32,8 @@ def checks(package: str) -> list[Check]:
     for offer in found:
         if why := doors.refusal(offer.kind, offer.id):
             raise LookupError(why)
-    return [
-        Check(row=offer.id, name=name, run=run) for offer in found for name, run in doors.checks_of(offer.kind).items()
-    ]
+    return {
+        f"{offer.id}-{name}": partial(check, offer.id)
+        for offer in found
+        for name, check in doors.checks_of(offer.kind).items()
+    }

@@ -1,34 +1,25 @@
-"""Checks of a package's readers and diagnosis checks, for the tests of its author (:mod:`grpo_core.testing`).
-
-The checks in tables need no file. :func:`check_source` and :func:`check_findings` are called with a file of the
-package's format.
-"""
+"""Checks of a package's readers and diagnosis checks, which its author calls with a recorded run."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.bandit.learner import BanditLearner
-from grpo_core.config import Settings
 from grpo_core.doors import foreign
 from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.jobs.packing import packed, unpacked
-from grpo_core.learners import origin
 from grpo_core.record import Step
 from grpo_core.trainers.claims.findings import Seen
-from grpo_core.trainers.health import CHECKS, Finding, diagnose
+from grpo_core.trainers.health import Finding, diagnose
 from grpo_core.trainers.health.update import Update, read
 from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
-from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
 
 # -- claims of findings ----------------------------------------------------------------------------------------------
 
@@ -111,36 +102,7 @@ def check_findings(source: Source) -> list[Finding]:
     return findings
 
 
-def runs_of_the_bandit(name: str) -> None:
-    """Check a diagnosis check on two runs of this program: one that learns, and one whose learning rate is 0."""
-    check = CHECKS[name]
-    assert check.title and check.change and check.source
-    for rate in (3.0, 0.0):
-        settings = Settings().replace({"optimizer.learning_rate": rate, "learner.group_size": 16})
-        learning, key = BanditLearner(settings, resume=None, cancelled=lambda: False), origin(settings)
-        as_if, updates = as_recorded(settings, key), []
-        for step in (next(learning) for _ in range(20)):
-            table = replace(table_of(step, key, recompute.advantage(step)), reward_range=reward_range(step))
-            updates.append(Update(label=step.step, settings=as_if, table=table, step=replace(step, settings=as_if)))
-        measures = [check.measure(update) for update in updates if not check.not_measurable(update)]
-        finding = check.finding(name, [measure for measure in measures if measure is not None], as_if)
-        if finding is not None:
-            _assert_borne_out(finding, updates)
-
-
 # -- readers ---------------------------------------------------------------------------------------------------------
-
-
-def knows_its_own_format_only(name: str) -> None:
-    """Check that a reader does not recognise an empty folder, an empty file, or a file of other text."""
-    assert IMPORTERS[name].title
-    with tempfile.TemporaryDirectory() as folder:
-        for number, text in enumerate(("", "no run\n", '{"a": 1}\n')):
-            path = Path(folder) / f"{number}.jsonl"
-            assert not IMPORTERS[name].probe(path.parent), "it recognises an empty folder"
-            path.write_text(text, "utf-8")
-            assert not IMPORTERS[name].probe(path), f"it recognises a file with the text {text!r}"
-            path.unlink()
 
 
 def check_source(name: str, path: Path) -> None:
@@ -169,7 +131,3 @@ def _read_all(source: Source) -> None:
         for read_one in (source.completions, source.step, source.texts, source.measured, source.reports, source.stamp):
             with suppress(NotRecordedError):
                 packed(read_one(position))
-
-
-OF_CHECKS: dict[str, Callable[[str], None]] = {"runs_of_the_bandit": runs_of_the_bandit}
-OF_READERS: dict[str, Callable[[str], None]] = {"knows_its_own_format_only": knows_its_own_format_only}

@@ -180,7 +180,7 @@ ROW = dataclasses.replace(S, pull=lambda b, upstream: 1.01 * S.pull(b, upstream)
 
 def test_the_checks_find_a_wrong_pull_and_a_copy_of_a_formula(install: Installed) -> None:
     install("wrong-pull", WRONG_PULL, "surrogate.soft = wrong_pull:ROW")
-    every = {str(check): check for check in checks("wrong-pull")}
+    every = checks("wrong-pull")
     for name in ("pull_equals_finite_differences-token", "terms_lead_to_numbers"):
         with pytest.raises(AssertionError):
             every[f"wrong-pull.soft-{name}"]()

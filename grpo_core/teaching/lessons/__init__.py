@@ -23,33 +23,9 @@ from grpo_core.teaching.lessons.table import nearest
 from grpo_core.text import tr
 
 __all__ = [
-    "KINDS",
-    "PACKAGED",
-    "SHOWN",
-    "SIGNS",
-    "STAGES",
-    "Answer",
-    "Choice",
-    "Lesson",
-    "LessonError",
-    "LessonStep",
-    "Offer",
-    "Prediction",
-    "Teaching",
-    "Vocabulary",
-    "Word",
-    "answered",
-    "as_told",
-    "close",
-    "direction",
-    "holds",
-    "in_words",
-    "load_lesson",
-    "nearest",
-    "read_lesson",
-    "right",
-    "spoken",
-    "terms_in",
+    "KINDS", "PACKAGED", "SHOWN", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep",
+    "Offer", "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds",
+    "in_words", "load_lesson", "nearest", "read_lesson", "right", "spoken", "terms_in",
 ]  # fmt: skip # names, several per line
 
 

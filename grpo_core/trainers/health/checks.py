@@ -292,5 +292,5 @@ _OURS = {
 }  # fmt: skip # table, one row per line
 CLAIMS: Rows[type[Claim[Run]]] = Rows("claim", {}, lambda row: "" if _is_claim(row) else tr("it is not a claim"))
 """The kinds of claims that checks of packages make. Ours are listed in :func:`grpo_core.trainers.part.packed`."""
-CHECKS: Rows[Check] = Rows("check", _OURS, of_type(Check), "grpo_core.trainers.testing:OF_CHECKS")
+CHECKS: Rows[Check] = Rows("check", _OURS, of_type(Check))
 """All checks by name, in causal order; those of packages come last."""

@@ -120,5 +120,5 @@ _OURS = {
     ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
 }
-IMPORTERS: Rows[Importer] = Rows("reader", _OURS, of_type(Importer), "grpo_core.trainers.testing:OF_READERS")
+IMPORTERS: Rows[Importer] = Rows("reader", _OURS, of_type(Importer))
 """All formats by short name, in the order in which they are tried; those of packages come last."""
