@@ -22,6 +22,8 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.race import entered
 from grpo_core.surrogates import SURROGATES
 from grpo_core.testing import checks
+from grpo_core.testing.surrogates import settings_are_stored
+from grpo_core.testing.tasks import CHECKS as TASK_CHECKS
 
 Installed = Callable[..., None]
 SOUND = "from grpo_core.surrogates import SURROGATES\nROW = SURROGATES['{name}']\n"
@@ -168,6 +170,17 @@ def test_every_kind_has_a_table_and_its_own_rows_are_valid() -> None:
         assert [name for name, row in table.items() if table.fault(row)] == [] and len(table) == len(list(table))
     if parts.names() == tuple(parts.PARTS):
         assert set(doors.kinds()) == {"surrogate", "task", "reader", "check", "claim", "lesson"}
+
+
+@pytest.mark.parametrize("name", ["length", "chain"])
+@pytest.mark.parametrize("check", TASK_CHECKS)
+def test_our_tasks_pass_the_checks_of_a_task(name: str, check: str) -> None:
+    TASK_CHECKS[check](name)
+
+
+def test_our_surrogates_are_stored() -> None:
+    for name in SURROGATES:
+        settings_are_stored(name)
 
 
 WRONG_PULL = """
