@@ -39,6 +39,6 @@ def acting_fields(objective: Objective) -> frozenset[str]:
 @cache
 def _of_some_choices() -> frozenset[str]:
     """Return the fields of the objective that have an effect only with some of our entries of these tables."""
-    surrogates = [row for name, row in SURROGATES.items() if not foreign(name)]
-    rows = (*surrogates, *REDUCTIONS.values(), *DEVIATIONS.values())
-    return frozenset(name for row in rows for name in row.knobs)
+    surrogates = {name: row for name, row in SURROGATES.items() if not foreign(name)}
+    tables = (surrogates, REDUCTIONS, DEVIATIONS)
+    return frozenset(name for table in tables for row in table.values() for name in row.knobs)

@@ -123,9 +123,15 @@ def about(cls: type, name: str) -> About:
 
 def described(cls: type) -> Iterator[tuple[str, About]]:
     """Yield every setting of dataclass ``cls`` with its description, in the order of declaration."""
+    for name, rule in declared(cls):
+        yield name, _with_packages(rule)
+
+
+def declared(cls: type) -> Iterator[tuple[str, About]]:
+    """Yield the same without the choices of packages, which are not loaded."""
     for field in dataclasses.fields(cls):
         if "about" in field.metadata:
-            yield field.name, _with_packages(field.metadata["about"])
+            yield field.name, field.metadata["about"]
 
 
 def _with_packages(rule: About) -> About:

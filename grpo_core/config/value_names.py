@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
+from grpo_core.config.fields import declared
 from grpo_core.config.objective import Objective
 from grpo_core.doors import foreign
 from grpo_core.text import tr
 
 CHOICES = {
-    **{word: title for field in fields(Objective) if "about" in field.metadata for word, title in zip(
-       field.metadata["about"].choices, field.metadata["about"].choice_titles, strict=True)},
+    **{word: title for _, about in declared(Objective)
+       for word, title in zip(about.choices, about.choice_titles, strict=True)},
     "sgd": "SGD", "adam": "Adam", "sgd_momentum": tr("SGD with momentum"), "adamw": "AdamW",
     "adamw_mixed": tr("AdamW, mixed precision"), "adamw_8bit": tr("AdamW, 8 bits"),
     "single_peak": tr("single peak"), "double_peak": tr("double peak"),

@@ -11,8 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -214,10 +212,8 @@ def only_its_knobs_act(surrogate: str) -> None:
         if name == "dual_clip" and name not in SURROGATES[surrogate].knobs:
             continue  # the settings refuse it
         other = base.replace(**{name: 1.05 if name == "dual_clip" else getattr(base, name) + 0.2})
-        differs = any(
-            not np.array_equal(of(base), of(other), equal_nan=True)
-            for of in (lambda o: evaluate(o, **arrays).surrogate, lambda o: gradient(o, **arrays))
-        )
+        one, two = numbers(base, arrays), numbers(other, arrays)
+        differs = any(not np.array_equal(one[of], two[of], equal_nan=True) for of in ("surrogate", "gradient"))
         assert differs == (name in SURROGATES[surrogate].knobs), name
 
 
@@ -323,9 +319,11 @@ def trained_under(surrogate: str, **changes: Any) -> Step:
 
 def is_latex(text: str) -> bool:
     """Return whether text can be typeset. Without latex2mathml (extra “app”), any text counts as LaTeX."""
-    if find_spec("latex2mathml") is None:
+    try:
+        from latex2mathml.converter import convert
+    except ImportError:
         return True
-    return bool(import_module("latex2mathml.converter").convert(text))
+    return bool(convert(text))
 
 
 def every_number_is_explained(surrogate: str, level: str) -> None:
@@ -409,12 +407,12 @@ PLAIN: tuple[Callable[[str], None], ...] = (
     reasons_know_its_clip,
     settings_are_stored,
 )
-OF_LEVEL: dict[str, tuple[Callable[[str, str], None], ...]] = {
+OF_LEVEL: dict[str, tuple[Callable[..., None], ...]] = {
     "numpy": (pull_equals_finite_differences, every_number_is_explained),
     "torch": (pull_equals_autograd, torch_equals_numpy),
     "array_api_strict": (array_api_strict_equals_numpy,),
 }
-"""Array library -> checks of a surrogate at one level that need it."""
+"""Array library -> functions of a surrogate and a level that need it."""
 CHECKS: dict[str, Callable[[str], None]] = {
     **{check.__name__: check for check in PLAIN},
     **{
@@ -428,7 +426,7 @@ CHECKS: dict[str, Callable[[str], None]] = {
         for library in cases.BACKENDS
     },
     **{
-        f"no_mask_is_a_mask_without_padding-{level}-{library}": partial(
+        f"{no_mask_is_a_mask_without_padding.__name__}-{level}-{library}": partial(
             no_mask_is_a_mask_without_padding, level=level, backend=library
         )
         for level, library in itertools.product(cases.LEVELS, cases.BACKENDS)

@@ -15,12 +15,15 @@ from grpo_core.premises import right_share
 from grpo_core.testing.scripts import compare, executed
 from grpo_core.testing.updates import every_quantity, trained_with
 
-SMALL = {"actions": 3, "max_length": 3, "levels": (0.0, 0.5)}
+
+def small(name: str) -> BanditTask:
+    """Return the settings of a small task of this kind."""
+    return BanditTask(landscape=name, actions=3, max_length=3, levels=(0.0, 0.5))
 
 
 def is_an_automaton(name: str) -> None:
     """Check shapes and names, and that every path ends within the longest completion or is cut off there."""
-    config = BanditTask(landscape=name, **SMALL)
+    config = small(name)
     work = task(config)
     prompts, states, actions = work.start.shape
     assert prompts == len(work.prompts) == config.prompts
@@ -34,7 +37,7 @@ def is_an_automaton(name: str) -> None:
 
 def pays_within_its_ends(name: str) -> None:
     """Check the rewards of random completions of every prompt against the declared lowest and highest reward."""
-    config = BanditTask(landscape=name, **SMALL)
+    config = small(name)
     work, low_high = task(config), reward_range(config)
     prompt, tokens, mask = completions(work, 400)
     paid = work.reward(prompt, tokens, mask)

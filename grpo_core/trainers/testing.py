@@ -67,7 +67,7 @@ def _from_sampler(step: Step | None) -> np.ndarray | None:
     """Return the trainer's minus the sampler's log-probabilities, one per token of the first pass."""
     if step is None or step.sampling_logp is None:
         return None
-    return (step.logp[0] - step.sampling_logp)[recompute.used(step, 0)]
+    return np.asarray((step.logp[0] - step.sampling_logp)[recompute.used(step, 0)])
 
 
 def _turns_of(table: Completions) -> np.ndarray | None:

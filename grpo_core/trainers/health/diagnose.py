@@ -92,7 +92,7 @@ class Diagnosing:
             for name, measure in one.measures.items():
                 if measure is not None:
                     measures[name].append(measure)
-        found = []
+        found: list[Finding] = []
         for name, check in CHECKS.items():
             try:
                 found += filter(None, [check.finding(name, measures[name], settings)])

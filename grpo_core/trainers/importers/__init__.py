@@ -85,8 +85,10 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
         )
     importer = IMPORTERS[name]
     try:
-        is_whole = index is None or importer.open_indexed is None
-        source = importer.open(path) if is_whole else importer.open_indexed(path, index)
+        if index is None or importer.open_indexed is None:
+            source = importer.open(path)
+        else:
+            source = importer.open_indexed(path, index)
         if foreign(name):
             trained_by = credited(name, source.settings.recorded.source)
             source.settings = source.settings.replace({"task.source": trained_by})

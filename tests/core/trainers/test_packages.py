@@ -38,7 +38,8 @@ def offered(monkeypatch: pytest.MonkeyPatch, kind: str, name: str, row: object) 
 @pytest.mark.parametrize("place", ["missing", "measure", "judge"])
 def test_a_check_that_fails_is_not_looked_at_and_the_others_are(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     before: Diagnosis = diagnose(Trace(DATA / "grpo"))
-    check = dataclasses.replace(CHECKS["non_finite"], title="Of its own", **{place: fail})
+    changes: dict[str, Any] = {"title": "Of its own", place: fail}
+    check = dataclasses.replace(CHECKS["non_finite"], **changes)
     name = offered(monkeypatch, "check", f"bad-{place}", check)
     result = diagnose(Trace(DATA / "grpo"))
     (skipped,) = [one for one in result.not_looked_at if one.check == name]
