@@ -15,9 +15,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 from grpo_core import parts
@@ -117,6 +120,15 @@ def offers(kind: str | None = None) -> tuple[Offer, ...]:
 def names(kind: str) -> tuple[str, ...]:
     """Return the names of the rows of packages that can be used."""
     return tuple(offer.id for offer in offers(kind) if not _loaded(offer)[1])
+
+
+def files() -> Iterator[Path]:
+    """Yield the folders and modules of the packages. An editable installation need not have them on ``sys.path``."""
+    for module in sorted({offer.place.partition(":")[0].partition(".")[0] for offer in offers()}):
+        with suppress(ImportError, ValueError):
+            spec = find_spec(module)
+            if spec is not None:
+                yield from map(Path, spec.submodule_search_locations or filter(None, [spec.origin]))
 
 
 def foreign(name: str) -> str:
@@ -260,7 +272,6 @@ def _installed() -> Iterator[Offer]:
 
 def _declared(package: str, folder: str) -> Iterator[Offer]:
     from importlib.metadata import PathDistribution
-    from pathlib import Path
 
     found = PathDistribution(Path(folder))
     try:

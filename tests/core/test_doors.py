@@ -20,6 +20,7 @@ from grpo_core.config import BanditTask, Objective, Settings, about, settings_fr
 from grpo_core.config.value_names import headed
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.race import entered
+from grpo_core.foreign.walls import readable
 from grpo_core.surrogates import SURROGATES
 from grpo_core.testing import checks
 from grpo_core.testing.surrogates import settings_are_stored
@@ -134,6 +135,11 @@ def test_an_empty_variable_switches_all_packages_off(install: Installed, monkeyp
     install("good-five", SOUND.format(name="sapo"), "surrogate.soft = good_five:ROW")
     monkeypatch.setenv(doors.ENVIRONMENT, "")
     assert doors.offers() == () and doors.described() == ""
+
+
+def test_a_process_that_reads_foreign_files_can_read_the_code_of_packages(install: Installed, tmp_path: Path) -> None:
+    install("good-seven", SOUND.format(name="sapo"), "surrogate.soft = good_seven:ROW", "surrogate.a = not_here.b:ROW")
+    assert tmp_path / "good_seven.py" in {*readable(tmp_path / "some.jsonl")}
 
 
 def test_a_child_process_is_told_and_does_not_look_itself(install: Installed) -> None:
