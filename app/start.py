@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
+from grpo_core import doors
 from grpo_core.commands.command_line import FAILED, plain_output
 from grpo_core.errors import GrpoError
 
@@ -101,9 +103,11 @@ def _windowed(options: argparse.Namespace) -> int:
     app.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that do not support desktop files, such as Windows
     arrange(app)
     collect_at(QAbstractEventDispatcher.instance().aboutToBlock)
+    safe = options.safe_mode or marker.safe_mode
+    if safe:
+        os.environ[doors.ENVIRONMENT] = ""
     from app.application import Application
 
-    safe = options.safe_mode or marker.safe_mode
     program = Application(app, paths, preferences, hooks, own_process=not safe)
     if not (safe or options.reset_layout):
         sentences.append(program.layout_files.restore(program.window))
@@ -122,7 +126,7 @@ def _windowed(options: argparse.Namespace) -> int:
     watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)
-    for sentence in (*sentences, marker.sentence, *parts.problems()):
+    for sentence in (*sentences, marker.sentence, *parts.problems(), *doors.refusals()):
         program.messages.say(sentence)
     opens = any(part.opens(options) for part in program.parts)
     program.startup.open(options.files, getattr(options, "present", None), last_run=not (safe or options.new or opens))

@@ -26,6 +26,7 @@ COMMANDS = {"trainers": ("audit", "diagnose", "import", "trl-script", "watch")}
 """Name of a part -> names of its subcommands, which must be known before the part is imported."""
 TABLES = (
     "commands",  # functions that add a subcommand, given a function (name, help, run) -> parser
+    "doors",  # kind -> “module:table” of a grpo_core.doors.Rows, to which packages of others can add rows
     "formats",  # grpo_core.foreign.formats.Formats: runs recorded by other programs
     "imported",  # grpo_core.foreign.run_files.ImportedRuns: run files with runs of other programs
     "jobs",  # name -> grpo_core.child.answering.Answer: experiments in a separate process

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from grpo_core.bandit.tasks import reward_range, right_actions, step_reward_range
+from grpo_core.bandit.tasks import TASKS, reward_range, step_reward_range
 from grpo_core.config.bandit_task import LANDSCAPES
 from grpo_core.record import Step
 
@@ -27,16 +27,13 @@ def right_share(step: Step) -> np.ndarray | None:
         return None
     if settings.is_language:
         return None if step.reward_parts is None else step.reward_parts[:, 0]
-    match settings.bandit.landscape:
-        case "chain":
-            right = np.resize(right_actions(settings.bandit), step.tokens.shape[1])
-            return np.asarray(((step.tokens == right) & step.mask).sum(axis=-1) / step.mask.sum(axis=-1))
-        case "length":
-            return np.asarray(step.tokens[:, 0] == 0, dtype=float)
-        case name if name in LANDSCAPES:
-            return None
-        case name:
-            raise ValueError(f"it is unknown what is right in the task “{name}”")
+    name = settings.bandit.landscape
+    if name in LANDSCAPES:
+        return None
+    if name not in TASKS:
+        raise ValueError(f"it is unknown what is right in the task “{name}”")
+    right = TASKS[name].right
+    return None if right is None else right(settings.bandit, step.tokens, step.mask)
 
 
 def possible_rewards(step: Step, group: int) -> tuple[float, float] | None:

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
         "errors",
+        "doors",
         "parts",
         "arrays",
         "command_numbers",
@@ -55,7 +56,7 @@ FLOORS = (
     ("queue",),
     ("jobs",),
     ("foreign",),
-    ("commands",),
+    ("commands", "testing"),
     ("trainers", "teaching", "traces"),
     ("__main__",),
 )

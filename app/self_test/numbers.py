@@ -11,6 +11,7 @@ from grpo_core import kl, recompute
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings
+from grpo_core.doors import foreign
 from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner
 from grpo_core.objective import evaluate
@@ -20,8 +21,12 @@ from grpo_core.surrogates import SURROGATES, Path, Ratio
 H = 1e-6
 """Step size of the central differences."""
 SLOPE_TOLERANCE = 1e-7
-SLOPED = tuple(name for name, s in SURROGATES.items() if s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
-"""Surrogates whose gradient is the slope of their loss.
+SLOPED = tuple(
+    name
+    for name, s in SURROGATES.items()
+    if not foreign(name) and (s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
+)
+"""Our surrogates whose gradient is the slope of their loss.
 
 The others treat a weight as constant, which finite differences cannot do.
 """

@@ -139,11 +139,6 @@ def _pulls(step: Step, passed: int) -> bool:
     return pull is not None and bool(pull.any())
 
 
-def _unclipped(surrogate: str) -> Kind[Step]:
-    text = SURROGATES[surrogate].unclipped
-    return Kind(text=text, holds=lambda step, v: step.settings.objective.surrogate == surrogate)
-
-
 POLICIES: dict[str, Kind[Step]] = {
     "capped": Kind(
         text=tr(
@@ -175,7 +170,10 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: v.number > 1 and at_one(step, 0),
     ),
     "wider": Kind(text=tr("A wider range changes that."), holds=lambda step, v: v.number == 1 or not at_one(step, 0)),
-    **{f"unclipped:{name}": _unclipped(name) for name, s in SURROGATES.items() if s.clip is None},
+    "unclipped": Kind(
+        text=lambda v: SURROGATES[v.surrogate].unclipped,
+        holds=lambda step, v: step.settings.objective.surrogate == v.surrogate,
+    ),
     "unmoved": Kind(
         text=tr("The passes so far have not moved the tokens' probabilities, so no ratio left 1."), holds=_unmoved
     ),

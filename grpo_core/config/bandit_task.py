@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.config.fields import check, setting
+from grpo_core.doors import table
 from grpo_core.errors import SettingsError
 from grpo_core.text import plural, tr
 
@@ -27,6 +28,7 @@ class BanditTask:
         tr("How the reward depends on the action; the length toy and the chain answer with several tokens."),
         tr("Task"),
         choices=(*LANDSCAPES, *LONGER),
+        door="task",
         live=False,
     )
     actions: int = setting(
@@ -134,7 +136,9 @@ class BanditTask:
     @property
     def longest(self) -> int:
         """T, the maximum length of a completion in tokens."""
-        return {**dict.fromkeys(LANDSCAPES, 1), **dict.fromkeys(LONGER, self.max_length)}[self.landscape]
+        if self.landscape in LANDSCAPES:
+            return 1
+        return int(table("task")[self.landscape].longest(self))
 
 
 def _numbers(name: str, values: Any) -> tuple[float, ...]:

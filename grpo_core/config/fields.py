@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from grpo_core import doors
 from grpo_core.arrays import traced
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -38,6 +39,7 @@ class About:
         since: the first version of the program with this setting.
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
+        door: the kind of row with which packages of others add choices (:mod:`grpo_core.doors`); empty if they cannot.
     """
 
     help: str
@@ -58,6 +60,7 @@ class About:
     since: str = FIRST
     choices_since: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
+    door: str = ""
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -120,9 +123,24 @@ def about(cls: type, name: str) -> About:
 
 def described(cls: type) -> Iterator[tuple[str, About]]:
     """Yield every setting of dataclass ``cls`` with its description, in the order of declaration."""
+    for name, rule in declared(cls):
+        yield name, _with_packages(rule)
+
+
+def declared(cls: type) -> Iterator[tuple[str, About]]:
+    """Yield the same without the choices of packages, which are not loaded."""
     for field in dataclasses.fields(cls):
         if "about" in field.metadata:
             yield field.name, field.metadata["about"]
+
+
+def _with_packages(rule: About) -> About:
+    """Return a description whose choices include those of packages. Their titles are their names."""
+    added = doors.names(rule.door) if rule.door else ()
+    if not added:
+        return rule
+    titles = rule.choice_titles and (*rule.choice_titles, *added)
+    return dataclasses.replace(rule, choices=(*rule.choices, *added), choice_titles=titles)
 
 
 def check(instance: Any) -> None:
@@ -140,14 +158,18 @@ def check(instance: Any) -> None:
 
 def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
     def refuse() -> SettingsError:
-        return SettingsError(name, value, tr("it must be {allowed}").format(allowed=rule.allowed))
+        return SettingsError(name, value, tr("it must be {allowed}").format(allowed=_with_packages(rule).allowed))
 
     if value is None:
         if not rule.optional:
             raise refuse()
     elif rule.choices:
-        if value not in rule.choices:
+        if value in rule.choices:
+            return
+        if not (rule.door and isinstance(value, str) and doors.foreign(value)):
             raise refuse()
+        if why := doors.refusal(rule.door, value):
+            raise SettingsError(name, value, why)
     elif rule.text:
         if not isinstance(value, str):
             raise SettingsError(name, value, tr("it must be text"))

@@ -73,7 +73,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
         return None
     claims: tuple[Claim[Step], ...]
     if algorithm.clip is None:
-        chip, claims = tr("no clip in this loss"), (Card.of(f"unclipped:{n.objective.surrogate}"),)
+        chip, claims = tr("no clip in this loss"), (Card.of("unclipped", surrogate=n.objective.surrogate),)
     else:
         chip, claims = _not_now(n, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
     ratios = tuple(cell("ratio", n.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])

@@ -61,6 +61,16 @@ def formats() -> Formats:
     return Formats(knows=_knows, open=_open_source, place_of=_place_of)
 
 
+def doors() -> dict[str, str]:
+    """Return the tables to which packages of others can add rows."""
+    checks = "grpo_core.trainers.health.checks"
+    return {
+        "reader": "grpo_core.trainers.importers:IMPORTERS",
+        "check": f"{checks}:CHECKS",
+        "claim": f"{checks}:CLAIMS",
+    }
+
+
 def imported() -> ImportedRuns:
     """Return the functions for run files with imported runs."""
     from grpo_core.foreign.run_files import ImportedRuns
@@ -101,6 +111,7 @@ def packed() -> dict[str, type]:
     from grpo_core.trainers.audit.put_right import Moved, PutRight
     from grpo_core.trainers.claims import faults, findings, measured, measures, put_right
     from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
+    from grpo_core.trainers.health.checks import CLAIMS
     from grpo_core.trainers.hf.adapter_files import AdapterFiles
     from grpo_core.trainers.hf.folder import ModelFiles
     from grpo_core.trainers.recorded_jobs import Verdict
@@ -128,6 +139,7 @@ def packed() -> dict[str, type]:
         "turn": Turn,
         "verdict": Verdict,
         **{f"claim: {kind.__name__}": kind for kind in claims},
+        **{f"claim: {name}": kind for name, kind in CLAIMS.items()},
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
+from grpo_core.doors import credited
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.finding import Evidence, Finding
@@ -96,7 +97,7 @@ class Check:
             return None
         return Finding(
             check=name,
-            title=self.title,
+            title=credited(name, self.title),
             grade=verdict.grade,
             what=tuple(verdict.what),
             began=verdict.began,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
+
+from grpo_core.claims.claim import Claim
+from grpo_core.doors import Rows, of_type
 from grpo_core.text import tr
+from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health import (
     exploited,
     groups,
@@ -22,7 +27,13 @@ HACKS = ("reward_exploited", "length_hack", "shortness_hack")
 """Checks for ways in which a policy earns reward without doing the task. These are causes of other findings."""
 COLLAPSING = (*HACKS, "entropy_collapse")
 """Checks for causes of similar completions, which lead to dead groups."""
-CHECKS: dict[str, Check] = {
+
+
+def _is_claim(row: object) -> bool:
+    return isinstance(row, type) and issubclass(row, Claim) and is_dataclass(row)
+
+
+_OURS = {
     "non_finite": Check(
         title=tr("Numbers that are not finite"),
         missing=numerics.nothing_missing, measure=numerics.non_finite, judge=numerics.judge_non_finite,
@@ -279,4 +290,7 @@ CHECKS: dict[str, Check] = {
         follows=("stale_samples",),
     ),
 }  # fmt: skip # table, one row per line
-"""All checks by name, in causal order."""
+CLAIMS: Rows[type[Claim[Run]]] = Rows("claim", {}, lambda row: "" if _is_claim(row) else tr("it is not a claim"))
+"""The kinds of claims that checks of packages make. Ours are listed in :func:`grpo_core.trainers.part.packed`."""
+CHECKS: Rows[Check] = Rows("check", _OURS, of_type(Check))
+"""All checks by name, in causal order; those of packages come last."""

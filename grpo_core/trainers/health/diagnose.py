@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grpo_core.config import Settings
+from grpo_core.doors import credited, failed, foreign
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.text import plural, tr
@@ -66,8 +67,17 @@ class Diagnosing:
             sentence = tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
             self._looked[position] = _Looked(unreadable=sentence)
             return
-        missing = {name: why for name, check in CHECKS.items() if (why := check.not_measurable(update))}
-        measures = {name: check.measure(update) for name, check in CHECKS.items() if name not in missing}
+        missing: dict[str, str] = {}
+        measures: dict[str, Measure | None] = {}
+        for name, check in CHECKS.items():
+            try:
+                why = check.not_measurable(update)
+                if not why:
+                    measures[name] = check.measure(update)
+            except Exception as error:
+                why = failed(name, error)
+            if why:
+                missing[name] = why
         self._looked[position] = _Looked(measures=measures, missing=missing)
 
     def result(self, settings: Settings) -> Diagnosis:
@@ -82,9 +92,14 @@ class Diagnosing:
             for name, measure in one.measures.items():
                 if measure is not None:
                     measures[name].append(measure)
-        findings = _in_order(
-            [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], settings))]
-        )
+        found: list[Finding] = []
+        for name, check in CHECKS.items():
+            try:
+                found += filter(None, [check.finding(name, measures[name], settings)])
+            except Exception as error:
+                missing[name] = failed(name, error)
+                looked.discard(name)
+        findings = _in_order(found)
         for name, check in CHECKS.items():
             if name in looked and 0 < len(measures[name]) < check.least:
                 looked.discard(name)
@@ -99,7 +114,9 @@ class Diagnosing:
             findings=tuple(findings),
             not_looked_at=tuple(
                 NotLookedAt(
-                    check=name, title=check.title, why=missing.get(name) or tr("There are no updates to examine.")
+                    check=name,
+                    title=credited(name, check.title),
+                    why=missing.get(name) or tr("There are no updates to examine."),
                 )
                 for name, check in CHECKS.items()
                 if name not in looked
@@ -131,8 +148,8 @@ def _without_finding(
     return tuple(
         Healthy(
             check=name,
-            title=check.title,
-            measured=None if check.measure in sick else measured(check.measure, measures[name]),
+            title=credited(name, check.title),
+            measured=None if foreign(name) or check.measure in sick else measured(check.measure, measures[name]),
         )
         for name, check in CHECKS.items()
         if name in looked - named

@@ -13,8 +13,9 @@ from grpo_core import recompute
 from grpo_core.config import Settings
 from grpo_core.errors import NonFiniteError, SettingsError
 from grpo_core.record import Step
+from grpo_core.testing.updates import random_objective, trained
 from grpo_core.trainers.importers.trace import Trace
-from tests.core.explain_cases import made_up, random_objective, random_settings, trained
+from tests.core.explain_cases import made_up, random_settings
 from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step
 from tests.core.trainers.trace_files import DATA

@@ -19,10 +19,12 @@ from grpo_core.foreign.trajectory import Trajectory, Turn
 from grpo_core.learners import origin
 from grpo_core.record import Step
 from grpo_core.trainers.claims.faults import FAULTS, PLACES
-from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff
 from grpo_core.trainers.health import Finding, diagnose
+from grpo_core.trainers.health.update import read
 from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
+from grpo_core.trainers.testing import raw_arrays
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.trainers.health.test_diagnose import Tables, completions
 from tests.core.trainers.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
@@ -62,13 +64,6 @@ def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
         return dataclasses.replace(step, sampling_logp=step.logp[0] + size * numbers.normal(size=step.mask.shape))
 
     yield of_steps(recorded(), 4, other, passes=1, prompts=2, tokens=3)
-
-
-def from_sampler(step: Step | None) -> np.ndarray | None:
-    """Return the trainer's minus the sampler's log-probabilities, one per token of the first pass."""
-    if step is None or step.sampling_logp is None:
-        return None
-    return (step.logp[0] - step.sampling_logp)[recompute.used(step, 0)]
 
 
 def with_reports(run: Any, reports: dict[str, float]) -> Any:
@@ -213,17 +208,6 @@ def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
     yield run
 
 
-def turns_of(table: Completions) -> np.ndarray | None:
-    """Return, for every turn whose tokens are known, whether the model wrote it and how many of its tokens the loss
-    counts.
-    """
-    if table.trajectories is None:
-        return None
-    every = [turn for row in table.trajectories if row is not None for turn in (*row.prompt, *row.turns)]
-    known = [turn for turn in every if turn.in_loss is not None]
-    return np.array([[bool(turn.sampled), turn.in_loss] for turn in known], int) if known else None
-
-
 def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose rewards are rare, depend only on the prompt or the length, or are extreme; a run whose length
     limit costs reward; and one with a clip range meant for whole completions.
@@ -288,46 +272,9 @@ def of_own(numbers: np.random.Generator) -> Iterator[Any]:
         yield Steps([dataclasses.replace(step, settings=as_if) for step in own], tables, as_if)
 
 
-def mean_entropy(table: Completions, step: Step | None) -> float | None:
-    """Return the mean entropy of an update, from its distributions if they are recorded."""
-    if step is None or step.dist_logp is None or step.context is None:
-        return None if table.entropy is None else float(np.mean(table.entropy))
-    logp = step.dist_logp[0][step.context[step.mask]]
-    return float(-(np.exp(logp) * logp).sum(axis=-1).mean())
-
-
 def as_seen(run: Any) -> Run:
     """Return the raw arrays of a run."""
-    steps = run.steps if isinstance(run, Steps) else [None] * len(run)
-    settings: Settings = run.settings
-    return [
-        Seen(
-            label=label,
-            settings=settings,
-            rewards=table.rewards,
-            group=table.group,
-            counted=table.counted,
-            advantage=table.advantage,
-            parts=table.reward_parts,
-            names=table.reward_names,
-            weights=table.reward_weights,
-            truncated=table.truncated,
-            step=step,
-            entropy=mean_entropy(table, step),
-            lengths=table.length,
-            length=None if table.length is None else float(table.length.sum() / len(table.length)),
-            cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
-            from_sampler=from_sampler(step),
-            turns=turns_of(table),
-            staleness=table.staleness,
-            reward_range=table.reward_range,
-            answered=None
-            if table.trajectories is None
-            else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
-            reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
-        )
-        for label, table, step in zip(run.labels, run.tables, steps, strict=True)
-    ]
+    return [raw_arrays(read(run, position, ())) for position in range(1, len(run) + 1)]
 
 
 GIVEN = {"limit", "part", "names", "since", "sort"}
@@ -336,7 +283,7 @@ GIVEN = {"limit", "part", "names", "since", "sort"}
 
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
-    numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
+    numbers, counted, refused = np.random.default_rng(21), Counter[str](), 0
     sources = (
         runs,
         of_lengths,
@@ -355,19 +302,19 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
             made = [claim for finding in diagnose(run).findings for claim in finding.what]
             data = as_seen(run)
             for claim in made:
-                seen[kind_of(claim)] += 1
+                counted[kind_of(claim)] += 1
                 assert claim.words() and "{" not in claim.words()
                 with np.errstate(all="ignore"):
                     assert claim.check(data), claim
-                    if seen[kind_of(claim)] > count:
+                    if counted[kind_of(claim)] > count:
                         continue
                     skipped = GIVEN if isinstance(claim, Tabled) and claim.kind != "limit" else {"part"}
                     for other in others(claim, numbers, skipped):
                         assert other in made or not other.check(data), (claim, other)
                         refused += 1
-        if all(seen[kind] >= count for kind in KINDS):
+        if all(counted[kind] >= count for kind in KINDS):
             break
-    assert_enough(seen, KINDS, count, refused)
+    assert_enough(counted, KINDS, count, refused)
 
 
 def test_a_finding_without_a_claim_cannot_be_built() -> None:
