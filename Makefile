@@ -34,6 +34,7 @@ test-slow: $(VENV)/.test system  ## those that take more than 0.3 s of processor
 
 test-lab: $(VENV)/.test system  ## the quick tests of the lab, with its two parts switched off
 	GRPO_LAB_PARTS= $(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow and not long" $(ARGS)
+
 test-processors: $(VENV)/.test system  ## the numerical tests as processors without AVX-512 and the oldest ones compute them
 	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m tests.processors -n 2 $(ARGS)
 
@@ -53,7 +54,8 @@ test-long-2: $(VENV)/.test system  ## the cases that the quick tests leave out
 test-model: $(VENV)/.model  ## a real model (SmolLM2, 135 million parameters) learns sums by an adapter; minutes
 	$(BIN)/python -m tools.real_model $(ARGS)
 
-lint: $(VENV)/.lint  ## wording, style and types
+lint: $(VENV)/.lint  ## wording, style, types, and the number of lines
+	$(BIN)/python -m tools.line_count
 	$(BIN)/python -m tools.wording
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .

@@ -7,7 +7,7 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from grpo_core import __version__, doors
+from grpo_core import __version__, plugins
 from grpo_core.shipped import is_installed, resource
 
 SOURCE, WHEEL, SLIM, FULL = "source", "wheel", "slim", "full"
@@ -52,5 +52,5 @@ def described() -> str:
     except ImportError:
         qt = "not installed"
     libraries = f"Python {platform.python_version()}, NumPy {numpy.__version__}, Qt {qt}"
-    packages = doors.described() and f"; {doors.described()}"
+    packages = plugins.described() and f"; {plugins.described()}"
     return f"{this_build()}; {libraries}, {platform.system()} {platform.machine()}{packages}"

@@ -31,7 +31,7 @@ from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
-from grpo_core import doors
+from grpo_core import plugins
 from grpo_core.commands.command_line import FAILED, plain_output
 from grpo_core.errors import GrpoError
 
@@ -105,7 +105,7 @@ def _windowed(options: argparse.Namespace) -> int:
     collect_at(QAbstractEventDispatcher.instance().aboutToBlock)
     safe = options.safe_mode or marker.safe_mode
     if safe:
-        os.environ[doors.ENVIRONMENT] = ""
+        os.environ[plugins.ENVIRONMENT] = ""
     from app.application import Application
 
     program = Application(app, paths, preferences, hooks, own_process=not safe)
@@ -126,7 +126,7 @@ def _windowed(options: argparse.Namespace) -> int:
     watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)
-    for sentence in (*sentences, marker.sentence, *parts.problems(), *doors.refusals()):
+    for sentence in (*sentences, marker.sentence, *parts.problems(), *plugins.refusals()):
         program.messages.say(sentence)
     opens = any(part.opens(options) for part in program.parts)
     program.startup.open(options.files, getattr(options, "present", None), last_run=not (safe or options.new or opens))

@@ -8,7 +8,7 @@ from functools import cache
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.doors import foreign
+from grpo_core.plugins import package_of
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.surrogates import SURROGATES, Ratio
 
@@ -39,6 +39,6 @@ def acting_fields(objective: Objective) -> frozenset[str]:
 @cache
 def _of_some_choices() -> frozenset[str]:
     """Return the fields of the objective that have an effect only with some of our entries of these tables."""
-    surrogates = {name: row for name, row in SURROGATES.items() if not foreign(name)}
+    surrogates = {name: row for name, row in SURROGATES.items() if not package_of(name)}
     tables = (surrogates, REDUCTIONS, DEVIATIONS)
     return frozenset(name for table in tables for row in table.values() for name in row.knobs)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
         "errors",
-        "doors",
+        "plugins",
         "parts",
         "arrays",
         "command_numbers",

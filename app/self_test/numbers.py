@@ -11,10 +11,10 @@ from grpo_core import kl, recompute
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings
-from grpo_core.doors import foreign
 from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner
 from grpo_core.objective import evaluate
+from grpo_core.plugins import package_of
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES, Path, Ratio
 
@@ -24,7 +24,7 @@ SLOPE_TOLERANCE = 1e-7
 SLOPED = tuple(
     name
     for name, s in SURROGATES.items()
-    if not foreign(name) and (s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
+    if not package_of(name) and (s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
 )
 """Our surrogates whose gradient is the slope of their loss.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from grpo_core.bandit.layout import taken
 from grpo_core.config import BanditTask
-from grpo_core.doors import Rows, of_type
+from grpo_core.plugins import Rows, of_type
 from grpo_core.text import tr
 
 END = -1

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.config.fields import check, setting
-from grpo_core.doors import table
 from grpo_core.errors import SettingsError
+from grpo_core.plugins import table
 from grpo_core.text import plural, tr
 
 LARGEST = 1e9
@@ -28,7 +28,7 @@ class BanditTask:
         tr("How the reward depends on the action; the length toy and the chain answer with several tokens."),
         tr("Task"),
         choices=(*LANDSCAPES, *LONGER),
-        door="task",
+        plugins="task",
         live=False,
     )
     actions: int = setting(

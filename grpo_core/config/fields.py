@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from grpo_core import doors
+from grpo_core import plugins
 from grpo_core.arrays import traced
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -39,7 +39,7 @@ class About:
         since: the first version of the program with this setting.
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
-        door: the kind of row with which packages of others add choices (:mod:`grpo_core.doors`); empty if they cannot.
+        plugins: the kind of row with which packages of others add choices (:mod:`grpo_core.plugins`), or an empty text.
     """
 
     help: str
@@ -60,7 +60,7 @@ class About:
     since: str = FIRST
     choices_since: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
-    door: str = ""
+    plugins: str = ""
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def declared(cls: type) -> Iterator[tuple[str, About]]:
 
 def _with_packages(rule: About) -> About:
     """Return a description whose choices include those of packages. Their titles are their names."""
-    added = doors.names(rule.door) if rule.door else ()
+    added = plugins.names(rule.plugins) if rule.plugins else ()
     if not added:
         return rule
     titles = rule.choice_titles and (*rule.choice_titles, *added)
@@ -166,9 +166,9 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
     elif rule.choices:
         if value in rule.choices:
             return
-        if not (rule.door and isinstance(value, str) and doors.foreign(value)):
+        if not (rule.plugins and isinstance(value, str) and plugins.package_of(value)):
             raise refuse()
-        if why := doors.refusal(rule.door, value):
+        if why := plugins.refusal(rule.plugins, value):
             raise SettingsError(name, value, why)
     elif rule.text:
         if not isinstance(value, str):

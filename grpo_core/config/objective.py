@@ -89,7 +89,7 @@ class Objective:
             "gmpo": "GMPO",
             "log_prob": tr("log-probability"),
         },
-        door="surrogate",
+        plugins="surrogate",
     )
     clip_low: float = setting(
         0.2,

@@ -6,7 +6,7 @@ from typing import Any
 
 from grpo_core.config.fields import declared
 from grpo_core.config.objective import Objective
-from grpo_core.doors import foreign
+from grpo_core.plugins import package_of
 from grpo_core.text import tr
 
 CHOICES = {
@@ -42,5 +42,5 @@ def headed(value: Any) -> str:
     as float32 and k1.
     """
     text = worded(value)
-    is_name = text in ("float32", "bfloat16", "k1", "k2", "k3") or bool(foreign(text))
+    is_name = text in ("float32", "bfloat16", "k1", "k2", "k3") or bool(package_of(text))
     return text if is_name else text[:1].upper() + text[1:]

@@ -7,9 +7,9 @@ from typing import Any
 
 from grpo_core.bandit.simulate import never
 from grpo_core.config import PRESETS, Objective, Settings
-from grpo_core.doors import foreign
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, ensembles
+from grpo_core.plugins import package_of
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
@@ -60,7 +60,7 @@ def entered(
         )
     if name in PRESETS:
         own = PRESETS[name].applied_to(settings)
-    elif foreign(name) and name in SURROGATES:
+    elif package_of(name) and name in SURROGATES:
         own = settings.replace({"objective": Objective(surrogate=name, beta=settings.objective.beta)})
     else:
         raise SettingsError("preset", name, tr("there is no such preset"))

@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from grpo_core import doors
+from grpo_core import plugins
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.formats import place_of
 from grpo_core.text import tr
@@ -122,7 +122,7 @@ def readable(path: Path) -> Iterator[Path]:
     program = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(sys.executable).resolve().parent), *sys.path]
     yield from (Path(place) for place in program if place)
     yield Path(__file__).parents[2]
-    yield from doors.files()
+    yield from plugins.files()
     place = place_of(path)
     yield place
     alone = (place / "adapter_config.json").exists() and not (place / "config.json").exists()

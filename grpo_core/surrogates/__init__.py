@@ -3,7 +3,7 @@
 A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one token,
 the lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All
 code that depends on the surrogate reads the table below; no other code refers to a surrogate by name. Installed
-packages can add rows (:mod:`grpo_core.doors`).
+packages can add rows (:mod:`grpo_core.plugins`).
 
 The pulls are closed forms; torch's autograd on the values gives the same numbers (a test compares them for every entry
 of the table).
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from grpo_core.config import Objective
-from grpo_core.doors import Rows, of_type
+from grpo_core.plugins import Rows, of_type
 from grpo_core.surrogates.batch import Batch
 from grpo_core.surrogates.cispo import CISPO
 from grpo_core.surrogates.clip import CLIP

@@ -1,4 +1,4 @@
-"""What the part for teaching contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
+"""Rows that the part for teaching contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def jobs() -> dict[str, Answer]:
     }
 
 
-def doors() -> dict[str, str]:
+def plugins() -> dict[str, str]:
     """Return the tables to which packages of others can add rows."""
     return {"lesson": "grpo_core.teaching.lessons:PACKAGED"}
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from grpo_core import doors
+from grpo_core import plugins
 
 
 def checks(package: str) -> dict[str, Callable[[], None]]:
@@ -26,14 +26,14 @@ def checks(package: str) -> dict[str, Callable[[], None]]:
     Raises:
         LookupError: there is no such package, or one of its rows cannot be used.
     """
-    found = [offer for offer in doors.offers() if offer.package == package]
+    found = [offer for offer in plugins.offers() if offer.package == package]
     if not found:
-        raise LookupError(f"No installed package “{package}” has entry points of the group “{doors.GROUP}”.")
+        raise LookupError(f"No installed package “{package}” has entry points of the group “{plugins.GROUP}”.")
     for offer in found:
-        if why := doors.refusal(offer.kind, offer.id):
+        if why := plugins.refusal(offer.kind, offer.id):
             raise LookupError(why)
     return {
         f"{offer.id}-{name}": partial(check, offer.id)
         for offer in found
-        for name, check in doors.checks_of(offer.kind).items()
+        for name, check in plugins.checks_of(offer.kind).items()
     }

@@ -1,4 +1,4 @@
-"""What the part for other trainers contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
+"""Rows that the part for other trainers contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def formats() -> Formats:
     return Formats(knows=_knows, open=_open_source, place_of=_place_of)
 
 
-def doors() -> dict[str, str]:
+def plugins() -> dict[str, str]:
     """Return the tables to which packages of others can add rows."""
     checks = "grpo_core.trainers.health.checks"
     return {

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.doors import foreign
 from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.plugins import package_of
 from grpo_core.record import Step
 from grpo_core.trainers.claims.findings import Seen
 from grpo_core.trainers.health import Finding, diagnose
@@ -95,8 +95,8 @@ def check_findings(source: Source) -> list[Finding]:
     """Diagnose a run, and check the findings of the checks of packages. Return these findings."""
     updates = [read(source, position, source.vocabulary) for position in range(1, len(source) + 1)]
     result = diagnose(source)
-    assert [one.why for one in result.not_looked_at if foreign(one.check) and " failed: " in one.why] == []
-    findings = [finding for finding in result.findings if foreign(finding.check)]
+    assert [one.why for one in result.not_looked_at if package_of(one.check) and " failed: " in one.why] == []
+    findings = [finding for finding in result.findings if package_of(finding.check)]
     for finding in findings:
         _assert_borne_out(finding, updates)
     return findings

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from grpo_core import doors
+from grpo_core import plugins
 from grpo_core.testing.surrogates import CHECKS as SURROGATE_CHECKS
 from grpo_core.testing.tasks import CHECKS as TASK_CHECKS
 
 pytestmark = pytest.mark.needs_part("trainers", "teaching")
 
-ROOT = Path(doors.__file__).parents[1]
+ROOT = Path(plugins.__file__).parents[1]
 SOURCE = ROOT / "tests" / "data" / "example_part"
 PIP = ("pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-build-isolation", "--no-deps")
 
@@ -46,7 +46,7 @@ class Computer:
 
     def python(self, *arguments: str, status: int = 0) -> str:
         """Run Python with the program and the packages, and return what it prints, errors included."""
-        environment = {name: value for name, value in os.environ.items() if name != doors.ENVIRONMENT}
+        environment = {name: value for name, value in os.environ.items() if name != plugins.ENVIRONMENT}
         environment |= {"PYTHONPATH": os.pathsep.join((str(ROOT), str(self.site)))}
         done = subprocess.run(
             [sys.executable, *arguments],

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.resources import resource
 from app.teaching.lessons.catalogue import Broken, lesson_in, lesson_titles
-from grpo_core.doors import credited
+from grpo_core.plugins import credited
 from grpo_core.teaching.lessons import PACKAGED, Lesson, LessonError
 from grpo_core.text import plural, tr
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grpo_core.doors import Rows
+from grpo_core.plugins import Rows
 from grpo_core.teaching.lessons.lesson import (
     KINDS,
     SHOWN,

@@ -10,7 +10,7 @@ from typing import Any
 
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
-from grpo_core.doors import credited
+from grpo_core.plugins import credited
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.finding import Evidence, Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import is_dataclass
 
 from grpo_core.claims.claim import Claim
-from grpo_core.doors import Rows, of_type
+from grpo_core.plugins import Rows, of_type
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health import (

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grpo_core.doors import Rows, credited, failed, foreign, of_type
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.recording import Source
+from grpo_core.plugins import Rows, credited, failed, of_type, package_of
 from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
 from grpo_core.trainers.importers import converted, trace, trackio, trl_completions, verifiers, verl
@@ -89,7 +89,7 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
             source = importer.open(path)
         else:
             source = importer.open_indexed(path, index)
-        if foreign(name):
+        if package_of(name):
             trained_by = credited(name, source.settings.recorded.source)
             source.settings = source.settings.replace({"task.source": trained_by})
         return source

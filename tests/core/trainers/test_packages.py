@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grpo_core import doors
+from grpo_core import plugins
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.trainers.health import CHECKS, Diagnosis, diagnose
@@ -30,8 +30,8 @@ def offered(monkeypatch: pytest.MonkeyPatch, kind: str, name: str, row: object) 
     module.ROW = row  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
     told = [[f"with-{name}", "1", f"{kind}.{name}", f"{module.__name__}:ROW"]]
-    monkeypatch.setenv(doors.ENVIRONMENT, json.dumps(told))
-    assert doors.refusals() == []
+    monkeypatch.setenv(plugins.ENVIRONMENT, json.dumps(told))
+    assert plugins.refusals() == []
     return f"with-{name}.{name}"
 
 
@@ -51,7 +51,7 @@ def test_a_check_that_fails_is_not_looked_at_and_the_others_are(monkeypatch: pyt
 
 def test_an_error_in_a_row_of_ours_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
-        doors.failed("non_finite", ZeroDivisionError("by nought"))
+        plugins.failed("non_finite", ZeroDivisionError("by nought"))
 
 
 def test_a_probe_that_fails_recognises_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -131,14 +131,14 @@ def files() -> Iterator[Path]:
                 yield from map(Path, spec.submodule_search_locations or filter(None, [spec.origin]))
 
 
-def foreign(name: str) -> str:
+def package_of(name: str) -> str:
     """Return the package of a row with this name, or an empty text for one of ours."""
     return name.rpartition(".")[0]
 
 
 def credited(name: str, title: str) -> str:
     """Return the title of a row, with the name of its package if it is not ours."""
-    package = foreign(name)
+    package = package_of(name)
     return tr("{title} (package {package})").format(title=title, package=package) if package else title
 
 
@@ -148,18 +148,18 @@ def failed(name: str, error: Exception) -> str:
     Raises:
         Exception: the error itself, if the row is ours.
     """
-    if not foreign(name):
+    if not package_of(name):
         raise error
     why = f"{type(error).__name__}: {error}".rstrip(".")
     logging.getLogger(__name__).error("%s: %s", name, why)
     return tr("{name} of the package “{package}” failed: {why}.").format(
-        name=name, package=foreign(name), why=shortened(why)
+        name=name, package=package_of(name), why=shortened(why)
     )
 
 
 def refusal(kind: str, name: str) -> str:
     """Return why the row ``name`` of a package cannot be used, as a clause. Empty if it can."""
-    package = foreign(name)
+    package = package_of(name)
     for offer in offers(kind):
         if offer.id == name:
             return _loaded(offer)[1] and _sentence(offer)
@@ -187,7 +187,7 @@ def described() -> str:
 @cache
 def kinds() -> dict[str, str]:
     """Return the tables by kind of row, including those of our parts."""
-    return {**TABLES, **parts.merged("doors")}
+    return {**TABLES, **parts.merged("plugins")}
 
 
 def table(kind: str) -> Rows[Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_core import doors, parts
+from grpo_core import parts, plugins
 from grpo_core.acting import acting_fields
 from grpo_core.bandit.tasks import TASKS
 from grpo_core.child.limits import Limits
@@ -34,9 +34,9 @@ SOUND = "from grpo_core.surrogates import SURROGATES\nROW = SURROGATES['{name}']
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
     """A function that installs a package: name, source of its module, lines of its entry points."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delenv(doors.ENVIRONMENT)
+    monkeypatch.delenv(plugins.ENVIRONMENT)
 
-    def installed(name: str, source: str, *lines: str, group: str = doors.GROUP) -> None:
+    def installed(name: str, source: str, *lines: str, group: str = plugins.GROUP) -> None:
         module = name.replace("-", "_")
         (tmp_path / f"{module}.py").write_text(source, "utf-8")
         info = tmp_path / f"{module}-1.2.dist-info"
@@ -58,9 +58,9 @@ def test_a_row_is_found_and_called_by_the_name_of_its_package(install: Installed
     settings = Settings(objective=objective)
     assert settings_from_json(settings.stored()) == settings
     assert headed("good-one.soft") == "good-one.soft"
-    assert doors.described() == "with packages of others: good-one 1.2 (surrogate soft)"
+    assert plugins.described() == "with packages of others: good-one 1.2 (surrogate soft)"
     assert entered(Settings(), "good-one.soft").objective.surrogate == "good-one.soft"
-    assert doors.refusals() == []
+    assert plugins.refusals() == []
 
 
 WRONG = {
@@ -86,7 +86,7 @@ def test_a_wrong_row_is_left_out_and_a_sentence_names_package_and_row(install: I
     install(package, source, line)
     install("good-two", SOUND.format(name="sapo"), "surrogate.soft = good_two:ROW")
     entry = line.partition(" = ")[0]
-    (said,) = doors.refusals()
+    (said,) = plugins.refusals()
     assert said.startswith(f"The row “{entry}” of the package “{package}” is left out: {why}") and said.endswith(".")
     assert list(SURROGATES)[6:] == ["good-two.soft"] and list(TASKS) == ["length", "chain"]
     if entry.startswith("surrogate"):
@@ -98,11 +98,11 @@ def test_a_wrong_row_is_left_out_and_a_sentence_names_package_and_row(install: I
 
 def test_damaged_metadata_is_a_sentence(install: Installed, tmp_path: Path) -> None:
     install("damaged", "", "surrogate.a")
-    (said,) = doors.refusals()
+    (said,) = plugins.refusals()
     assert "of the package “damaged” is left out" in said
     (tmp_path / "damaged-1.2.dist-info" / "entry_points.txt").write_bytes(b"[grpo_lab.parts]\n\xff\xfe = a:b\n")
-    os.environ.pop(doors.ENVIRONMENT)
-    (said,) = doors.refusals()
+    os.environ.pop(plugins.ENVIRONMENT)
+    (said,) = plugins.refusals()
     assert "of the package “damaged” is left out" in said
 
 
@@ -127,14 +127,14 @@ def test_a_package_that_is_gone_is_named(install: Installed) -> None:
 def test_an_executable_takes_no_packages_and_says_so(install: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
     install("good-four", SOUND.format(name="sapo"), "surrogate.soft = good_four:ROW")
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert doors.offers() == () and "good-four.soft" not in SURROGATES
-    assert doors.described() == "packages of others cannot be added to this executable"
+    assert plugins.offers() == () and "good-four.soft" not in SURROGATES
+    assert plugins.described() == "packages of others cannot be added to this executable"
 
 
 def test_an_empty_variable_switches_all_packages_off(install: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
     install("good-five", SOUND.format(name="sapo"), "surrogate.soft = good_five:ROW")
-    monkeypatch.setenv(doors.ENVIRONMENT, "")
-    assert doors.offers() == () and doors.described() == ""
+    monkeypatch.setenv(plugins.ENVIRONMENT, "")
+    assert plugins.offers() == () and plugins.described() == ""
 
 
 def test_a_process_that_reads_foreign_files_can_read_the_code_of_packages(install: Installed, tmp_path: Path) -> None:
@@ -144,12 +144,12 @@ def test_a_process_that_reads_foreign_files_can_read_the_code_of_packages(instal
 
 def test_a_child_process_is_told_and_does_not_look_itself(install: Installed) -> None:
     install("good-six", SOUND.format(name="sapo"), "surrogate.soft = good_six:ROW")
-    assert doors.ENVIRONMENT not in os.environ
+    assert plugins.ENVIRONMENT not in os.environ
     command(start, 0, Limits())  # type: ignore[arg-type] # any function of a module
-    told = json.loads(os.environ[doors.ENVIRONMENT])
+    told = json.loads(os.environ[plugins.ENVIRONMENT])
     assert told == [["good-six", "1.2", "surrogate.soft", "good_six:ROW"]]
-    code = "from grpo_core import doors; print(*(offer.id for offer in doors.offers()))"
-    path = str(Path(doors.__file__).parents[1])  # without the package
+    code = "from grpo_core import plugins; print(*(offer.id for offer in plugins.offers()))"
+    path = str(Path(plugins.__file__).parents[1])  # without the package
     said = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
     )
@@ -157,11 +157,11 @@ def test_a_child_process_is_told_and_does_not_look_itself(install: Installed) ->
 
 
 def test_a_search_that_finds_nothing_reads_no_metadata(tmp_path: Path) -> None:
-    code = "import sys; from grpo_core import doors; print(doors.offers(), 'importlib.metadata' in sys.modules)"
-    environment = {name: value for name, value in os.environ.items() if name != doors.ENVIRONMENT}
+    code = "import sys; from grpo_core import plugins; print(plugins.offers(), 'importlib.metadata' in sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name != plugins.ENVIRONMENT}
     said = subprocess.run(
         [sys.executable, "-c", code],
-        env={**environment, "PYTHONPATH": str(Path(doors.__file__).parents[1])},
+        env={**environment, "PYTHONPATH": str(Path(plugins.__file__).parents[1])},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -171,11 +171,11 @@ def test_a_search_that_finds_nothing_reads_no_metadata(tmp_path: Path) -> None:
 
 
 def test_every_kind_has_a_table_and_its_own_rows_are_valid() -> None:
-    for kind in doors.kinds():
-        table = doors.table(kind)
+    for kind in plugins.kinds():
+        table = plugins.table(kind)
         assert [name for name, row in table.items() if table.fault(row)] == [] and len(table) == len(list(table))
     if parts.names() == tuple(parts.PARTS):
-        assert set(doors.kinds()) == {"surrogate", "task", "reader", "check", "claim", "lesson"}
+        assert set(plugins.kinds()) == {"surrogate", "task", "reader", "check", "claim", "lesson"}
 
 
 @pytest.mark.parametrize("name", ["length", "chain"])
