@@ -92,3 +92,16 @@ def drawn_by_earlier(step: Step) -> bool:
     """
     settings = step.settings  # a language model's own sampler is always recorded
     return not settings.is_recorded and not settings.is_language and step.sampling_logp is not None
+
+
+def cut_off(step: Step, *, stop: int, call_end: int) -> np.ndarray:
+    """Return which completions of a language model's update the limit ended, boolean (B,).
+
+    Neither its end sign ``stop`` nor a call too many, whose last token is ``call_end``, ended such a completion.
+    Whether the loss counts its last token is another question.
+    """
+    task, real = step.settings.language, step.there
+    ended = ((step.tokens == stop) & real).any(axis=-1)
+    if task.has_tool:
+        ended |= ((step.tokens == call_end) & real).sum(axis=-1) > task.calls
+    return np.asarray((real.sum(axis=-1) >= task.max_tokens) & ~ended)

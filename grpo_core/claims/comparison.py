@@ -169,7 +169,7 @@ class Level(Claim[Trained]):
 class Failed(Claim[Trained]):
     """Claims that ``stuck`` of the seeds of ``names`` are stuck on a suboptimal action, and ``diverged`` have diverged.
 
-    ``names`` are the leader and those statistically level with it. Their seeds are counted together.
+    ``names`` are the leader and those statistically level with it. Each has a run for every seed, and runs are counted.
     """
 
     names: tuple[str, ...]
@@ -186,9 +186,10 @@ class Failed(Claim[Trained]):
         return (stuck, diverged, sum(map(len, lost.values()))) == (self.stuck, self.diverged, self.of)
 
     def words(self) -> str:
-        told = plural("{stuck} of {of} seed stuck", "{stuck} of {of} seeds stuck", self.of).format(
-            stuck=self.stuck, of=self.of
-        )
+        pattern = plural("{stuck} of {of} seed stuck", "{stuck} of {of} seeds stuck", self.of)
+        if len(self.names) > 1:  # each of them trained every seed
+            pattern = plural("{stuck} of their {of} run stuck", "{stuck} of their {of} runs stuck", self.of)
+        told = pattern.format(stuck=self.stuck, of=self.of)
         return tr("{stuck}, {diverged} diverged").format(stuck=told, diverged=self.diverged) if self.diverged else told
 
 

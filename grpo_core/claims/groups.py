@@ -24,7 +24,7 @@ from grpo_core.claims.arrays import (
 )
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.premises import has_difficulty, meaning
+from grpo_core.premises import cut_off, has_difficulty, meaning
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -150,9 +150,8 @@ def _alone(step: Step, group: int, *, whole: bool) -> bool:
 
 
 def _cut_off(step: Step, v: Any) -> bool:
-    last = step.mask.sum(axis=-1) - 1
-    cut = sum(int(step.tokens[i, max(t, 0)]) != v.stop for i, t in enumerate(last))
-    return (v.count, v.total, v.limit) == (cut, len(last), step.settings.language.max_tokens)
+    cut = int(cut_off(step, stop=v.stop, call_end=v.call_end).sum())
+    return (v.count, v.total, v.limit) == (cut, len(step.tokens), step.settings.language.max_tokens)
 
 
 def _push(name: str) -> Kind[Step]:

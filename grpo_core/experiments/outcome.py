@@ -153,11 +153,13 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
 
 
 def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
-    if in_order:
-        first, last, change = moved(data)
-        return Moves(first=first, last=last, low=change.low, high=change.high)
     middle = [median(data.last_kl(name)) for name in data.kl]
-    return Between(least=min(middle), most=max(middle))
+    least, most = min(middle), max(middle)
+    if not in_order:
+        return Between(least=least, most=most)
+    first, last, change = moved(data)
+    seeds = len(data.last_kl(next(iter(data.kl))))
+    return Moves(first=first, last=last, low=change.low, high=change.high, least=least, most=most, seeds=seeds)
 
 
 def by_both(runs: Iterable[Ensemble]) -> ByBoth:

@@ -206,6 +206,7 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "clipped_tokens": lambda n, q: float(n.terms(q.passed).clipped[q.row or 0].sum()),
     "kl": _of_terms("kl"),
     "tokens": lambda n, q: float(n.step.mask[q.row or 0].sum()),
+    "written": lambda n, q: float(n.step.there[q.row or 0].sum()),
     "denominator": _denominator,
     "weight": _of_terms("weight"),
     "token_loss": _of_terms("token_loss"),

@@ -42,7 +42,8 @@ def _paid(n: Numbers, q: Quantity) -> Formula:
 
 
 def tokens(n: Numbers, q: Quantity) -> Formula:
-    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note=tr("counted: the completion's tokens"), unit=tr("tokens"))
+    note = tr("counted: the completion's tokens") if q.name == "written" else tr("counted: its tokens in the loss")
+    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note=note, unit=tr("tokens"))
 
 
 def denominator(n: Numbers, q: Quantity) -> Formula:
@@ -157,6 +158,7 @@ RULES: dict[str, Rule] = {
     "reward": reward,
     **{name: recorded(letter) for name, letter in zip(PARTS, _LETTERS, strict=True)},
     "tokens": tokens,
+    "written": tokens,
     "denominator": denominator,
     "gate": gate,
     "value": recorded("V"),

@@ -105,6 +105,12 @@ def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
     return own
 
 
+def own(task: LanguageTask, tokens: np.ndarray) -> np.ndarray:
+    """Return which tokens of a completion (T,) the model wrote, boolean (T,), whether or not the loss counts others."""
+    there = np.ones((1, len(tokens)), dtype=bool)
+    return np.asarray(written(tokens[None], there)[0] if task.has_tool else there[0])
+
+
 def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
     """Return which tokens the loss counts, boolean (B, T): those the model wrote, or all, depending on ``task``."""
     return written(tokens, there) if task.has_tool and task.mask_tool else there

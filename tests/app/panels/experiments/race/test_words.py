@@ -50,6 +50,8 @@ def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_ro
     assert headline(raced(fairness="step_length", names=("RLOO", GRPO, BASELINE, "Dr. GRPO"))).startswith(
         "4 of 4 end level at"
     )
+    seeds = len(next(iter(equal.lanes.values())).seeds)
+    assert f"of their {2 * seeds} runs stuck" in headline(equal) and "seeds stuck" not in headline(equal)
     short = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=30)
     means = {name: runs.measures["reward"].mean(axis=-1) for name, runs in short.lanes.items()}
     climbing = {name for name, course in means.items() if course[-1] - course[-4] > 0.01}
