@@ -16,16 +16,22 @@ from grpo_core.trainers.health import (
     unmoved,
 )
 from grpo_core.trainers.health import policy_checks as policy
-from grpo_core.trainers.health.check import Check
+from grpo_core.trainers.health.check import Check, Quantity
 
 HACKS = ("reward_exploited", "length_hack", "shortness_hack")
 """Checks for ways in which a policy earns reward without doing the task. These are causes of other findings."""
 COLLAPSING = (*HACKS, "entropy_collapse")
 """Checks for causes of similar completions, which lead to dead groups."""
+DEAD_GROUPS = Quantity(name=tr("groups without an advantage"), share=True)
+ENTROPY = Quantity(name=tr("entropy in nats per token"))
+CLIPPED = Quantity(name=tr("tokens that are clipped"), share=True)
+LENGTH = Quantity(name=tr("mean length in tokens"))
+DIFFERENCE = Quantity(name=tr("mean difference in nats"))
 CHECKS: dict[str, Check] = {
     "non_finite": Check(
         title=tr("Numbers that are not finite"),
         missing=numerics.nothing_missing, measure=numerics.non_finite, judge=numerics.judge_non_finite,
+        quantity=Quantity(name=tr("count")),
         change=tr(
             "Fix what produces the first of them (a logarithm or a division in a reward, a learning rate or a "
 "precision that overflows), and continue from a checkpoint before that step."
@@ -35,6 +41,7 @@ CHECKS: dict[str, Check] = {
     "rewards_missing": Check(
         title=tr("Rewards that are missing"),
         missing=rewards.no_table, measure=rewards.unscored, judge=rewards.judge_unscored,
+        quantity=Quantity(name=tr("completions without a reward"), share=True),
         change=tr(
             "Find the answers for which the reward function returns None or NaN (an exception, a timeout, an answer "
 "that it cannot read), and give them the reward that they deserve."
@@ -44,6 +51,7 @@ CHECKS: dict[str, Check] = {
     "reward_of_prompt": Check(
         title=tr("A reward that the prompt alone decides"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_prompt,
+        quantity=DEAD_GROUPS,
         change=tr(
             "Check whether the reward function reads the completion at all. If it does, choose prompts that are "
 "solved some of the time."
@@ -53,6 +61,7 @@ CHECKS: dict[str, Check] = {
     "advantage_outliers": Check(
         title=tr("Advantages far beyond the others"),
         missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
+        quantity=Quantity(name=tr("largest advantage")),
         change=tr(
             "Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage in a "
 "group of G completions can be beyond (G − 1) / √G."
@@ -62,18 +71,21 @@ CHECKS: dict[str, Check] = {
     "reward_outliers": Check(
         title=tr("Rewards far beyond the others"),
         missing=groups.no_rewards, measure=rewards.far_rewards, judge=rewards.judge_far_rewards,
+        quantity=Quantity(name=tr("reward farthest from the median")),
         change=tr("Limit the reward: next to it, the others of its group cannot be told apart."),
         source="NVIDIA-NeMo/RL#1518, #4158", said_by=("advantage_outliers",),
     ),
     "reward_parts_fight": Check(
         title=tr("Reward functions that go against each other"),
         missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_fighting_parts,
+        quantity=None,  # judged by the covariance of the functions over the whole run
         change=tr("Give one of them a smaller weight, or a threshold beyond which it stops paying."),
         source="huggingface/trl#6350",
     ),
     "reward_exploited": Check(
         title=tr("One reward rises while another falls"),
         missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
+        quantity=Quantity(name=tr("mean reward")),
         change=tr(
             "Read completions from before and after that step, fix the reward that can be earned without solving the "
 "task, and continue from a checkpoint before it; a larger β keeps the policy closer to where it began."
@@ -84,6 +96,7 @@ CHECKS: dict[str, Check] = {
     "length_hack": Check(
         title=tr("A reward that longer completions earn"),
         missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_longer,
+        quantity=LENGTH,
         change=tr(
             "Read the longest completions: if they are no better, remove what pays for length from the reward, or "
 "subtract what length alone earns."
@@ -93,6 +106,7 @@ CHECKS: dict[str, Check] = {
     "shortness_hack": Check(
         title=tr("A reward that shorter completions earn"),
         missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_shorter,
+        quantity=LENGTH,
         change=tr(
             "Read the shortest completions: if they are not answers, pay for shortness only together with a right "
 "answer, or only beyond a certain length."
@@ -102,6 +116,7 @@ CHECKS: dict[str, Check] = {
     "entropy_collapse": Check(
         title=tr("Entropy collapse"),
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_collapse,
+        quantity=ENTROPY,
         change=tr(
             "Lower the learning rate; raise the upper clip bound alone (clip-higher), or add an entropy bonus; check "
 "whether one short answer earns the full reward."
@@ -112,6 +127,7 @@ CHECKS: dict[str, Check] = {
     "dead_groups_right": Check(
         title=tr("Dead groups: all of the highest reward"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
+        quantity=DEAD_GROUPS,
         change=tr(
             "If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, "
             "sample until the rewards of a group differ (dynamic sampling)."
@@ -122,6 +138,7 @@ CHECKS: dict[str, Check] = {
     "dead_groups_wrong": Check(
         title=tr("Dead groups: all of the lowest reward"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
+        quantity=DEAD_GROUPS,
         change=tr(
             "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
             "rewards. Check whether the reward function finds the answer in what the model writes, and whether "
@@ -133,6 +150,7 @@ CHECKS: dict[str, Check] = {
     "dead_groups_same": Check(
         title=tr("Dead groups: all of one reward"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same,
+        quantity=DEAD_GROUPS,
         change=tr("Use a finer-grained reward: it must differ between the completions of a prompt."),
         source="huggingface/trl#3857",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
@@ -140,6 +158,7 @@ CHECKS: dict[str, Check] = {
     "rewards_sparse": Check(
         title=tr("Rewards that few completions earn"),
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse,
+        quantity=DEAD_GROUPS,
         change=tr(
             "If the reward rises, wait. If it does not, start with easier prompts, sample more completions per "
 "prompt, or give partial rewards."
@@ -150,6 +169,7 @@ CHECKS: dict[str, Check] = {
     "reward_part_constant": Check(
         title=tr("A reward function that never varies"),
         missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_constant_part,
+        quantity=None,
         change=tr("Check whether the function's reward can be earned at all; if not, leave it out."),
         source="huggingface/trl#3857",
         least=3,
@@ -157,6 +177,7 @@ CHECKS: dict[str, Check] = {
     "entropy_blow_up": Check(
         title=tr("Entropy blow-up"),
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_blow_up,
+        quantity=ENTROPY,
         change=tr(
             "Read completions from before and after that step. If they got worse, lower the learning rate, or the "
 "coefficient of an entropy bonus; check whether the rewards are noise."
@@ -167,6 +188,7 @@ CHECKS: dict[str, Check] = {
     "policy_unmoved": Check(
         title=tr("A policy that does not change"),
         missing=unmoved.not_scored_after, measure=unmoved.change, judge=unmoved.judge_unmoved,
+        quantity=Quantity(name=tr("largest change of a log-probability in nats")),
         change=tr("Check the learning rate and its schedule, and whether the optimizer holds the trained parameters."),
         source=tr("by definition"),
         least=3,
@@ -174,6 +196,7 @@ CHECKS: dict[str, Check] = {
     "clip_of_completions": Check(
         title=tr("A clip range of whole completions on single tokens"),
         missing=knobs.no_range_of_tokens, measure=policy.clipped, judge=knobs.judge_range_of_completions,
+        quantity=CLIPPED,
         change=tr(
             "Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions "
 "(importance_sampling_level = \"sequence\")."
@@ -183,6 +206,7 @@ CHECKS: dict[str, Check] = {
     "clip_saturation": Check(
         title=tr("Clip saturation"),
         missing=policy.no_later_pass, measure=policy.clipped, judge=policy.judge_clipped,
+        quantity=CLIPPED,
         change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
         source="huggingface/trl#3120, #3834",
         said_by=("clip_of_completions",),
@@ -190,6 +214,7 @@ CHECKS: dict[str, Check] = {
     "clip_never_reached": Check(
         title=tr("A clip range that no completion's ratio reaches"),
         missing=knobs.no_ratio_of_completions, measure=knobs.reach, judge=knobs.judge_reach,
+        quantity=Quantity(name=tr("completions that are clipped"), share=True),
         change=tr("Use GSPO's range for ratios of whole completions, 3e-4 below and 4e-4 above."),
         source="GSPO, arXiv:2507.18071; huggingface/trl#3834",
         least=8,
@@ -197,12 +222,14 @@ CHECKS: dict[str, Check] = {
     "cap_below_one": Check(
         title=tr("A cap on the weight below 1"),
         missing=knobs.no_cap, measure=knobs.cap, judge=knobs.judge_cap,
+        quantity=Quantity(name=tr("cap on the weight")),
         change=tr("Set the cap itself, above 1 (in TRL epsilon_high, such as 5), which is 1 + ε in the paper."),
         source="NovaSky-AI/SkyRL#553, huggingface/trl#4495",
     ),
     "kl_few_tokens": Check(
         title=tr("A KL that few tokens carry"),
         missing=policy.no_reference, measure=policy.far_tokens, judge=policy.judge_far_tokens,
+        quantity=Quantity(name=tr("KL carried by single far tokens"), share=True),
         change=tr(
             "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, use "
             "the estimator k2, or k3 times the ratio, and limit log-ratios."
@@ -213,6 +240,7 @@ CHECKS: dict[str, Check] = {
     "length_drift": Check(
         title=tr("Length drift"),
         missing=lengths.no_length, measure=lengths.length, judge=lengths.judge_drift,
+        quantity=LENGTH,
         change=tr(
             "Check whether the reward changes with length."
         ),
@@ -222,6 +250,7 @@ CHECKS: dict[str, Check] = {
     "mask_covers_others": Check(
         title=tr("A mask that counts what the model did not write"),
         missing=masks.no_masks, measure=masks.unwritten, judge=masks.judge_unwritten,
+        quantity=Quantity(name=tr("tokens in the loss that the model did not write"), share=True),
         change=tr(
             "Leave what tools and users wrote out of the loss: TRL multiplies its mask by tool_mask (with a "
 "rollout_func: env_mask), verl by response_mask, and in verifiers the mask of every message that was not "
@@ -232,6 +261,7 @@ CHECKS: dict[str, Check] = {
     "mask_leaves_nothing_out": Check(
         title=tr("A mask that leaves out nothing where tools answer"),
         missing=masks.no_answers, measure=masks.all_counted, judge=masks.judge_all_counted,
+        quantity=Quantity(name=tr("completions with tool answers that the loss counts in full"), share=True),
         change=tr(
             "Check whether the trainer gets a mask of the tokens that the model wrote: in TRL tool_mask, or env_mask "
 "with a rollout_func."
@@ -242,6 +272,7 @@ CHECKS: dict[str, Check] = {
     "truncation": Check(
         title=tr("Completions that are cut off"),
         missing=lengths.no_limit, measure=lengths.cut_off, judge=lengths.judge_cut_off,
+        quantity=Quantity(name=tr("completions that are cut off"), share=True),
         change=tr(
             "Raise the limit (max_completion_length), or reward shorter answers; a completion without an end cannot "
 "earn a reward for what comes at the end, and leaving it out of the loss (mask_truncated_completions) "
@@ -253,6 +284,7 @@ CHECKS: dict[str, Check] = {
     "first_pass_differs": Check(
         title=tr("Old and new log-probabilities differ in the first pass"),
         missing=numerics.no_old, measure=numerics.first_pass, judge=numerics.judge_first_pass,
+        quantity=DIFFERENCE,
         change=tr(
             "Switch dropout off, divide the logits by the same temperature in both forward passes, and use the same "
 "precision and the same padding for both."
@@ -262,6 +294,7 @@ CHECKS: dict[str, Check] = {
     "stale_samples": Check(
         title=tr("Samples of a policy that is long left behind"),
         missing=stale.no_versions, measure=stale.staleness, judge=stale.judge_stale,
+        quantity=Quantity(name=tr("mean age of the samples in steps")),
         change=tr(
             "Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with "
 "truncated importance weights."
@@ -271,6 +304,7 @@ CHECKS: dict[str, Check] = {
     "sampler_differs": Check(
         title=tr("Sampler and trainer differ"),
         missing=numerics.no_sampler, measure=numerics.sampler, judge=numerics.judge_sampler,
+        quantity=DIFFERENCE,
         change=tr(
             "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with "
 "truncated importance weights."

@@ -132,7 +132,7 @@ def _without_finding(
         Healthy(
             check=name,
             title=check.title,
-            measured=None if check.measure in sick else measured(check.measure, measures[name]),
+            measured=None if check.measure in sick else measured(check, measures[name]),
         )
         for name, check in CHECKS.items()
         if name in looked - named
