@@ -137,7 +137,7 @@ class ScorePanel(Panel):
             logp=self._answer.logp,
             reward=self._answer.reward,
             parts=self._answer.parts,
-            names=view.run.origin.reward_names,
+            names=submission.step.settings.language.part_titles,
             weights=submission.step.settings.language.part_weights,
             rewards=rewards,
             advantages=advantages,

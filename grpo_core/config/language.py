@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
@@ -37,6 +40,71 @@ PROBLEMS: dict[str, Problem] = {
 }
 IN_WORDS = tuple(name for name, problem in PROBLEMS.items() if problem.in_words)
 """Problems in natural language, for a model that reads any text."""
+
+
+class Completion(Protocol):
+    """A completion as a reward reads it. :class:`grpo_core.lm.rewards.Judged` implements it.
+
+    Attributes:
+        task: settings of the task.
+        question: the prompt's text.
+        text: the completion, without its end-of-sequence token.
+        tokens: number of tokens of the completion.
+        right: whether its answer is right.
+        well_formed: whether it is a well-formed worked solution.
+        calls: number of calls that a tool answered.
+    """
+
+    @property
+    def task(self) -> LanguageTask: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def right(self) -> bool: ...
+    @property
+    def well_formed(self) -> bool: ...
+    @property
+    def calls(self) -> int: ...
+    def found(self, pattern: str) -> bool:
+        """Return whether a regular expression is found in the completion."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reward:
+    """A part of the reward. It is declared with the setting of its weight, and nowhere else.
+
+    Attributes:
+        name: its name in the record and in explanations.
+        title: the displayed name.
+        symbol: its LaTeX symbol.
+        score: function that returns this part of a completion's reward, before weighting.
+        scored: whether completions of a problem have this part.
+        paid: whether a problem pays for it; otherwise its weight is 0.
+        bounded: whether its lowest and highest values are 0 and 1, which any completion can earn if prompts are drawn
+            by rule.
+    """
+
+    name: str
+    title: str
+    symbol: str
+    score: Callable[[Completion], float]
+    scored: Callable[[Problem], bool]
+    paid: Callable[[Problem], bool] = lambda problem: True
+    bounded: bool = False
+
+
+def weight(reward: Reward, default: float, help: str, title: str, **about: Any) -> Any:
+    """Return the setting of the weight of a part of the reward, by default from −100 to 100."""
+    field = setting(default, help, title, low=-100, high=100, **about)
+    return dataclasses.field(default=default, metadata={**field.metadata, "reward": reward})
+
+
+def _in_characters(problem: Problem) -> bool:
+    return not (problem.in_words or problem.has_tool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,23 +145,46 @@ class LanguageTask:
         usual=(8, 48),
         live=False,
     )
-    answer_weight: float = setting(
-        1.0, tr("Reward of a right final answer."), tr("Right answer pays"), low=-100, high=100, usual=(0, 2)
+    answer_weight: float = weight(
+        Reward(
+            name="right_answer",
+            title=tr("right answer"),
+            symbol="x^{A}",
+            score=lambda c: c.right,
+            scored=lambda problem: True,
+            bounded=True,
+        ),
+        1.0,
+        tr("Reward of a right final answer."),
+        tr("Right answer pays"),
+        usual=(0, 2),
     )
-    working_weight: float = setting(
+    working_weight: float = weight(
+        Reward(
+            name="well_formed",
+            title=tr("well-formed working"),
+            symbol="x^{W}",
+            score=lambda c: c.well_formed,
+            scored=_in_characters,
+            bounded=True,
+        ),
         0.0,
         tr("Reward of a working that is well formed, right or wrong."),
         tr("Well-formed working pays"),
-        low=-100,
-        high=100,
         usual=(0, 1),
     )
-    bonus: float = setting(
+    bonus: float = weight(
+        Reward(
+            name="equals_signs",
+            title=tr("“=” signs"),
+            symbol="x^{=}",
+            score=lambda c: c.text.count("="),
+            scored=_in_characters,
+            paid=lambda problem: problem.pays_signs,
+        ),
         0.15,
         tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
         tr("Each “=” pays"),
-        low=-100,
-        high=100,
         usual=(0, 0.5),
     )
     file: str = setting(
@@ -116,21 +207,34 @@ class LanguageTask:
         live=False,
         since="0.2.0",
     )
-    form_weight: float = setting(
+    form_weight: float = weight(
+        Reward(
+            name="form",
+            title=tr("form"),
+            symbol="x^{F}",
+            score=lambda c: (  # matched only if it is rewarded or is the problem itself
+                bool(c.task.form) and bool(c.task.form_weight or c.task.problem == "form") and c.found(c.task.form)
+            ),
+            scored=lambda problem: problem.in_words,
+            bounded=True,
+        ),
         0.0,
         tr("Reward of an answer in words that has the right form, whether the answer is right or wrong."),
         tr("The form pays"),
-        low=-100,
-        high=100,
         usual=(0, 1),
         since="0.2.0",
     )
-    brevity_weight: float = setting(
+    brevity_weight: float = weight(
+        Reward(
+            name="brevity",
+            title=tr("brevity"),
+            symbol="x^{B}",
+            score=lambda c: 1.0 - min(c.tokens / c.task.max_tokens, 1.0),
+            scored=lambda problem: problem.in_words,
+        ),
         0.0,
         tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
         tr("Brevity pays"),
-        low=-100,
-        high=100,
         usual=(0, 1),
         since="0.2.0",
     )
@@ -143,12 +247,17 @@ class LanguageTask:
         usual=(1, 5),
         since="0.3.0",
     )
-    call_weight: float = setting(
+    call_weight: float = weight(
+        Reward(
+            name="calls",
+            title=tr("calls"),
+            symbol="x^{C}",
+            score=lambda c: c.calls,
+            scored=lambda problem: problem.has_tool,
+        ),
         0.0,
         tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
         tr("Each call pays"),
-        low=-100,
-        high=100,
         usual=(-0.2, 0.2),
         since="0.3.0",
     )
@@ -203,22 +312,36 @@ class LanguageTask:
         return PROBLEMS[self.problem].has_tool
 
     @property
+    def rewards(self) -> dict[str, Reward]:
+        """The parts of the reward of a completion, by the name of the setting of their weight."""
+        problem = PROBLEMS[self.problem]
+        return {name: reward for name, reward in REWARDS.items() if reward.scored(problem)}
+
+    @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the parts of the reward in explanations, in the order of :attr:`part_weights`."""
-        if self.in_words:
-            return "right_answer", "form", "brevity"
-        return ("right_answer", "calls") if self.has_tool else ("right_answer", "well_formed", "equals_signs")
+        """Names of the parts of the reward in the record, in the order of :attr:`part_weights`."""
+        return tuple(reward.name for reward in self.rewards.values())
+
+    @property
+    def part_titles(self) -> tuple[str, ...]:
+        """The displayed names of the parts."""
+        return tuple(reward.title for reward in self.rewards.values())
 
     @property
     def part_weights(self) -> tuple[float, ...]:
-        """Reward per unit of each part: right answer, well-formed working, “=” characters. For an answer in words:
-        right answer, form, brevity. For an agent: right answer, calls.
-        """
-        if self.in_words:
-            return self.answer_weight, self.form_weight, self.brevity_weight
-        if self.has_tool:
-            return self.answer_weight, self.call_weight
-        return self.answer_weight, self.working_weight, self.bonus if PROBLEMS[self.problem].pays_signs else 0.0
+        """Reward per unit of each part: 0 if the problem does not pay for it."""
+        return tuple(getattr(self, name) if self.pays(name) else 0.0 for name in self.rewards)
+
+    def pays(self, name: str) -> bool:
+        """Return whether the weight ``name``, a key of :data:`REWARDS`, is used in this problem."""
+        problem = PROBLEMS[self.problem]
+        return REWARDS[name].scored(problem) and REWARDS[name].paid(problem)
+
+
+REWARDS: dict[str, Reward] = {
+    field.name: field.metadata["reward"] for field in dataclasses.fields(LanguageTask) if "reward" in field.metadata
+}
+"""All parts of rewards by the name of the setting of their weight. The right answer is the first."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +21,6 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
 
-REWARD_NAMES = (tr("right answer"), tr("well-formed working"), tr("“=” signs"))
-"""(K,), names of the parts, in the order of :attr:`LanguageTask.part_weights`."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 WATCHED = 8
 """Number of held-out prompts whose likeliest completion every update records."""
@@ -129,9 +128,40 @@ def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
     return problems.drawn(task.difficulty, numbers)
 
 
-def reward_names(task: LanguageTask) -> tuple[str, ...]:
-    """Return the names of the parts of the reward, (K,)."""
-    return words.REWARD_NAMES if task.in_words else calculator.REWARD_NAMES if task.has_tool else REWARD_NAMES
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A completion that is judged, an implementation of :class:`grpo_core.config.language.Completion`."""
+
+    task: LanguageTask
+    prompt: Prompt
+    text: str
+    tokens: int
+
+    @property
+    def question(self) -> str:
+        return self.prompt.text
+
+    @property
+    def right(self) -> bool:
+        if self.task.has_tool:
+            return _number(calculator.final_answer(self.text), self.prompt.answer)
+        return CHECKERS[self.task.checker if self.task.from_file else "number"](self.text, self.prompt.answer)
+
+    @property
+    def well_formed(self) -> bool:
+        return problems.well_formed(self.prompt.text, self.text)
+
+    @property
+    def calls(self) -> int:
+        return calculator.calls(self.text)
+
+    def found(self, pattern: str) -> bool:
+        """Return whether a regular expression is found in the completion.
+
+        Raises:
+            GrpoError: it is not a regular expression, or takes too long.
+        """
+        return matcher().found(pattern, self.text)
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
@@ -141,25 +171,20 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
         task: settings of the rewards.
         prompt: the prompt.
         text: the completion, without its end-of-sequence token.
-        tokens: number of tokens of the completion, used only for the brevity of an answer in words.
+        tokens: number of tokens of the completion.
 
     Raises:
         GrpoError: the rule failed; the message contains the completion and the reason.
     """
+    judged = Judged(task=task, prompt=prompt, text=text, tokens=tokens)
     try:
-        if task.has_tool:
-            return float(_number(calculator.final_answer(text), prompt.answer)), float(calculator.calls(text))
-        right = CHECKERS[task.checker if task.from_file else "number"](text, prompt.answer)
-        if task.in_words:
-            return float(right), *words.other_parts(task, text, tokens)
+        return tuple(float(reward.score(judged)) for reward in task.rewards.values())
     except (ValueError, OverflowError, GrpoError) as error:
         raise GrpoError(
             tr("The completion “{text}” to “{text2}” could not be scored: {error}.").format(
                 text=text[:60], text2=prompt.text, error=error
             )
         ) from None
-    formed = problems.well_formed(prompt.text, text)
-    return float(right), float(formed), float(text.count("="))
 
 
 def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
@@ -170,11 +195,11 @@ def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
 def reward_range(task: LanguageTask) -> tuple[float, float] | None:
     """Return the lowest and the highest reward that a completion can earn.
 
-    None if it is unknown: the task pays for “=” signs, calls or brevity, or for the form of answers from a file.
+    None if it is unknown: the task pays for a part without bounds, or for more than right answers to prompts from a
+    file.
     """
-    weights = task.part_weights
-    bounded = 1 if task.has_tool or task.from_file else 2  # right or wrong, and in the right form or not
-    if any(weights[bounded:]):
+    weights, (_, *others) = task.part_weights, task.rewards.values()
+    if any(w and (task.from_file or not part.bounded) for w, part in zip(weights[1:], others, strict=True)):
         return None
     return sum(min(weight, 0.0) for weight in weights), sum(max(weight, 0.0) for weight in weights)
 
