@@ -28,6 +28,11 @@ class Problem:
     pays_signs: bool = False
     has_tool: bool = False
 
+    @property
+    def in_characters(self) -> bool:
+        """Whether completions are workings that the model writes alone."""
+        return not (self.in_words or self.has_tool)
+
 
 PROBLEMS: dict[str, Problem] = {
     "arithmetic": Problem(),
@@ -43,22 +48,14 @@ IN_WORDS = tuple(name for name, problem in PROBLEMS.items() if problem.in_words)
 
 
 class Completion(Protocol):
-    """A completion as a reward reads it. :class:`grpo_core.lm.rewards.Judged` implements it.
-
-    Attributes:
-        task: settings of the task.
-        question: the prompt's text.
-        text: the completion, without its end-of-sequence token.
-        tokens: number of tokens of the completion.
-        right: whether its answer is right.
-        well_formed: whether it is a well-formed worked solution.
-        calls: number of calls that a tool answered.
-    """
+    """A completion as a reward reads it. :class:`grpo_core.lm.rewards.Judged` implements and describes it."""
 
     @property
     def task(self) -> LanguageTask: ...
     @property
     def question(self) -> str: ...
+    @property
+    def answer(self) -> str: ...
     @property
     def text(self) -> str: ...
     @property
@@ -69,8 +66,8 @@ class Completion(Protocol):
     def well_formed(self) -> bool: ...
     @property
     def calls(self) -> int: ...
-    def found(self, pattern: str) -> bool:
-        """Return whether a regular expression is found in the completion."""
+    @property
+    def has_form(self) -> bool: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +79,8 @@ class Reward:
         title: the displayed name.
         symbol: its LaTeX symbol.
         score: function that returns this part of a completion's reward, before weighting.
-        scored: whether completions of a problem have this part.
-        paid: whether a problem pays for it; otherwise its weight is 0.
+        scored: whether completions of a problem have this part; by default those of every problem.
+        paid: whether such a problem pays for it; otherwise its weight is 0.
         bounded: whether its lowest and highest values are 0 and 1, which any completion can earn if prompts are drawn
             by rule.
     """
@@ -92,8 +89,8 @@ class Reward:
     title: str
     symbol: str
     score: Callable[[Completion], float]
-    scored: Callable[[Problem], bool]
-    paid: Callable[[Problem], bool] = lambda problem: True
+    scored: Callable[[Problem], bool] = lambda p: True
+    paid: Callable[[Problem], bool] = lambda p: True
     bounded: bool = False
 
 
@@ -101,10 +98,6 @@ def weight(reward: Reward, default: float, help: str, title: str, **about: Any) 
     """Return the setting of the weight of a part of the reward, by default from −100 to 100."""
     field = setting(default, help, title, low=-100, high=100, **about)
     return dataclasses.field(default=default, metadata={**field.metadata, "reward": reward})
-
-
-def _in_characters(problem: Problem) -> bool:
-    return not (problem.in_words or problem.has_tool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,14 +139,7 @@ class LanguageTask:
         live=False,
     )
     answer_weight: float = weight(
-        Reward(
-            name="right_answer",
-            title=tr("right answer"),
-            symbol="x^{A}",
-            score=lambda c: c.right,
-            scored=lambda problem: True,
-            bounded=True,
-        ),
+        Reward(name="right_answer", title=tr("right answer"), symbol="x^{A}", score=lambda c: c.right, bounded=True),
         1.0,
         tr("Reward of a right final answer."),
         tr("Right answer pays"),
@@ -165,7 +151,7 @@ class LanguageTask:
             title=tr("well-formed working"),
             symbol="x^{W}",
             score=lambda c: c.well_formed,
-            scored=_in_characters,
+            scored=lambda p: p.in_characters,
             bounded=True,
         ),
         0.0,
@@ -179,8 +165,8 @@ class LanguageTask:
             title=tr("“=” signs"),
             symbol="x^{=}",
             score=lambda c: c.text.count("="),
-            scored=_in_characters,
-            paid=lambda problem: problem.pays_signs,
+            scored=lambda p: p.in_characters,
+            paid=lambda p: p.pays_signs,
         ),
         0.15,
         tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
@@ -212,10 +198,8 @@ class LanguageTask:
             name="form",
             title=tr("form"),
             symbol="x^{F}",
-            score=lambda c: (  # matched only if it is rewarded or is the problem itself
-                bool(c.task.form) and bool(c.task.form_weight or c.task.problem == "form") and c.found(c.task.form)
-            ),
-            scored=lambda problem: problem.in_words,
+            score=lambda c: c.has_form,
+            scored=lambda p: p.in_words,
             bounded=True,
         ),
         0.0,
@@ -229,8 +213,8 @@ class LanguageTask:
             name="brevity",
             title=tr("brevity"),
             symbol="x^{B}",
+            scored=lambda p: p.in_words,
             score=lambda c: 1.0 - min(c.tokens / c.task.max_tokens, 1.0),
-            scored=lambda problem: problem.in_words,
         ),
         0.0,
         tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
@@ -248,13 +232,7 @@ class LanguageTask:
         since="0.3.0",
     )
     call_weight: float = weight(
-        Reward(
-            name="calls",
-            title=tr("calls"),
-            symbol="x^{C}",
-            score=lambda c: c.calls,
-            scored=lambda problem: problem.has_tool,
-        ),
+        Reward(name="calls", title=tr("calls"), symbol="x^{C}", score=lambda c: c.calls, scored=lambda p: p.has_tool),
         0.0,
         tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
         tr("Each call pays"),

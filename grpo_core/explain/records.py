@@ -30,9 +30,8 @@ def _paid(n: Numbers, q: Quantity) -> Formula:
     """Explain a completion's reward as the sum of its weighted parts."""
     task = n.step.settings.language
     paid = dict(zip(task.part_names, task.part_weights, strict=True))
-    counted = [
-        (w, Quantity(name, row=q.row)) for name in n.step.part_names or () if (w := paid.get(name))
-    ]  # a newer version may have scored more, unpaid
+    names = n.step.part_names or ()  # including parts of a newer version, which this one does not pay for
+    counted = [(w, Quantity(name, row=q.row)) for name in names if (w := paid.get(name))]
     values = " + ".join(rf"{number(w)} \cdot {number(n[part])}" for w, part in counted)
     return Formula(
         symbol=f"R_{n.at(q)}",

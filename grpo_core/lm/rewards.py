@@ -130,7 +130,18 @@ def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A completion that is judged, an implementation of :class:`grpo_core.config.language.Completion`."""
+    """A completion that is judged, an implementation of :class:`grpo_core.config.language.Completion`.
+
+    Attributes:
+        task: settings of the task.
+        prompt: the prompt, with its answer.
+        text: the completion, without its end-of-sequence token.
+        tokens: number of tokens of the completion.
+        question, answer: the prompt's text and answer.
+        right: whether the answer is right.
+        well_formed: whether the completion is a well-formed worked solution.
+        calls: number of calls that the tool answered.
+    """
 
     task: LanguageTask
     prompt: Prompt
@@ -140,6 +151,10 @@ class Judged:
     @property
     def question(self) -> str:
         return self.prompt.text
+
+    @property
+    def answer(self) -> str:
+        return self.prompt.answer
 
     @property
     def right(self) -> bool:
@@ -155,13 +170,15 @@ class Judged:
     def calls(self) -> int:
         return calculator.calls(self.text)
 
-    def found(self, pattern: str) -> bool:
-        """Return whether a regular expression is found in the completion.
+    @property
+    def has_form(self) -> bool:
+        """Whether the answer has the right form, which is matched only if it is rewarded or is the problem itself.
 
         Raises:
-            GrpoError: it is not a regular expression, or takes too long.
+            GrpoError: the form is not a regular expression, or takes too long.
         """
-        return matcher().found(pattern, self.text)
+        form, needed = self.task.form, self.task.form_weight or self.task.problem == "form"
+        return bool(form and needed) and matcher().found(form, self.text)
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
