@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
@@ -28,11 +28,6 @@ class Problem:
     pays_signs: bool = False
     has_tool: bool = False
 
-    @property
-    def in_characters(self) -> bool:
-        """Whether completions are workings that the model writes alone."""
-        return not (self.in_words or self.has_tool)
-
 
 PROBLEMS: dict[str, Problem] = {
     "arithmetic": Problem(),
@@ -47,27 +42,30 @@ IN_WORDS = tuple(name for name, problem in PROBLEMS.items() if problem.in_words)
 """Problems in natural language, for a model that reads any text."""
 
 
-class Completion(Protocol):
-    """A completion as a reward reads it. :class:`grpo_core.lm.rewards.Judged` implements and describes it."""
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """A completion as a reward reads it.
 
-    @property
-    def task(self) -> LanguageTask: ...
-    @property
-    def question(self) -> str: ...
-    @property
-    def answer(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def right(self) -> bool: ...
-    @property
-    def well_formed(self) -> bool: ...
-    @property
-    def calls(self) -> int: ...
-    @property
-    def has_form(self) -> bool: ...
+    Attributes:
+        task: settings of the task.
+        question, answer: the prompt and its answer.
+        text: the completion, without its end-of-sequence token.
+        tokens: number of tokens of the completion.
+        right: function that returns whether the answer is right.
+        well_formed: function that returns whether it is a well-formed worked solution.
+        calls: function that returns the number of calls that a tool answered.
+        found: function that returns whether a regular expression is found in it.
+    """
+
+    task: LanguageTask
+    question: str
+    answer: str
+    text: str
+    tokens: int
+    right: Callable[[], bool]
+    well_formed: Callable[[], bool]
+    calls: Callable[[], int]
+    found: Callable[[str], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +90,11 @@ class Reward:
     scored: Callable[[Problem], bool] = lambda p: True
     paid: Callable[[Problem], bool] = lambda p: True
     bounded: bool = False
+
+
+def _form(c: Completion) -> bool:
+    """Return whether the answer has the right form. It is matched only if it is rewarded or is the problem itself."""
+    return bool(c.task.form and (c.task.form_weight or c.task.problem == "form")) and c.found(c.task.form)
 
 
 def weight(reward: Reward, default: float, help: str, title: str, **about: Any) -> Any:
@@ -139,40 +142,21 @@ class LanguageTask:
         live=False,
     )
     answer_weight: float = weight(
-        Reward(name="right_answer", title=tr("right answer"), symbol="x^{A}", score=lambda c: c.right, bounded=True),
-        1.0,
-        tr("Reward of a right final answer."),
-        tr("Right answer pays"),
-        usual=(0, 2),
-    )
+        Reward(name="right_answer", title=tr("right answer"), symbol="x^{A}", score=lambda c: c.right(), bounded=True),
+        1.0, tr("Reward of a right final answer."), tr("Right answer pays"), usual=(0, 2),
+    )  # fmt: skip # table, one row per reward
     working_weight: float = weight(
-        Reward(
-            name="well_formed",
-            title=tr("well-formed working"),
-            symbol="x^{W}",
-            score=lambda c: c.well_formed,
-            scored=lambda p: p.in_characters,
-            bounded=True,
-        ),
-        0.0,
-        tr("Reward of a working that is well formed, right or wrong."),
-        tr("Well-formed working pays"),
-        usual=(0, 1),
-    )
+        Reward(name="well_formed", title=tr("well-formed working"), symbol="x^{W}", score=lambda c: c.well_formed(),
+               scored=lambda p: not (p.in_words or p.has_tool), bounded=True),
+        0.0, tr("Reward of a working that is well formed, right or wrong."),
+        tr("Well-formed working pays"), usual=(0, 1),
+    )  # fmt: skip # table, one row per reward
     bonus: float = weight(
-        Reward(
-            name="equals_signs",
-            title=tr("“=” signs"),
-            symbol="x^{=}",
-            score=lambda c: c.text.count("="),
-            scored=lambda p: p.in_characters,
-            paid=lambda p: p.pays_signs,
-        ),
-        0.15,
-        tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
-        tr("Each “=” pays"),
-        usual=(0, 0.5),
-    )
+        Reward(name="equals_signs", title=tr("“=” signs"), symbol="x^{=}", score=lambda c: c.text.count("="),
+               scored=lambda p: not (p.in_words or p.has_tool), paid=lambda p: p.pays_signs),
+        0.15, tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
+        tr("Each “=” pays"), usual=(0, 0.5),
+    )  # fmt: skip # table, one row per reward
     file: str = setting(
         "",
         tr("Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”."),
@@ -194,34 +178,16 @@ class LanguageTask:
         since="0.2.0",
     )
     form_weight: float = weight(
-        Reward(
-            name="form",
-            title=tr("form"),
-            symbol="x^{F}",
-            score=lambda c: c.has_form,
-            scored=lambda p: p.in_words,
-            bounded=True,
-        ),
-        0.0,
-        tr("Reward of an answer in words that has the right form, whether the answer is right or wrong."),
-        tr("The form pays"),
-        usual=(0, 1),
-        since="0.2.0",
-    )
+        Reward(name="form", title=tr("form"), symbol="x^{F}", score=_form, scored=lambda p: p.in_words, bounded=True),
+        0.0, tr("Reward of an answer in words that has the right form, whether the answer is right or wrong."),
+        tr("The form pays"), usual=(0, 1), since="0.2.0",
+    )  # fmt: skip # table, one row per reward
     brevity_weight: float = weight(
-        Reward(
-            name="brevity",
-            title=tr("brevity"),
-            symbol="x^{B}",
-            scored=lambda p: p.in_words,
-            score=lambda c: 1.0 - min(c.tokens / c.task.max_tokens, 1.0),
-        ),
-        0.0,
-        tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
-        tr("Brevity pays"),
-        usual=(0, 1),
-        since="0.2.0",
-    )
+        Reward(name="brevity", title=tr("brevity"), symbol="x^{B}", scored=lambda p: p.in_words,
+               score=lambda c: 1.0 - min(c.tokens / c.task.max_tokens, 1.0)),
+        0.0, tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
+        tr("Brevity pays"), usual=(0, 1), since="0.2.0",
+    )  # fmt: skip # table, one row per reward
     calls: int = setting(
         3,
         tr("Maximum number of calls that the calculator answers; one more ends the completion."),
@@ -232,13 +198,10 @@ class LanguageTask:
         since="0.3.0",
     )
     call_weight: float = weight(
-        Reward(name="calls", title=tr("calls"), symbol="x^{C}", score=lambda c: c.calls, scored=lambda p: p.has_tool),
-        0.0,
-        tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
-        tr("Each call pays"),
-        usual=(-0.2, 0.2),
-        since="0.3.0",
-    )
+        Reward(name="calls", title=tr("calls"), symbol="x^{C}", score=lambda c: c.calls(), scored=lambda p: p.has_tool),
+        0.0, tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
+        tr("Each call pays"), usual=(-0.2, 0.2), since="0.3.0",
+    )  # fmt: skip # table, one row per reward
     mask_tool: bool = setting(
         True,
         tr("Leaves the tokens that the calculator wrote out of the loss: the policy did not choose them."),
@@ -319,7 +282,7 @@ class LanguageTask:
 REWARDS: dict[str, Reward] = {
     field.name: field.metadata["reward"] for field in dataclasses.fields(LanguageTask) if "reward" in field.metadata
 }
-"""All parts of rewards by the name of the setting of their weight. The right answer is the first."""
+"""All parts of rewards by the name of the setting of their weight: the right answer first, new ones last."""
 
 
 @dataclass(frozen=True, kw_only=True)

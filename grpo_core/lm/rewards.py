@@ -6,12 +6,12 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from grpo_core.config import LanguageTask
+from grpo_core.config.language import Completion
 from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm import word_tasks as words
@@ -128,59 +128,6 @@ def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
     return problems.drawn(task.difficulty, numbers)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """A completion that is judged, an implementation of :class:`grpo_core.config.language.Completion`.
-
-    Attributes:
-        task: settings of the task.
-        prompt: the prompt, with its answer.
-        text: the completion, without its end-of-sequence token.
-        tokens: number of tokens of the completion.
-        question, answer: the prompt's text and answer.
-        right: whether the answer is right.
-        well_formed: whether the completion is a well-formed worked solution.
-        calls: number of calls that the tool answered.
-    """
-
-    task: LanguageTask
-    prompt: Prompt
-    text: str
-    tokens: int
-
-    @property
-    def question(self) -> str:
-        return self.prompt.text
-
-    @property
-    def answer(self) -> str:
-        return self.prompt.answer
-
-    @property
-    def right(self) -> bool:
-        if self.task.has_tool:
-            return _number(calculator.final_answer(self.text), self.prompt.answer)
-        return CHECKERS[self.task.checker if self.task.from_file else "number"](self.text, self.prompt.answer)
-
-    @property
-    def well_formed(self) -> bool:
-        return problems.well_formed(self.prompt.text, self.text)
-
-    @property
-    def calls(self) -> int:
-        return calculator.calls(self.text)
-
-    @property
-    def has_form(self) -> bool:
-        """Whether the answer has the right form, which is matched only if it is rewarded or is the problem itself.
-
-        Raises:
-            GrpoError: the form is not a regular expression, or takes too long.
-        """
-        form, needed = self.task.form, self.task.form_weight or self.task.problem == "form"
-        return bool(form and needed) and matcher().found(form, self.text)
-
-
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
     """Return the parts of the reward of one completion, before weighting.
 
@@ -193,9 +140,19 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
     Raises:
         GrpoError: the rule failed; the message contains the completion and the reason.
     """
-    judged = Judged(task=task, prompt=prompt, text=text, tokens=tokens)
+    completion = Completion(
+        task=task,
+        question=prompt.text,
+        answer=prompt.answer,
+        text=text,
+        tokens=tokens,
+        right=lambda: _is_right(task, prompt.answer, text),
+        well_formed=lambda: problems.well_formed(prompt.text, text),
+        calls=lambda: calculator.calls(text),
+        found=lambda pattern: matcher().found(pattern, text),
+    )
     try:
-        return tuple(float(reward.score(judged)) for reward in task.rewards.values())
+        return tuple(float(reward.score(completion)) for reward in task.rewards.values())
     except (ValueError, OverflowError, GrpoError) as error:
         raise GrpoError(
             tr("The completion “{text}” to “{text2}” could not be scored: {error}.").format(
@@ -219,6 +176,12 @@ def reward_range(task: LanguageTask) -> tuple[float, float] | None:
     if any(w and (task.from_file or not part.bounded) for w, part in zip(weights[1:], others, strict=True)):
         return None
     return sum(min(weight, 0.0) for weight in weights), sum(max(weight, 0.0) for weight in weights)
+
+
+def _is_right(task: LanguageTask, answer: str, text: str) -> bool:
+    if task.has_tool:
+        return _number(calculator.final_answer(text), answer)
+    return CHECKERS[task.checker if task.from_file else "number"](text, answer)
 
 
 def _exact(text: str, answer: str) -> bool:

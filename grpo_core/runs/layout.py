@@ -9,28 +9,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from grpo_core.config import LanguageTask, Settings, about
-from grpo_core.config.language import PROBLEMS, REWARDS
+from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError, shortened
 from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.limits import LONGEST_AXIS, MOST_ARRAYS, MOST_AXES
 from grpo_core.runs.soundness import check
 from grpo_core.text import plural, tr
-from grpo_core.versions import numbers
 
 _ALIGNMENT = 8
 _PLAIN = "biuf"
 _KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8))})
 """Element types that a layout can name. NumPy would interpret any other description, however complex."""
 _MEASUREMENT, _RESUME, _PART = "measurement.", "resume.", "reward_part."
-_UNNAMED = "0.3.1"
-"""The newest version whose files do not name the parts of a reward."""
 _RECORDS: WeakKeyDictionary[Step, tuple[str, bytes]] = WeakKeyDictionary()
 """Serialised records of steps still in use.
 
@@ -126,24 +122,14 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
             plain[name] = array
     if settings.is_recorded and not plain:
         raise NotRecordedError(tr("Update {number} contains texts and rewards, but no tokens.").format(number=number))
-    if settings.is_language and "reward_parts" in plain:
-        plain["part_names"] = tuple(parts) or _part_names_before(settings.language.problem)
+    if settings.is_language and "reward_parts" in plain:  # files of versions up to 0.3 do not name the parts they have
+        plain["part_names"] = tuple(parts) or settings.language.part_names[: sum(plain["reward_parts"].shape[1:2])]
     try:
         return check(Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain))
     except TypeError as error:
         raise RunFileError(
             tr("The record of update {number} is incomplete ({error}).").format(number=number, error=error)
         ) from None
-
-
-@cache
-def _part_names_before(problem: str) -> tuple[str, ...]:
-    """Return the names of the reward parts of an update from a version that did not record them."""
-    return tuple(
-        reward.name
-        for weight, reward in REWARDS.items()
-        if reward.scored(PROBLEMS[problem]) and numbers(about(LanguageTask, weight).since) <= numbers(_UNNAMED)
-    )
 
 
 def _number(array: np.ndarray, name: str, number: int) -> float:

@@ -1,4 +1,4 @@
-"""Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file per algorithm.
+"""Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file each.
 
 A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one token,
 the lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All
@@ -10,23 +10,13 @@ of the table).
 
 from __future__ import annotations
 
+from importlib import import_module
+
+from grpo_core.config.objective import SURROGATE_TITLES
 from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.cispo import CISPO
-from grpo_core.surrogates.clip import CLIP
-from grpo_core.surrogates.gmpo import GMPO
-from grpo_core.surrogates.log_prob import LOG_PROBABILITY
-from grpo_core.surrogates.sapo import SAPO
 from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
-from grpo_core.surrogates.vespo import VESPO
 
 __all__ = ["SURROGATES", "Batch", "Clip", "Path", "Ratio", "Script", "Surrogate"]
 
-SURROGATES: dict[str, Surrogate] = {
-    "clip": CLIP,
-    "cispo": CISPO,
-    "sapo": SAPO,
-    "vespo": VESPO,
-    "gmpo": GMPO,
-    "log_prob": LOG_PROBABILITY,
-}
+SURROGATES: dict[str, Surrogate] = {name: import_module(f"{__name__}.{name}").SURROGATE for name in SURROGATE_TITLES}
 """Surrogates by name in the settings."""

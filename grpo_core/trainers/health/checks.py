@@ -29,9 +29,8 @@ LENGTH = Quantity(name=tr("mean length in tokens"))
 DIFFERENCE = Quantity(name=tr("mean difference in nats"))
 CHECKS: dict[str, Check] = {
     "non_finite": Check(
-        title=tr("Numbers that are not finite"),
+        title=tr("Numbers that are not finite"), quantity=Quantity(name=tr("count")),
         missing=numerics.nothing_missing, measure=numerics.non_finite, judge=numerics.judge_non_finite,
-        quantity=Quantity(name=tr("count")),
         change=tr(
             "Fix what produces the first of them (a logarithm or a division in a reward, a learning rate or a "
 "precision that overflows), and continue from a checkpoint before that step."
@@ -39,9 +38,8 @@ CHECKS: dict[str, Check] = {
         source="volcengine/verl#721, modelscope/ms-swift#3136",
     ),
     "rewards_missing": Check(
-        title=tr("Rewards that are missing"),
+        title=tr("Rewards that are missing"), quantity=Quantity(name=tr("completions without a reward"), share=True),
         missing=rewards.no_table, measure=rewards.unscored, judge=rewards.judge_unscored,
-        quantity=Quantity(name=tr("completions without a reward"), share=True),
         change=tr(
             "Find the answers for which the reward function returns None or NaN (an exception, a timeout, an answer "
 "that it cannot read), and give them the reward that they deserve."
@@ -49,9 +47,8 @@ CHECKS: dict[str, Check] = {
         source=tr("TRL, GRPOTrainer: a reward function may return None"),
     ),
     "reward_of_prompt": Check(
-        title=tr("A reward that the prompt alone decides"),
+        title=tr("A reward that the prompt alone decides"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_prompt,
-        quantity=DEAD_GROUPS,
         change=tr(
             "Check whether the reward function reads the completion at all. If it does, choose prompts that are "
 "solved some of the time."
@@ -59,9 +56,8 @@ CHECKS: dict[str, Check] = {
         source="huggingface/trl#3857",
     ),
     "advantage_outliers": Check(
-        title=tr("Advantages far beyond the others"),
+        title=tr("Advantages far beyond the others"), quantity=Quantity(name=tr("largest advantage")),
         missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
-        quantity=Quantity(name=tr("largest advantage")),
         change=tr(
             "Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage in a "
 "group of G completions can be beyond (G − 1) / √G."
@@ -69,9 +65,8 @@ CHECKS: dict[str, Check] = {
         source="NVIDIA-NeMo/RL#1518, #4158",
     ),
     "reward_outliers": Check(
-        title=tr("Rewards far beyond the others"),
+        title=tr("Rewards far beyond the others"), quantity=Quantity(name=tr("reward farthest from the median")),
         missing=groups.no_rewards, measure=rewards.far_rewards, judge=rewards.judge_far_rewards,
-        quantity=Quantity(name=tr("reward farthest from the median")),
         change=tr("Limit the reward: next to it, the others of its group cannot be told apart."),
         source="NVIDIA-NeMo/RL#1518, #4158", said_by=("advantage_outliers",),
     ),
@@ -83,9 +78,8 @@ CHECKS: dict[str, Check] = {
         source="huggingface/trl#6350",
     ),
     "reward_exploited": Check(
-        title=tr("One reward rises while another falls"),
+        title=tr("One reward rises while another falls"), quantity=Quantity(name=tr("mean reward")),
         missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
-        quantity=Quantity(name=tr("mean reward")),
         change=tr(
             "Read completions from before and after that step, fix the reward that can be earned without solving the "
 "task, and continue from a checkpoint before it; a larger β keeps the policy closer to where it began."
@@ -94,9 +88,8 @@ CHECKS: dict[str, Check] = {
         least=9,
     ),
     "length_hack": Check(
-        title=tr("A reward that longer completions earn"),
+        title=tr("A reward that longer completions earn"), quantity=LENGTH,
         missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_longer,
-        quantity=LENGTH,
         change=tr(
             "Read the longest completions: if they are no better, remove what pays for length from the reward, or "
 "subtract what length alone earns."
@@ -104,9 +97,8 @@ CHECKS: dict[str, Check] = {
         source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
     "shortness_hack": Check(
-        title=tr("A reward that shorter completions earn"),
+        title=tr("A reward that shorter completions earn"), quantity=LENGTH,
         missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_shorter,
-        quantity=LENGTH,
         change=tr(
             "Read the shortest completions: if they are not answers, pay for shortness only together with a right "
 "answer, or only beyond a certain length."
@@ -114,9 +106,8 @@ CHECKS: dict[str, Check] = {
         source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
     "entropy_collapse": Check(
-        title=tr("Entropy collapse"),
+        title=tr("Entropy collapse"), quantity=ENTROPY,
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_collapse,
-        quantity=ENTROPY,
         change=tr(
             "Lower the learning rate; raise the upper clip bound alone (clip-higher), or add an entropy bonus; check "
 "whether one short answer earns the full reward."
@@ -125,9 +116,8 @@ CHECKS: dict[str, Check] = {
         follows=HACKS,
     ),
     "dead_groups_right": Check(
-        title=tr("Dead groups: all of the highest reward"),
+        title=tr("Dead groups: all of the highest reward"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
-        quantity=DEAD_GROUPS,
         change=tr(
             "If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, "
             "sample until the rewards of a group differ (dynamic sampling)."
@@ -136,9 +126,8 @@ CHECKS: dict[str, Check] = {
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "dead_groups_wrong": Check(
-        title=tr("Dead groups: all of the lowest reward"),
+        title=tr("Dead groups: all of the lowest reward"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
-        quantity=DEAD_GROUPS,
         change=tr(
             "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
             "rewards. Check whether the reward function finds the answer in what the model writes, and whether "
@@ -148,17 +137,15 @@ CHECKS: dict[str, Check] = {
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "dead_groups_same": Check(
-        title=tr("Dead groups: all of one reward"),
+        title=tr("Dead groups: all of one reward"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same,
-        quantity=DEAD_GROUPS,
         change=tr("Use a finer-grained reward: it must differ between the completions of a prompt."),
         source="huggingface/trl#3857",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "rewards_sparse": Check(
-        title=tr("Rewards that few completions earn"),
+        title=tr("Rewards that few completions earn"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse,
-        quantity=DEAD_GROUPS,
         change=tr(
             "If the reward rises, wait. If it does not, start with easier prompts, sample more completions per "
 "prompt, or give partial rewards."
@@ -167,17 +154,15 @@ CHECKS: dict[str, Check] = {
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "reward_part_constant": Check(
-        title=tr("A reward function that never varies"),
+        title=tr("A reward function that never varies"), quantity=None,
         missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_constant_part,
-        quantity=None,
         change=tr("Check whether the function's reward can be earned at all; if not, leave it out."),
         source="huggingface/trl#3857",
         least=3,
     ),
     "entropy_blow_up": Check(
-        title=tr("Entropy blow-up"),
+        title=tr("Entropy blow-up"), quantity=ENTROPY,
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_blow_up,
-        quantity=ENTROPY,
         change=tr(
             "Read completions from before and after that step. If they got worse, lower the learning rate, or the "
 "coefficient of an entropy bonus; check whether the rewards are noise."
@@ -194,9 +179,8 @@ CHECKS: dict[str, Check] = {
         least=3,
     ),
     "clip_of_completions": Check(
-        title=tr("A clip range of whole completions on single tokens"),
+        title=tr("A clip range of whole completions on single tokens"), quantity=CLIPPED,
         missing=knobs.no_range_of_tokens, measure=policy.clipped, judge=knobs.judge_range_of_completions,
-        quantity=CLIPPED,
         change=tr(
             "Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions "
 "(importance_sampling_level = \"sequence\")."
@@ -204,9 +188,8 @@ CHECKS: dict[str, Check] = {
         source="GSPO, arXiv:2507.18071, section 5.1; huggingface/trl#3834",
     ),
     "clip_saturation": Check(
-        title=tr("Clip saturation"),
+        title=tr("Clip saturation"), quantity=CLIPPED,
         missing=policy.no_later_pass, measure=policy.clipped, judge=policy.judge_clipped,
-        quantity=CLIPPED,
         change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
         source="huggingface/trl#3120, #3834",
         said_by=("clip_of_completions",),
@@ -220,9 +203,8 @@ CHECKS: dict[str, Check] = {
         least=8,
     ),
     "cap_below_one": Check(
-        title=tr("A cap on the weight below 1"),
+        title=tr("A cap on the weight below 1"), quantity=Quantity(name=tr("cap on the weight")),
         missing=knobs.no_cap, measure=knobs.cap, judge=knobs.judge_cap,
-        quantity=Quantity(name=tr("cap on the weight")),
         change=tr("Set the cap itself, above 1 (in TRL epsilon_high, such as 5), which is 1 + ε in the paper."),
         source="NovaSky-AI/SkyRL#553, huggingface/trl#4495",
     ),
@@ -238,9 +220,8 @@ CHECKS: dict[str, Check] = {
         follows=HACKS,
     ),
     "length_drift": Check(
-        title=tr("Length drift"),
+        title=tr("Length drift"), quantity=LENGTH,
         missing=lengths.no_length, measure=lengths.length, judge=lengths.judge_drift,
-        quantity=LENGTH,
         change=tr(
             "Check whether the reward changes with length."
         ),
@@ -282,9 +263,8 @@ CHECKS: dict[str, Check] = {
         follows=("length_hack",),
     ),
     "first_pass_differs": Check(
-        title=tr("Old and new log-probabilities differ in the first pass"),
+        title=tr("Old and new log-probabilities differ in the first pass"), quantity=DIFFERENCE,
         missing=numerics.no_old, measure=numerics.first_pass, judge=numerics.judge_first_pass,
-        quantity=DIFFERENCE,
         change=tr(
             "Switch dropout off, divide the logits by the same temperature in both forward passes, and use the same "
 "precision and the same padding for both."
@@ -302,9 +282,8 @@ CHECKS: dict[str, Check] = {
         source="AReaL, arXiv:2505.24298; lesson 25",
     ),
     "sampler_differs": Check(
-        title=tr("Sampler and trainer differ"),
+        title=tr("Sampler and trainer differ"), quantity=DIFFERENCE,
         missing=numerics.no_sampler, measure=numerics.sampler, judge=numerics.judge_sampler,
-        quantity=DIFFERENCE,
         change=tr(
             "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with "
 "truncated importance weights."
