@@ -345,10 +345,8 @@ HOME = PanelSpec(
     shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.RECORDED, rank=9),
 )
 
-LAB: tuple[PanelSpec[Panel], ...] = (
-    TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, TOKEN_INSPECTOR, WHAT_IF, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME,
-)  # fmt: skip # table, one row per line
+LAB: tuple[PanelSpec[Panel], ...] = tuple(spec for spec in [*vars().values()] if isinstance(spec, PanelSpec))
+"""The rows above, in their order."""
 
 
 def _with_parts() -> tuple[PanelSpec[Panel], ...]:

@@ -77,11 +77,11 @@ class Rows(Mapping[str, T]):
             fault: function that returns why an object of a package is not a valid row, or an empty text.
             checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).
         """
-        self._kind, self._own, self.fault, self.checks = kind, dict(own), fault, checks
+        self._kind, self.own, self.fault, self.checks = kind, dict(own), fault, checks
 
     def __getitem__(self, name: str) -> T:
-        if name in self._own:
-            return self._own[name]
+        if name in self.own:
+            return self.own[name]
         for offer in offers(self._kind):
             if offer.id == name and not _loaded(offer)[1]:
                 row: T = _loaded(offer)[0]
@@ -89,7 +89,7 @@ class Rows(Mapping[str, T]):
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._own
+        yield from self.own
         yield from names(self._kind)
 
     def __len__(self) -> int:

@@ -139,7 +139,7 @@ class ScorePanel(Panel):
             own=own(submission.step.settings.language, self._answer.tokens),
             reward=self._answer.reward,
             parts=self._answer.parts,
-            names=view.run.origin.reward_names,
+            names=submission.step.settings.language.part_titles,
             weights=submission.step.settings.language.part_weights,
             rewards=rewards,
             advantages=advantages,

@@ -10,6 +10,16 @@ from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
+SURROGATE_TITLES = {
+    "clip": tr("clip", "surrogate"),
+    "cispo": "CISPO",
+    "sapo": "SAPO",
+    "vespo": "VESPO",
+    "gmpo": "GMPO",
+    "log_prob": tr("log-probability"),
+}
+"""Name of a surrogate, which is also that of its file in ``grpo_core/surrogates/`` -> its title."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
@@ -81,14 +91,7 @@ class Objective:
         "clip",
         tr("How the ratio and the advantage are combined into the term that is maximised."),
         tr("Surrogate"),
-        choices={
-            "clip": tr("clip", "surrogate"),
-            "cispo": "CISPO",
-            "sapo": "SAPO",
-            "vespo": "VESPO",
-            "gmpo": "GMPO",
-            "log_prob": tr("log-probability"),
-        },
+        choices=SURROGATE_TITLES,
         plugins="surrogate",
     )
     clip_low: float = setting(

@@ -18,8 +18,6 @@ from grpo_core.lm.problems import OPERATIONS, Prompt, Verdict, answer, is_held_o
 from grpo_core.lm.vocabulary import VOCABULARY, decode, encode
 from grpo_core.text import tr
 
-REWARD_NAMES = (tr("right answer"), tr("calls"))
-"""(K,) names of the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
 NAME = "calculator"
 UNKNOWN = "?"
 """The tool's reply to an invalid call."""

@@ -1,4 +1,4 @@
-"""Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file per algorithm.
+"""Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file each.
 
 A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one token,
 the lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All
@@ -12,17 +12,13 @@ of the table).
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib import import_module
 
 from grpo_core.config import Objective
+from grpo_core.config.objective import SURROGATE_TITLES
 from grpo_core.plugins import Rows, of_type
 from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.cispo import CISPO
-from grpo_core.surrogates.clip import CLIP
-from grpo_core.surrogates.gmpo import GMPO
-from grpo_core.surrogates.log_prob import LOG_PROBABILITY
-from grpo_core.surrogates.sapo import SAPO
 from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
-from grpo_core.surrogates.vespo import VESPO
 from grpo_core.text import tr
 
 __all__ = ["SURROGATES", "Batch", "Clip", "Path", "Ratio", "Script", "Surrogate"]
@@ -35,6 +31,6 @@ def _fault(row: object) -> str:
     return (unknown and tr("the objective has no setting “{name}”").format(name=unknown[0])) or ""
 
 
-_OURS = {"clip": CLIP, "cispo": CISPO, "sapo": SAPO, "vespo": VESPO, "gmpo": GMPO, "log_prob": LOG_PROBABILITY}
+_OURS = {name: import_module(f"{__name__}.{name}").SURROGATE for name in SURROGATE_TITLES}
 SURROGATES: Rows[Surrogate] = Rows("surrogate", _OURS, _fault, "grpo_core.testing.surrogates:CHECKS")
 """Surrogates by name in the settings."""

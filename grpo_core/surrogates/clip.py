@@ -214,7 +214,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (joint(r"\min("), ratio, ADVANTAGE, joint(",", glue=True), clip, ADVANTAGE, joint(")", glue=True))
 
 
-CLIP = Surrogate(
+SURROGATE = Surrogate(
     value=value,
     pull=pull,
     path=Path.RATIO,

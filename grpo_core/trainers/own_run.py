@@ -10,6 +10,7 @@ import numpy as np
 
 from grpo_core.bandit import tasks
 from grpo_core.config import Settings
+from grpo_core.config.language import REWARDS
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp
@@ -39,7 +40,7 @@ class OwnRun:
         with RunReader.open(path) as reader:
             self.title = reader.meta.title or path.stem
             self._origin = reader.origin
-            self.settings = as_recorded(reader.meta.settings, self._origin)
+            self.settings = as_recorded(reader.meta.settings, self._origin.reward_names)
             self.notes: list[str] = []
             self.labels: list[int] = []
             self._read_labels(reader)
@@ -54,7 +55,9 @@ class OwnRun:
 
     def step(self, position: int) -> Step:
         step = self._step(position)
-        return dataclasses.replace(step, settings=as_recorded(step.settings, self._origin))
+        titles = {reward.name: reward.title for reward in REWARDS.values()}
+        names = tuple(titles.get(name, name) for name in step.part_names or ()) or self._origin.reward_names
+        return dataclasses.replace(step, settings=as_recorded(step.settings, names), part_names=None)
 
     def completions(self, position: int) -> Completions:
         step = self._step(position)
@@ -109,11 +112,11 @@ def is_own(path: Path) -> bool:
         return False
 
 
-def as_recorded(settings: Settings, origin: Origin) -> Settings:
+def as_recorded(settings: Settings, reward_names: tuple[str, ...]) -> Settings:
     """Return the settings of a recorded run that was trained with this loss and this learner."""
     task = RecordedTask(
         source=tr("GRPO Lab"),
-        reward_names=origin.reward_names,
+        reward_names=reward_names,
         max_tokens=settings.task.longest,
         trainer_settings=settings.to_json(),
     )

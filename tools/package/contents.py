@@ -19,8 +19,11 @@ HIDDEN = ("ziamath", "ziafont", "latex2mathml")
 """Modules imported by name at the first formula, which static analysis does not find."""
 WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.torch")
 """Packages that import their own modules by computed names."""
-PARTS = tuple(module.rpartition(".")[0] for module in (*core_parts.PARTS.values(), *window_parts.PARTS.values()))
-"""Packages of the program's own parts, which are imported by names in a list."""
+PARTS = (
+    "grpo_core.surrogates",
+    *(module.rpartition(".")[0] for module in (*core_parts.PARTS.values(), *window_parts.PARTS.values())),
+)
+"""Packages of the program whose modules are imported by names in a list."""
 METADATA = ("latex2mathml", "gguf")
 """Packages that look up their own version when they are imported."""
 OF_MODELS = ("transformers", "peft")

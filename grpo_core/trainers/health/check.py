@@ -54,6 +54,14 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """The name of a measure's value, and whether it is a share."""
+
+    name: str
+    share: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """A check for one possible problem of a run.
 
@@ -62,6 +70,7 @@ class Check:
         missing: function that returns a sentence about what an update lacks for the check; empty if nothing.
         measure: function that measures one update; None if there is nothing to measure.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
+        quantity: the quantity that ``measure`` returns; None if no single number per update is judged.
         change: advice on what to change, unless the verdict has its own.
         source: where this problem is described.
         of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
@@ -74,6 +83,7 @@ class Check:
     missing: Callable[[Update], str]
     measure: Callable[[Update], Measure | None]
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
+    quantity: Quantity | None
     change: str
     source: str
     of_texts: bool = False

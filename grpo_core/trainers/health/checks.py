@@ -21,7 +21,7 @@ from grpo_core.trainers.health import (
     unmoved,
 )
 from grpo_core.trainers.health import policy_checks as policy
-from grpo_core.trainers.health.check import Check
+from grpo_core.trainers.health.check import Check, Quantity
 
 HACKS = ("reward_exploited", "length_hack", "shortness_hack")
 """Checks for ways in which a policy earns reward without doing the task. These are causes of other findings."""
@@ -33,9 +33,14 @@ def _is_claim(row: object) -> bool:
     return isinstance(row, type) and issubclass(row, Claim) and is_dataclass(row)
 
 
+DEAD_GROUPS = Quantity(name=tr("groups without an advantage"), share=True)
+ENTROPY = Quantity(name=tr("entropy in nats per token"))
+CLIPPED = Quantity(name=tr("tokens that are clipped"), share=True)
+LENGTH = Quantity(name=tr("mean length in tokens"))
+DIFFERENCE = Quantity(name=tr("mean difference in nats"))
 _OURS = {
     "non_finite": Check(
-        title=tr("Numbers that are not finite"),
+        title=tr("Numbers that are not finite"), quantity=Quantity(name=tr("count")),
         missing=numerics.nothing_missing, measure=numerics.non_finite, judge=numerics.judge_non_finite,
         change=tr(
             "Fix what produces the first of them (a logarithm or a division in a reward, a learning rate or a "
@@ -44,7 +49,7 @@ _OURS = {
         source="volcengine/verl#721, modelscope/ms-swift#3136",
     ),
     "rewards_missing": Check(
-        title=tr("Rewards that are missing"),
+        title=tr("Rewards that are missing"), quantity=Quantity(name=tr("completions without a reward"), share=True),
         missing=rewards.no_table, measure=rewards.unscored, judge=rewards.judge_unscored,
         change=tr(
             "Find the answers for which the reward function returns None or NaN (an exception, a timeout, an answer "
@@ -53,7 +58,7 @@ _OURS = {
         source=tr("TRL, GRPOTrainer: a reward function may return None"),
     ),
     "reward_of_prompt": Check(
-        title=tr("A reward that the prompt alone decides"),
+        title=tr("A reward that the prompt alone decides"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_prompt,
         change=tr(
             "Check whether the reward function reads the completion at all. If it does, choose prompts that are "
@@ -62,7 +67,7 @@ _OURS = {
         source="huggingface/trl#3857",
     ),
     "advantage_outliers": Check(
-        title=tr("Advantages far beyond the others"),
+        title=tr("Advantages far beyond the others"), quantity=Quantity(name=tr("largest advantage")),
         missing=rewards.no_advantage, measure=rewards.largest_advantage, judge=rewards.judge_outliers,
         change=tr(
             "Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage in a "
@@ -71,7 +76,7 @@ _OURS = {
         source="NVIDIA-NeMo/RL#1518, #4158",
     ),
     "reward_outliers": Check(
-        title=tr("Rewards far beyond the others"),
+        title=tr("Rewards far beyond the others"), quantity=Quantity(name=tr("reward farthest from the median")),
         missing=groups.no_rewards, measure=rewards.far_rewards, judge=rewards.judge_far_rewards,
         change=tr("Limit the reward: next to it, the others of its group cannot be told apart."),
         source="NVIDIA-NeMo/RL#1518, #4158", said_by=("advantage_outliers",),
@@ -79,11 +84,12 @@ _OURS = {
     "reward_parts_fight": Check(
         title=tr("Reward functions that go against each other"),
         missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_fighting_parts,
+        quantity=None,  # judged by the covariance of the functions over the whole run
         change=tr("Give one of them a smaller weight, or a threshold beyond which it stops paying."),
         source="huggingface/trl#6350",
     ),
     "reward_exploited": Check(
-        title=tr("One reward rises while another falls"),
+        title=tr("One reward rises while another falls"), quantity=Quantity(name=tr("mean reward")),
         missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
         change=tr(
             "Read completions from before and after that step, fix the reward that can be earned without solving the "
@@ -93,7 +99,7 @@ _OURS = {
         least=9,
     ),
     "length_hack": Check(
-        title=tr("A reward that longer completions earn"),
+        title=tr("A reward that longer completions earn"), quantity=LENGTH,
         missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_longer,
         change=tr(
             "Read the longest completions: if they are no better, remove what pays for length from the reward, or "
@@ -102,7 +108,7 @@ _OURS = {
         source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
     "shortness_hack": Check(
-        title=tr("A reward that shorter completions earn"),
+        title=tr("A reward that shorter completions earn"), quantity=LENGTH,
         missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_shorter,
         change=tr(
             "Read the shortest completions: if they are not answers, pay for shortness only together with a right "
@@ -111,7 +117,7 @@ _OURS = {
         source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
     "entropy_collapse": Check(
-        title=tr("Entropy collapse"),
+        title=tr("Entropy collapse"), quantity=ENTROPY,
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_collapse,
         change=tr(
             "Lower the learning rate; raise the upper clip bound alone (clip-higher), or add an entropy bonus; check "
@@ -121,7 +127,7 @@ _OURS = {
         follows=HACKS,
     ),
     "dead_groups_right": Check(
-        title=tr("Dead groups: all of the highest reward"),
+        title=tr("Dead groups: all of the highest reward"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
         change=tr(
             "If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, "
@@ -131,7 +137,7 @@ _OURS = {
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "dead_groups_wrong": Check(
-        title=tr("Dead groups: all of the lowest reward"),
+        title=tr("Dead groups: all of the lowest reward"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
         change=tr(
             "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
@@ -142,14 +148,14 @@ _OURS = {
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "dead_groups_same": Check(
-        title=tr("Dead groups: all of one reward"),
+        title=tr("Dead groups: all of one reward"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same,
         change=tr("Use a finer-grained reward: it must differ between the completions of a prompt."),
         source="huggingface/trl#3857",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "rewards_sparse": Check(
-        title=tr("Rewards that few completions earn"),
+        title=tr("Rewards that few completions earn"), quantity=DEAD_GROUPS,
         missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse,
         change=tr(
             "If the reward rises, wait. If it does not, start with easier prompts, sample more completions per "
@@ -159,14 +165,14 @@ _OURS = {
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "reward_part_constant": Check(
-        title=tr("A reward function that never varies"),
+        title=tr("A reward function that never varies"), quantity=None,
         missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_constant_part,
         change=tr("Check whether the function's reward can be earned at all; if not, leave it out."),
         source="huggingface/trl#3857",
         least=3,
     ),
     "entropy_blow_up": Check(
-        title=tr("Entropy blow-up"),
+        title=tr("Entropy blow-up"), quantity=ENTROPY,
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_blow_up,
         change=tr(
             "Read completions from before and after that step. If they got worse, lower the learning rate, or the "
@@ -178,12 +184,13 @@ _OURS = {
     "policy_unmoved": Check(
         title=tr("A policy that does not change"),
         missing=unmoved.not_scored_after, measure=unmoved.change, judge=unmoved.judge_unmoved,
+        quantity=Quantity(name=tr("largest change of a log-probability in nats")),
         change=tr("Check the learning rate and its schedule, and whether the optimizer holds the trained parameters."),
         source=tr("by definition"),
         least=3,
     ),
     "clip_of_completions": Check(
-        title=tr("A clip range of whole completions on single tokens"),
+        title=tr("A clip range of whole completions on single tokens"), quantity=CLIPPED,
         missing=knobs.no_range_of_tokens, measure=policy.clipped, judge=knobs.judge_range_of_completions,
         change=tr(
             "Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions "
@@ -192,7 +199,7 @@ _OURS = {
         source="GSPO, arXiv:2507.18071, section 5.1; huggingface/trl#3834",
     ),
     "clip_saturation": Check(
-        title=tr("Clip saturation"),
+        title=tr("Clip saturation"), quantity=CLIPPED,
         missing=policy.no_later_pass, measure=policy.clipped, judge=policy.judge_clipped,
         change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
         source="huggingface/trl#3120, #3834",
@@ -201,12 +208,13 @@ _OURS = {
     "clip_never_reached": Check(
         title=tr("A clip range that no completion's ratio reaches"),
         missing=knobs.no_ratio_of_completions, measure=knobs.reach, judge=knobs.judge_reach,
+        quantity=Quantity(name=tr("completions that are clipped"), share=True),
         change=tr("Use GSPO's range for ratios of whole completions, 3e-4 below and 4e-4 above."),
         source="GSPO, arXiv:2507.18071; huggingface/trl#3834",
         least=8,
     ),
     "cap_below_one": Check(
-        title=tr("A cap on the weight below 1"),
+        title=tr("A cap on the weight below 1"), quantity=Quantity(name=tr("cap on the weight")),
         missing=knobs.no_cap, measure=knobs.cap, judge=knobs.judge_cap,
         change=tr("Set the cap itself, above 1 (in TRL epsilon_high, such as 5), which is 1 + ε in the paper."),
         source="NovaSky-AI/SkyRL#553, huggingface/trl#4495",
@@ -214,6 +222,7 @@ _OURS = {
     "kl_few_tokens": Check(
         title=tr("A KL that few tokens carry"),
         missing=policy.no_reference, measure=policy.far_tokens, judge=policy.judge_far_tokens,
+        quantity=Quantity(name=tr("KL carried by single far tokens"), share=True),
         change=tr(
             "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, use "
             "the estimator k2, or k3 times the ratio, and limit log-ratios."
@@ -222,7 +231,7 @@ _OURS = {
         follows=HACKS,
     ),
     "length_drift": Check(
-        title=tr("Length drift"),
+        title=tr("Length drift"), quantity=LENGTH,
         missing=lengths.no_length, measure=lengths.length, judge=lengths.judge_drift,
         change=tr(
             "Check whether the reward changes with length."
@@ -233,6 +242,7 @@ _OURS = {
     "mask_covers_others": Check(
         title=tr("A mask that counts what the model did not write"),
         missing=masks.no_masks, measure=masks.unwritten, judge=masks.judge_unwritten,
+        quantity=Quantity(name=tr("tokens in the loss that the model did not write"), share=True),
         change=tr(
             "Leave what tools and users wrote out of the loss: TRL multiplies its mask by tool_mask (with a "
 "rollout_func: env_mask), verl by response_mask, and in verifiers the mask of every message that was not "
@@ -243,6 +253,7 @@ _OURS = {
     "mask_leaves_nothing_out": Check(
         title=tr("A mask that leaves out nothing where tools answer"),
         missing=masks.no_answers, measure=masks.all_counted, judge=masks.judge_all_counted,
+        quantity=Quantity(name=tr("completions with tool answers that the loss counts in full"), share=True),
         change=tr(
             "Check whether the trainer gets a mask of the tokens that the model wrote: in TRL tool_mask, or env_mask "
 "with a rollout_func."
@@ -253,6 +264,7 @@ _OURS = {
     "truncation": Check(
         title=tr("Completions that are cut off"),
         missing=lengths.no_limit, measure=lengths.cut_off, judge=lengths.judge_cut_off,
+        quantity=Quantity(name=tr("completions that are cut off"), share=True),
         change=tr(
             "Raise the limit (max_completion_length), or reward shorter answers; a completion without an end cannot "
 "earn a reward for what comes at the end, and leaving it out of the loss (mask_truncated_completions) "
@@ -262,7 +274,7 @@ _OURS = {
         follows=("length_hack",),
     ),
     "first_pass_differs": Check(
-        title=tr("Old and new log-probabilities differ in the first pass"),
+        title=tr("Old and new log-probabilities differ in the first pass"), quantity=DIFFERENCE,
         missing=numerics.no_old, measure=numerics.first_pass, judge=numerics.judge_first_pass,
         change=tr(
             "Switch dropout off, divide the logits by the same temperature in both forward passes, and use the same "
@@ -273,6 +285,7 @@ _OURS = {
     "stale_samples": Check(
         title=tr("Samples of a policy that is long left behind"),
         missing=stale.no_versions, measure=stale.staleness, judge=stale.judge_stale,
+        quantity=Quantity(name=tr("mean age of the samples in steps")),
         change=tr(
             "Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with "
 "truncated importance weights."
@@ -280,7 +293,7 @@ _OURS = {
         source="AReaL, arXiv:2505.24298; lesson 25",
     ),
     "sampler_differs": Check(
-        title=tr("Sampler and trainer differ"),
+        title=tr("Sampler and trainer differ"), quantity=DIFFERENCE,
         missing=numerics.no_sampler, measure=numerics.sampler, judge=numerics.judge_sampler,
         change=tr(
             "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with "

@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
-from grpo_core.plugins import credited, failed, package_of
+from grpo_core.plugins import credited, failed
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health.check import Measure
 from grpo_core.trainers.health.checks import CHECKS
@@ -149,7 +149,7 @@ def _without_finding(
         Healthy(
             check=name,
             title=credited(name, check.title),
-            measured=None if package_of(name) or check.measure in sick else measured(check.measure, measures[name]),
+            measured=None if check.measure in sick else measured(check, measures[name]),
         )
         for name, check in CHECKS.items()
         if name in looked - named

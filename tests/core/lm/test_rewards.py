@@ -14,7 +14,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
 from grpo_core.lm.origin import origin
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.rewards import CHECKERS, REWARD_NAMES, WATCHED, PromptSource, parts, rewards
+from grpo_core.lm.rewards import CHECKERS, WATCHED, PromptSource, parts, rewards
 from grpo_core.lm.vocabulary import VOCABULARY
 
 ANYTHING = st.text(alphabet="".join(VOCABULARY[1:]), max_size=24)
@@ -89,7 +89,7 @@ def test_an_own_prompt_leaves_room_for_the_longest_completion(tmp_path: Path) ->
 def test_the_parts_are_counts_and_yes_or_no(text: str) -> None:
     right, formed, signs = parts(LanguageTask(), PROMPT, text)
     assert right in (0, 1) and formed in (0, 1) and signs == text.count("=")
-    assert len(REWARD_NAMES) == 3
+    assert len(LanguageTask().part_names) == 3
 
 
 @given(ANYTHING, ANYTHING.filter(lambda text: text.strip() != ""), st.sampled_from(list(CHECKERS)))

@@ -56,6 +56,7 @@ CHECK = Check(
     missing=missing,
     measure=measure,
     judge=judge,
+    quantity=None,
     change="Look for a penalty that every completion gets.",
     source="example-part",
 )
