@@ -59,6 +59,7 @@ class Asked:
             error: exception type for its unexpected end.
         """
         self.usable, self.busy = True, False
+        self._why = ""
         self._process = ChildProcess(main, limits=limits, environment=environment)
         self.lost, self._error = lost, error
         self._pack, self._unpack = pack, unpack
@@ -173,9 +174,10 @@ class Asked:
         except OSError:
             self.usable = False
 
-    def kill(self) -> None:
-        """Kill the process at once, from any thread."""
+    def kill(self, why: str = "") -> None:
+        """Kill the process at once, from any thread. The error for its end says ``why``."""
         self.usable = False
+        self._why = self._why or why
         self._process.kill()
 
     def close(self) -> None:
@@ -201,4 +203,4 @@ class Asked:
     def _lost(self, how: str = "") -> GrpoError:
         self.usable = self.busy = False
         ended = self._process.close(PATIENCE)
-        return self._error(self.lost.format(how=how or ended))
+        return self._error(self.lost.format(how=self._why or how or ended))

@@ -20,7 +20,8 @@ class Limits:
         nice: increment of its niceness, 0 to 19, which gives the window priority.
         encloses: whether it will restrict its own access (:func:`grpo_core.foreign.walls.enclose`), which does not
             affect threads that exist by then. Until then it has one thread: OpenBLAS starts none, and the process
-            itself calls :func:`grpo_core.child.lifeline.watch_parent` afterwards.
+            itself calls :func:`grpo_core.child.lifeline.watch_parent` afterwards. Such a process gets only the
+            environment variables that it needs, and no terminal.
     """
 
     memory: int | None = None

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from grpo_core.child.environment import needed
 from grpo_core.child.limits import Limits
 from grpo_core.child.start import NO_MEMORY, Main, command
 from grpo_core.child.wire import AT_ONCE, Message, encoded, readable, receive
@@ -60,7 +61,8 @@ class ChildProcess:
         except OSError as error:  # no file handle is left
             raise _not_started(error) from None
         try:
-            self._process = _started(main, other.fileno(), limits, {**os.environ, **(environment or {})})
+            variables = needed(os.environ) if limits.encloses else dict(os.environ)
+            self._process = _started(main, other.fileno(), limits, {**variables, **(environment or {})})
         except OSError as error:
             self.connection.close()
             raise _not_started(error) from None
@@ -163,6 +165,8 @@ def _started(main: Main, handle: int, limits: Limits, environment: Mapping[str, 
         inherited = {"startupinfo": startup, "creationflags": flags}
     else:
         inherited = {"pass_fds": (handle,)}
+    if limits.encloses:  # none of its streams is the user's terminal
+        inherited |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command(main, handle, limits), stdin=subprocess.PIPE, env=environment, **inherited)
 
 

@@ -6,6 +6,7 @@ is rejected.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +22,10 @@ from grpo_core.child.lifeline import watch_parent
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.foreign import formats, walls
 from grpo_core.foreign.following import refreshed
+from grpo_core.foreign.probes import probe
 from grpo_core.foreign.recording import Source, has_losses, stamps
 from grpo_core.jobs.packing import Tree, packed, unpacked
+from grpo_core.lm.patterns import matcher
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 
@@ -86,17 +89,24 @@ class Sources:
         }
 
 
-def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
-    """Restrict this process to reading the program and ``path`` and to writing to its own folder.
+def enclosed(path: str, scratch: str | None, space: int, *, poll: Poll) -> Iterator[tuple[bool, bool]]:
+    """Restrict this process to reading the program and ``path`` and to writing files of ``space`` bytes to its own
+    folder.
 
-    Yields whether the restriction is in force. All other threads of this process, and the libraries that start some
-    when they are imported, such as pyarrow, come afterwards and are therefore restricted too.
+    Yields whether files and system calls are restricted. All other threads of this process, and the libraries that
+    start some when they are imported, such as pyarrow, come afterwards and are therefore restricted too.
 
     Raises:
         RunFileError: there is another thread already.
     """
     if scratch is not None:
         tempfile.tempdir = scratch
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (space, space))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        matcher().here = True  # no other process can be started from now on
     in_force = walls.enclose(Path(path), None if scratch is None else Path(scratch))
     watch_parent()
     yield in_force
@@ -164,6 +174,7 @@ def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
 
 FILES: dict[str, Answer] = {
     "enclose": enclosed,
+    "probe": probe,
     "prompts": prompts,
     "session": session,
     "converted_run": converted_run,

@@ -12,17 +12,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.errors import GrpoError
-from grpo_core.foreign.answers import enclosed, guarded
+from grpo_core.foreign.answers import enclosed, guarded, pack_bounded
+from grpo_core.foreign.probes import attempts, probe, tried
+from grpo_core.jobs.packing import unpacked
 
 
 def prisoner(path: str, room: str, outside: str, *, poll: Poll) -> Iterator[dict[str, str]]:
     """Yield the outcome of each attempt."""
-    (in_force,) = enclosed(path, room, poll=poll)
+    (in_force,) = enclosed(path, room, 1 << 20, poll=poll)
     attempts: dict[str, Callable[[], object]] = {
         "read the source": lambda: Path(path).read_bytes(),
         "list the source": lambda: list(Path(path).parent.iterdir()),
@@ -37,7 +40,7 @@ def prisoner(path: str, room: str, outside: str, *, poll: Poll) -> Iterator[dict
         "run the interpreter": lambda: subprocess.run([sys.executable, "-c", ""], check=True),
         "import": lambda: __import__("wave"),
     }
-    yield {"enclosed": str(in_force), **{name: _tried(attempt) for name, attempt in attempts.items()}}
+    yield {"enclosed": str(in_force[0]), **{name: _tried(attempt) for name, attempt in attempts.items()}}
 
 
 def threads(user: int | None, secret: str, copy: str, *, poll: Poll) -> Iterator[dict[str, list[str]]]:
@@ -51,27 +54,53 @@ def threads(user: int | None, secret: str, copy: str, *, poll: Poll) -> Iterator
         poll: not called.
     """
     os.chdir(Path(secret).parent)  # so that the user needs no access to the folders above
-    if user is not None:
-        os.setgroups([])
-        os.setgid(user)
-        os.setuid(user)
+    _become(user)
     listed = os.open("/proc/self/task", os.O_RDONLY)  # closed to the process afterwards
     outside, beside = Path(secret).name, Path(copy).name
     before = [_tried(Path(outside).read_bytes)]
-    (in_force,) = enclosed("source.db", None, poll=poll)
+    (in_force,) = enclosed("source.db", None, 1 << 20, poll=poll)
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     if user is None:
         _read_parquet()
     attempts = [Path(outside).read_bytes, lambda: Path(beside).write_bytes(b"")]
     names = os.listdir(listed)
     found = _in_threads([int(name) for name in names if int(name) != threading.get_native_id()], attempts)
-    yield {"before": before, "enclosed": [str(in_force)], "main": [*map(_tried, attempts)], **found}
+    yield {"before": before, "enclosed": [str(in_force[0])], "main": [*map(_tried, attempts)], **found}
+
+
+def probing(user: int | None, path: str, secret: str, room: str, *, poll: Poll) -> Iterator[dict[str, str]]:
+    """Yield the outcomes of the probes as a user, by default that of the tests."""
+    os.chdir(Path(path).parent)  # so that the user needs no access to the folders above
+    path, secret, room = (os.path.relpath(place) for place in (path, secret, room))
+    _become(user)
+    made = attempts(Path(path), Path(secret))
+    list(enclosed(path, room, 1 << 20, poll=poll))
+    yield {name: tried(attempt) for name, attempt in made.items()}
+
+
+def open_all(path: str, secret: str, *, poll: Poll) -> Iterator[dict[str, str]]:
+    """Yield the outcomes of the probes without a sandbox."""
+    yield from probe(path, secret, poll=poll)
+
+
+def filling(room: str, kind: str, *, poll: Poll) -> Iterator[object]:
+    """Write one long file to the process's folder, or short files without end."""
+    for number in count():
+        Path(room, str(number)).write_bytes(bytes(4 << 20 if kind == "one file" else 1000))
+        yield number
 
 
 def late(path: str, *, poll: Poll) -> Iterator[bool]:
     """Enclose the process after it has started a thread."""
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-    yield from enclosed(path, None, poll=poll)
+    yield from enclosed(path, None, 1 << 20, poll=poll)
+
+
+def _become(user: int | None) -> None:
+    if user is not None:
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
 
 
 def _read_parquet() -> None:
@@ -132,5 +161,18 @@ def fails(kind: str, *, poll: Poll) -> Iterator[int]:
 
 def serve(connection: Connection) -> None:
     """Run the process."""
-    table: dict[str, Answer] = {"prisoner": prisoner, "threads": threads, "late": late, "fails": fails}
+    table: dict[str, Answer] = {
+        "prisoner": prisoner,
+        "threads": threads,
+        "late": late,
+        "probing": probing,
+        "open_all": open_all,
+        "fails": fails,
+    }
     answer(connection, {name: guarded(asked) for name, asked in table.items()})
+
+
+def fill(connection: Connection) -> None:
+    """Run a process that fills its folder."""
+    table: dict[str, Answer] = {"enclose": enclosed, "filling": filling}
+    answer(connection, {name: guarded(asked) for name, asked in table.items()}, pack_bounded, unpacked)
