@@ -10,8 +10,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.child.environment import needed
@@ -53,7 +53,7 @@ class ChildProcess:
         """
         from multiprocessing import Pipe  # takes as long to import as everything else here
 
-        self._ended = ""
+        self._ended, self._largest = "", limits.answer
         self._closing = threading.Lock()
         try:
             self.connection: Connection
@@ -91,12 +91,8 @@ class ChildProcess:
         if len(data) <= AT_ONCE:
             self.connection.send_bytes(data)
             return
-        killer = threading.Timer(PATIENCE if patience is None else patience, self.kill)
-        killer.start()
-        try:
+        with self._killed_after(PATIENCE if patience is None else patience):
             self.connection.send_bytes(data)
-        finally:
-            killer.cancel()
 
     def receive(self, patience: float) -> Message | None:
         """Return the next message, or None if none arrives within ``patience`` seconds.
@@ -107,11 +103,19 @@ class ChildProcess:
         return receive(self.connection) if self._readable(patience) else None
 
     def received(self) -> list[Message]:
-        """Return the messages that have arrived from the process.
+        """Return the messages that have arrived from the process, or the first of them if their size is limited.
 
         Raises:
-            EOFError, OSError: the process has ended without another message.
+            EOFError, OSError: the process has ended without another message, or sent one that is too long or too slow.
+            MalformedError: it sent something else.
         """
+        if self._largest is not None:
+            try:
+                with self._killed_after(PATIENCE):
+                    return [receive(self.connection, self._largest)] if self._readable() else []
+            finally:
+                if self.connection.closed:  # by a message that is too long
+                    self.kill()
         messages: list[Message] = []
         while self._readable():
             try:
@@ -121,6 +125,16 @@ class ChildProcess:
                     raise
                 break  # its last messages are delivered first
         return messages
+
+    @contextmanager
+    def _killed_after(self, patience: float) -> Iterator[None]:
+        """Kill the process if the block takes more than ``patience`` seconds."""
+        killer = threading.Timer(patience, self.kill)
+        killer.start()
+        try:
+            yield
+        finally:
+            killer.cancel()
 
     def kill(self) -> None:
         """End the process at once."""

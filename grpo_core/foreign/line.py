@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.limits import Limits
 from grpo_core.child.start import Main
-from grpo_core.errors import RunFileError
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.formats import place_of
+from grpo_core.foreign.replies import fits
 from grpo_core.runs.database import COMPANIONS
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
 
-LIMITS = Limits(memory=4 << 30, files=256, encloses=True)
+LIMITS = Limits(memory=4 << 30, files=256, encloses=True, answer=400 << 20)
 """Limits on a process that reads untrusted files."""
 SPEED = 10_000_000
 """Number of bytes in a file for which its process gets one more second, because it may have to scan the entire file."""
@@ -55,6 +56,22 @@ class ReaderProcess(Asked):
         from grpo_core.jobs.packing import packed, unpacked  # many folders, which a window may never need
 
         super().__init__(main or serve, "{how}", pack=packed, unpack=unpacked, limits=LIMITS, error=RunFileError)
+
+    def results(
+        self, what: str, arguments: Sequence[object], poll: Poll, seconds: float | None = None
+    ) -> Iterator[Any]:
+        from grpo_core.foreign.answers import kind_of_reply
+
+        kind = kind_of_reply(what)
+        try:
+            for result in super().results(what, arguments, poll, seconds):
+                if not fits(result, kind):
+                    raise self.malformed(type(result).__name__)
+                yield result
+        except GrpoError:
+            raise
+        except RuntimeError as error:  # from its message about an error that is none of ours
+            raise self.malformed(error) from error
 
     def read(self, path: Path, scratch: Path | None, space: int | None = None) -> None:
         """Assign ``path`` to the process, which writes to ``scratch``. The error for an unexpected end names ``path``.
@@ -187,10 +204,12 @@ class Line:
                 process.kill()  # its current result is no longer needed, and it may not notice that
                 raise
 
-        results = [*process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)]
-        if len(results) != 1:
-            raise RunFileError(tr("{name} could not be read.").format(name=self.path.name))
-        return results[0]
+        results = process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)
+        found = [*islice(results, 2)]
+        if len(found) != 1:
+            results.close()
+            raise process.malformed(tr("{count} results").format(count=len(found)))
+        return found[0]
 
     def _too_late(self) -> LateError:
         return LateError(

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,11 +17,15 @@ from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import numpy as np
+
 from grpo_core.child.answering import Answer, Poll, answer
+from grpo_core.child.wire import receive, send
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.answers import enclosed, guarded, pack_bounded
 from grpo_core.foreign.probes import attempts, probe, tried
-from grpo_core.jobs.packing import unpacked
+from grpo_core.foreign.recording import Completions
+from grpo_core.jobs.packing import packed, unpacked
 
 
 def prisoner(path: str, room: str, outside: str, *, poll: Poll) -> Iterator[dict[str, str]]:
@@ -87,7 +92,7 @@ def filling(room: str, kind: str, *, poll: Poll) -> Iterator[object]:
     """Write one long file to the process's folder, or short files without end."""
     for number in count():
         Path(room, str(number)).write_bytes(bytes(4 << 20 if kind == "one file" else 1000))
-        yield number
+        yield True
 
 
 def late(path: str, *, poll: Poll) -> Iterator[bool]:
@@ -172,7 +177,62 @@ def serve(connection: Connection) -> None:
     answer(connection, {name: guarded(asked) for name, asked in table.items()})
 
 
+LIES: dict[str, Callable[[Connection], object]] = {
+    "no message": lambda there: there.send_bytes(b"nothing"),
+    "no mapping": lambda there: there.send_bytes(encoded_text("[1]")),
+    "nesting": lambda there: there.send_bytes(encoded_text("[" * 100_000)),
+    "brackets": lambda there: there.send_bytes(encoded_text("[" + "[]," * 9_000_000 + "0]")),
+    "too long": lambda there: os.write(there.fileno(), b"\xff\xff\xff\xff" + struct.pack("!Q", 6 << 30)),
+    "no end": lambda there: os.write(there.fileno(), struct.pack("!i", 1000) + b"beginning"),
+    "unknown": lambda there: send(there, {"is": "a surprise"}),
+    "ready again": lambda there: [send(there, {"is": "ready"}) for _ in range(3)],
+    "no result": lambda there: send(there, {"is": "result"}),
+    "lost bytes": lambda there: send(there, {"is": "result", "result": array(0, "<f8", [9])}, [b"12345678"]),
+    "no bytes": lambda there: send(there, {"is": "result", "result": array(7, "<f8", [1])}),
+    "objects": lambda there: send(there, {"is": "result", "result": array(0, "O", [1])}, [b"12345678"]),
+    "another type": lambda there: send(there, {"is": "result", "result": "a text"}),
+    "uneven rows": lambda there: _result(there, table_of(("a", "b"))),
+    "two results": lambda there: [_result(there, table_of(("a",))) for _ in range(2)],
+    "no error": lambda there: send(there, {"is": "error", "kind": ["?"]}),
+    "an error of its own": lambda there: send(there, {"is": "error", "kind": "ZeroDivisionError", "text": "raw"}),
+    "passes": lambda there: send(there, {"is": "passes", "count": -1}),
+    "nothing": lambda there: None,
+}
+"""What a process can send instead of a table of completions."""
+
+
+def encoded_text(text: str) -> bytes:
+    """Return the bytes of a message whose JSON is ``text``."""
+    return struct.pack("<I", len(text)) + text.encode()
+
+
+def array(place: int, dtype: str, shape: Sequence[int]) -> dict[str, object]:
+    """Return an array as it is described in a message."""
+    return {"array": place, "dtype": dtype, "shape": shape}
+
+
+def table_of(completions: tuple[str, ...]) -> Completions:
+    """Return a table with one prompt."""
+    return Completions(prompts=("a",), completions=completions, group=np.zeros(1, int), rewards=np.zeros(1))
+
+
+def _result(there: Connection, value: object) -> None:
+    tree, blobs = packed(value)
+    send(there, {"is": "result", "result": tree}, blobs)
+
+
+def lie(connection: Connection) -> None:
+    """Answer the first request correctly and the second with the lie that it names."""
+    send(connection, {"is": "ready"})
+    receive(connection)
+    _result(connection, (True, True))
+    send(connection, {"is": "end"})
+    LIES[unpacked(receive(connection)["arguments"], ())[0]](connection)
+    send(connection, {"is": "end"})
+    receive(connection)
+
+
 def fill(connection: Connection) -> None:
     """Run a process that fills its folder."""
-    table: dict[str, Answer] = {"enclose": enclosed, "filling": filling}
+    table: dict[str, Answer] = {"enclose": enclosed, "converted_run": filling}
     answer(connection, {name: guarded(asked) for name, asked in table.items()}, pack_bounded, unpacked)

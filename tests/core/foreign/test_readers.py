@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from grpo_core.child.asking import Asked
 from grpo_core.errors import Cancelled, GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign import probes
-from grpo_core.foreign.line import LIMITS, LateError, ReaderProcess, space_of
+from grpo_core.foreign.line import LIMITS, LateError, Line, ReaderProcess, space_of
 from grpo_core.foreign.readers import Readers, probed, recorded
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.foreign.source import RemoteSource
@@ -29,7 +30,7 @@ from grpo_core.runs.session import open_session
 from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_jobs import examination
-from tests.core.foreign.mains import fill, serve
+from tests.core.foreign.mains import LIES, fill, lie, serve
 from tests.core.trainers.sources import AGENT, SOURCES, source_path
 from tests.core.trainers.trace_files import DATA, copied
 from tests.fuzz.hostile_models import changed
@@ -284,7 +285,7 @@ def test_the_process_has_neither_the_terminal_nor_the_shell_s_variables(monkeypa
     process = ReaderProcess()
     try:
         process.await_ready()
-        files = {os.readlink(f"/proc/{process.pid}/fd/{number}") for number in range(3)}
+        files = {str(Path(f"/proc/{process.pid}/fd/{number}").readlink()) for number in range(3)}
         assert all(file.startswith("pipe:") or file == os.devnull for file in files)
         variables = Path(f"/proc/{process.pid}/environ").read_bytes()
         assert b"MY_SECRET_TOKEN" not in variables and b"HOME=" in variables
@@ -305,11 +306,21 @@ def test_a_process_cannot_fill_the_disk(kind: str, sentence: str, tmp_path: Path
     try:
         process.read(tmp_path / "run.db", room, 1_000_000)
         with pytest.raises(RunFileError, match=sentence):
-            list(process.results("filling", (str(room), kind), never))
+            list(process.results("converted_run", (str(room), kind), never))
         assert space_of(room) < 200_000_000
     finally:
         process.kill()
         process.close()
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_of_the_process_ends_in_a_sentence_with_the_file_s_name(name: str, tmp_path: Path) -> None:
+    line = Line(tmp_path / "run.db", None, lambda: ReaderProcess(lie), lambda: None, 2.0, never)
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(RunFileError, match=r"^run\.db could not be read: "):
+        line.ask("completions", name)
+    assert psutil.Process().memory_info().rss - before < 300 << 20
+    line.close()
 
 
 @WALLED
