@@ -106,16 +106,12 @@ class ChildProcess:
         """Return the messages that have arrived from the process, or the first of them if their size is limited.
 
         Raises:
-            EOFError, OSError: the process has ended without another message, or sent one that is too long or too slow.
+            EOFError, OSError: the process has ended without another message, or sent one too slowly.
             MalformedError: it sent something else.
         """
         if self._largest is not None:
-            try:
-                with self._killed_after(PATIENCE):
-                    return [receive(self.connection, self._largest)] if self._readable() else []
-            finally:
-                if self.connection.closed:  # by a message that is too long
-                    self.kill()
+            with self._killed_after(PATIENCE):
+                return [receive(self.connection, self._largest)] if self._readable() else []
         messages: list[Message] = []
         while self._readable():
             try:

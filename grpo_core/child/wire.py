@@ -49,10 +49,15 @@ def receive(connection: Connection, largest: int | None = None) -> Message:
         largest: maximum size of the message in bytes, a third of it for its JSON, if the other side is not trusted.
 
     Raises:
-        EOFError, OSError: the other side has closed the connection, or a message is too long.
-        MalformedError: it is not a message.
+        EOFError, OSError: the other side has closed the connection.
+        MalformedError: it is too long, or not a message.
     """
-    data = connection.recv_bytes(largest)
+    try:
+        data = connection.recv_bytes(largest)
+    except OSError as error:
+        if error.errno is not None or connection.closed:
+            raise
+        raise MalformedError("it is too long") from None
     try:
         (size,) = _SIZE.unpack_from(data)
         place = _SIZE.size + size

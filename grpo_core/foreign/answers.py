@@ -48,7 +48,7 @@ LONGEST_TEXT = 96 << 20
 
 
 class Facts(TypedDict):
-    """What is known of a source without its updates."""
+    """Facts about a source, without its updates."""
 
     path: str
     title: str
