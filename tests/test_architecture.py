@@ -26,6 +26,7 @@ FLOORS = (
         "shipped",
         "text",
         "regular_file",
+        "parsing",
         "rounding",
         "progress",
         "update_time",

@@ -16,6 +16,8 @@ from app.build import described
 from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
 from app.self_test.report import CheckFailed, CheckReport, tell
+from grpo_core.foreign.probes import failures, said, whole
+from grpo_core.foreign.readers import probed
 from grpo_core.parts import names
 
 HARMLESS = ("This plugin does not support", "Detected locale")
@@ -43,6 +45,7 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
     report = CheckReport(tell)
     report.check("the gradient is the slope of the loss", gradient_is_the_slope)
     report.check("this copy's numbers are right", lambda: compared(golden or golden_file()))
+    report.check("foreign files are read in a sandbox", _sandboxed)
     if window:
         for checks in parts.rows("checks"):
             for title, check in checks:
@@ -62,6 +65,20 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
         return 1
     tell(f"All {every} checks hold.")
     return 0
+
+
+def _sandboxed() -> str:
+    """Check that a process that reads an untrusted file cannot leave its sandbox, where the system has every part.
+
+    Raises:
+        CheckFailed: it can.
+    """
+    outcomes = probed()
+    if not whole():
+        return f"only in part. {said()}"
+    if failed := failures(outcomes):
+        raise CheckFailed(f"of {len(outcomes)} attempts these ended in another way: {'; '.join(failed)}")
+    return f"{len(outcomes)} attempts ended as they must"
 
 
 def _parts() -> str:

@@ -18,6 +18,7 @@ from grpo_core.update_time import UpdateTime
 
 if TYPE_CHECKING:
     from grpo_core.commands.train_command import Start
+    from grpo_core.foreign.gate import Foreign
     from grpo_core.foreign.run_files import ImportedRuns
     from grpo_core.lm.learner import PolicyLearner
 
@@ -88,6 +89,23 @@ def models() -> FolderModels:
         update_time=_update_time,
         summary=_summary,
         brief=_brief,
+    )
+
+
+def foreign() -> tuple[Foreign, ...]:
+    """Return the kinds of bytes that come from other people."""
+    from grpo_core.foreign.gate import Foreign
+
+    recordings = ("known", "open", "refresh", "recorded_series", "examination", "swept")
+    folders = ("adapter_files", "folder", "generation", "tensors")
+    return (
+        Foreign(name="recorded run", requests=recordings, modules=("grpo_core.trainers.importers.",)),
+        Foreign(
+            name="folder of a model",
+            requests=("model",),
+            modules=(*(f"grpo_core.trainers.hf.{name}" for name in folders), "grpo_core.trainers.token_text"),
+        ),
+        Foreign(name="scores", modules=("grpo_core.trainers.reweighting",)),
     )
 
 

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
+from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.text import tr
@@ -40,7 +42,16 @@ def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict
     yield from batches(source, start, min(end, len(source)), poll)
 
 
-def swept(path: str, *, poll: Poll) -> Iterator[dict[str, object]]:
+class SweptRun(TypedDict):
+    """The last numbers of a run of a sweep."""
+
+    settings: Settings
+    updates: int
+    kl: float
+    reward: float
+
+
+def swept(path: str, *, poll: Poll) -> Iterator[SweptRun]:
     """Yield the settings, the number of updates, and the last estimated KL and mean reward of each run of the TRL sweep
     in the folder ``path`` that has a trace.
 

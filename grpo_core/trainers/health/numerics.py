@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
+from grpo_core.parsing import ParseError, from_json
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
@@ -238,8 +238,8 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
 def _half_precision(settings: Settings) -> bool:
     """Return whether the trainer's settings specify 16-bit computation."""
     try:
-        trainer = json.loads(settings.recorded.trainer_settings or "{}")
-    except ValueError:
+        trainer = from_json(settings.recorded.trainer_settings or "{}")
+    except ParseError:
         return False
     return isinstance(trainer, dict) and bool(trainer.get("bf16") or trainer.get("fp16"))
 
