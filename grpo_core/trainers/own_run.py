@@ -76,7 +76,9 @@ class OwnRun:
         return self.completions(position), self.step(position)
 
     def reports(self, position: int) -> Sequence[Report]:
-        return ()
+        step = self._step(position)
+        norm = step.measurements.get("grad_norm")
+        return () if norm is None else (Report(step=step.step, numbers={"grad_norm": norm}),)
 
     def stamp(self, position: int) -> tuple[int, ...]:
         return file_stamp(self.path)

@@ -48,6 +48,7 @@ class Seen:
         staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
             recorded.
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
+        prompts: (B,) as text; None if not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
@@ -71,6 +72,7 @@ class Seen:
     reward_range: np.ndarray | None = None
     staleness: np.ndarray | None = None
     answered: np.ndarray | None = None
+    prompts: tuple[str | None, ...] | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     @property

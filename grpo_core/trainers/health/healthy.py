@@ -13,12 +13,12 @@ from grpo_core.trainers.health import (
     groups,
     knobs,
     lengths,
+    links,
     masks,
     numerics,
     paid_lengths,
     rewards,
     stale,
-    unmoved,
 )
 from grpo_core.trainers.health import policy_checks as policy
 from grpo_core.trainers.health.check import Measure, finite
@@ -41,6 +41,13 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     knobs.reach: Quantity(name=tr("completions that are clipped"), share=True),
     lengths.cut_off: Quantity(name=tr("completions that are cut off"), share=True),
     lengths.length: Quantity(name=tr("mean length in tokens")),
+    links.delivered: Quantity(name=tr("mean difference between sampler and reference in nats")),
+    links.given: Quantity(name=tr("mean size of an advantage")),
+    links.left: Quantity(name=tr("loss left by masks and weights"), share=True),
+    links.members: Quantity(name=tr("completions of the largest group")),
+    links.moved: Quantity(name=tr("largest change of a log-probability in nats")),
+    links.norm: Quantity(name=tr("gradient norm")),
+    links.push: Quantity(name=tr("sum of |push|")),
     masks.all_counted: Quantity(name=tr("completions with tool answers that the loss counts in full"), share=True),
     masks.unwritten: Quantity(name=tr("tokens in the loss that the model did not write"), share=True),
     numerics.first_pass: Quantity(name=tr("mean difference in nats")),
@@ -54,7 +61,6 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     rewards.largest_advantage: Quantity(name=tr("largest advantage")),
     rewards.spread_of_parts: None,  # judged by the covariance of the functions over the whole run
     stale.staleness: Quantity(name=tr("mean age of the samples in steps")),
-    unmoved.change: Quantity(name=tr("largest change of a log-probability in nats")),
     rewards.unscored: Quantity(name=tr("completions without a reward"), share=True),
 }
 """The quantity that each measuring function returns. None if no single number per update is judged."""

@@ -20,6 +20,8 @@ from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
+SAME_PROGRAM = tr("The program that trains also sampled: the two differ only by what was learned in between.")
+
 
 def nothing_missing(update: Update) -> str:
     """Return an empty string, because every source has some numbers to check."""
@@ -115,7 +117,7 @@ def first_pass(update: Update) -> Measure | None:
     gap = _gap(step.logp[0], step.old_logp, used)
     if gap is None:
         return None
-    coarse = _half_precision(update.settings) or _like_half(step.logp[0][used])
+    coarse = is_half(update.settings, step.logp[0][used])
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
     return Measure(
         label=update.label,
@@ -125,9 +127,18 @@ def first_pass(update: Update) -> Measure | None:
     )
 
 
+def _is_apart(measure: Measure) -> bool:
+    return bool(measure.value > measure.more["limit"])
+
+
+def are_apart(measures: Sequence[Measure]) -> list[bool]:
+    """Return in which updates the first pass differs from the old policy."""
+    return [_is_apart(m) for m in measures]
+
+
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a first pass that is not on-policy."""
-    since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
+    since = lasting(measures, _is_apart, min(2, len(measures)))
     if not since:
         return None
     what = FirstPassApart(
@@ -144,7 +155,7 @@ def no_sampler(update: Update) -> str:
         and table.sampled_by_trainer
         and (table.staleness is None or table.staleness.all() or not scored)
     ):
-        return tr("The program that trains also sampled: the two differ only by what was learned in between.")
+        return SAME_PROGRAM
     if scored:
         return ""
     if table is not None and table.sampling_logp is not None and table.training_logp is not None:
@@ -177,11 +188,18 @@ def sampler(update: Update) -> Measure | None:
     return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
 
 
+def _is_far(measure: Measure) -> bool:
+    return bool(measure.value > limit("sampler") or measure.more["far"] > limit("sampler_far"))
+
+
+def are_far(measures: Sequence[Measure]) -> list[bool]:
+    """Return in which updates the sampler differs from the trainer."""
+    return [_is_far(m) for m in measures]
+
+
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(
-        measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
-    )
+    since = lasting(measures, _is_far, min(2, len(measures)))
     if not since:
         return None
     what = SamplerApart(
@@ -233,6 +251,11 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
     return tr("token {token} differs by {gap:.3g} nats, importance weight {weight:.3g}").format(
         **facts, weight=float(weights[row, token])
     )
+
+
+def is_half(settings: Settings, values: np.ndarray) -> bool:
+    """Return whether ``values`` were computed in 16 bits, by the trainer's settings or by their digits."""
+    return _half_precision(settings) or _like_half(values)
 
 
 def _half_precision(settings: Settings) -> bool:

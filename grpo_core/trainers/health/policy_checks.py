@@ -60,6 +60,11 @@ def entropy(update: Update) -> Measure | None:
     return Measure(label=update.label, value=value, more={"equal": equal, "earned": update.earned}, evidence=(seen,))
 
 
+def are_collapsed(measures: Sequence[Measure]) -> list[bool]:
+    """Return in which updates the entropy is a small fraction of its initial value."""
+    return [m.value <= limit("entropy_collapsed") * measures[0].value for m in measures]
+
+
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for entropy that fell to a small fraction of its initial value."""
     start, part = measures[0].value, limit("entropy_collapsed")
@@ -113,6 +118,11 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     return Verdict(
         grade=grade("entropy_blown_up"), what=[what], began=since[0].label, evidence=worst([measures[0], *since])
     )
+
+
+def are_blown_up(measures: Sequence[Measure]) -> list[bool]:
+    """Return in which updates the entropy is a multiple of its initial value."""
+    return [_blown_up(m.value, measures[0].value) for m in measures]
 
 
 def _blown_up(value: float, start: float) -> bool:

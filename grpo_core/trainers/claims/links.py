@@ -1,0 +1,332 @@
+"""Claims about the way from a reward to a changed policy.
+
+They are checked against the updates as read.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Kind, agrees
+from grpo_core.record import Step
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.findings import Run, Seen
+
+GRADIENT_NORMS = ("grad_norm", "actor/grad_norm", "optim/grad_norm")
+"""Names under which trainers report the norm of the gradient, before clipping."""
+SPREADS = ("reward_std",)
+"""Names under which trainers report the standard deviation of the rewards within groups."""
+MOST_PREFIXES = 32
+"""Maximum number of prefixes that are kept of an update."""
+
+
+def prefixes(step: Step, prompts: Sequence[str | None]) -> dict[int, tuple[float, float]]:
+    """Return the log-probability of the first token of completions before the first pass, and the sampler's.
+
+    The keys stand for the prompt and the first token: with equal keys, equal policies give equal numbers. NaN stands
+    for a number that is not recorded. The smallest keys are kept, so that updates keep the same ones.
+    """
+    found: dict[int, tuple[float, float]] = {}
+    used = recompute.used(step, 0)
+    for row in np.flatnonzero(used[:, 0]).tolist():
+        prompt, mine = prompts[row], float(step.logp[0, row, 0])
+        if prompt is not None and np.isfinite(mine):
+            key = zlib.crc32(f"{int(step.tokens[row, 0])} {prompt}".encode("utf-8", "replace"))
+            theirs = float("nan") if step.sampling_logp is None else float(step.sampling_logp[row, 0])
+            found[key] = (mine, theirs)
+    return {key: found[key] for key in sorted(found)[:MOST_PREFIXES]}
+
+
+def changes(courses: Sequence[dict[int, tuple[float, float]]], which: int) -> dict[int, float]:
+    """Return the change in size since the first update of each prefix that several updates contain.
+
+    ``which``: 0 for the trainer's log-probabilities, 1 for the sampler's.
+    """
+    first: dict[int, float] = {}
+    largest: dict[int, float] = {}
+    for course in courses:
+        for key, values in course.items():
+            if np.isfinite(values[which]):
+                if key in first:
+                    largest[key] = max(largest.get(key, 0.0), abs(values[which] - first[key]))
+                first.setdefault(key, values[which])
+    return largest
+
+
+def within(step: Step) -> float | None:
+    """Return the largest change of a log-probability from the first to the last scoring in an update.
+
+    None if no completion was scored both before and after an optimizer step.
+    """
+    steps = np.arange(step.passes) if step.optimizer_step is None else step.optimizer_step
+    if not step.scored_after and len(np.unique(steps)) < 2:
+        return None
+    away = np.abs(step.logp[-1].astype(np.float64) - step.logp[0])[step.mask]
+    away = away[np.isfinite(away)]
+    return float(away.max()) if len(away) else None
+
+
+def signals(step: Step) -> np.ndarray:
+    """Return which completions have an advantage other than 0, boolean (B,)."""
+    given = np.nan_to_num(recompute.advantage(step))
+    return np.asarray((given != 0).any(axis=-1) if given.ndim == 2 else given != 0)
+
+
+def factors(step: Step) -> np.ndarray:
+    """Return the factors on the loss of the counted tokens of completions with an advantage, (n,), over all passes.
+
+    They are products of masks and importance weights.
+    """
+    rows, found = signals(step), []
+    for n in range(step.passes):
+        those = recompute.used(step, n) & rows[:, None]
+        gate = recompute.gate_of(step, n)
+        found.append(np.ones(int(those.sum())) if gate is None else np.broadcast_to(gate, those.shape)[those])
+    return np.concatenate(found)
+
+
+def total_push(step: Step) -> float:
+    """Return the sum of the sizes of the surrogate's pushes on all tokens, over all passes."""
+    given = recompute.advantage(step)
+    return sum(float(np.nansum(np.abs(recompute.token_gradient(step, n, given=given)[0]))) for n in range(step.passes))
+
+
+def _with_signal(data: Run) -> Iterator[tuple[Seen, Step]]:
+    for update in data:
+        if update.step is not None and signals(update.step).any():
+            yield update, update.step
+
+
+def _later(data: Run, v: Any) -> Run:
+    return [update for update in data if update.label >= v.since]
+
+
+def _gives_none(data: Run, v: Any) -> bool:
+    those = [u for u in _later(data, v) if u.advantage is not None and any(not u.is_equal(m) for m in u.groups)]
+    none = [u for u in those if u.advantage is not None and not np.nan_to_num(u.advantage).any()]
+    return (len(none), len(those)) == (v.count, v.all) and v.count > 0
+
+
+def _counts_none(data: Run, v: Any) -> bool:
+    known = [len(factors(step)) for _, step in _with_signal(_later(data, v))]
+    return (sum(not n for n in known), len(known)) == (v.count, v.all) and v.count > 0
+
+
+def _weighs_little(data: Run, v: Any) -> bool:
+    every = [factors(step) for _, step in _with_signal(_later(data, v))]
+    every = [each for each in every if len(each)]
+    if not every:
+        return False
+    left = sum(float(np.minimum(each, 1).sum()) / len(each) for each in every) / len(every)
+    zero = sum(float((each == 0).sum()) / len(each) for each in every) / len(every)
+    return agrees(v.left, left) and agrees(v.zero, zero)
+
+
+def _pushes_none(data: Run, v: Any) -> bool:
+    known = [total_push(step) for _, step in _with_signal(_later(data, v)) if len(factors(step))]
+    return (sum(not push for push in known), len(known)) == (v.count, v.all) and v.count > 0
+
+
+def _norms(update: Seen) -> list[float]:
+    return [value for name, value in update.reported if name in GRADIENT_NORMS and np.isfinite(value)]
+
+
+def _has_cause(update: Seen, premise: str) -> bool:
+    if premise == "reward":
+        return any(value > 0 for name, value in update.reported if name in SPREADS)
+    given = update.advantage
+    if premise == "advantage":
+        return update.step is None and given is not None and bool(np.nan_to_num(given).any())
+    return update.step is not None and bool(signals(update.step).any()) and total_push(update.step) > 0
+
+
+def _gradient_is_none(data: Run, v: Any, premise: str) -> bool:
+    those = [_norms(u) for u in _later(data, v) if _norms(u) and _has_cause(u, premise)]
+    none = [norms for norms in those if max(norms) <= v.limit]
+    return (len(none), len(those)) == (v.count, v.all) and v.count > 0
+
+
+def _gradient(premise: str, text: str) -> Kind[Run]:
+    return Kind(text=text, holds=lambda data, v: _gradient_is_none(data, v, premise))
+
+
+def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
+    return [prefixes(u.step, u.prompts) for u in data if u.step is not None and u.prompts is not None]
+
+
+def _stands_still(data: Run, v: Any) -> bool:
+    known = changes(_courses([update for update, _ in _with_signal(data)]), 0)
+    return len(known) == v.count > 0 and agrees(v.change, max(known.values())) and v.change <= v.noise
+
+
+def _sampler_stands_still(data: Run, v: Any) -> bool:
+    courses = _courses(data)
+    mine, theirs = (changes(courses, which) for which in (0, 1))
+    if not theirs or len(theirs) != v.count:
+        return False
+    return agrees(v.change, max(theirs.values())) and agrees(v.moved, max(mine[key] for key in theirs))
+
+
+def away_from(step: Step) -> tuple[float, float, float] | None:
+    """Return mean differences in nats between sampler and reference, sampler and trainer, trainer and reference.
+
+    None if not all three scored a token.
+    """
+    if step.sampling_logp is None or step.ref_logp is None:
+        return None
+    both = recompute.scored_by_sampler(step) & np.isfinite(step.ref_logp)
+    if not both.any():
+        return None
+    mine, theirs, reference = (
+        values[both].astype(np.float64) for values in (step.logp[0], step.sampling_logp, step.ref_logp)
+    )
+    pairs = ((theirs, reference), (theirs, mine), (mine, reference))
+    one, other, third = (float(np.abs(a - b).mean()) for a, b in pairs)
+    return one, other, third
+
+
+def _samples_the_reference(data: Run, v: Any) -> bool:
+    known = [away_from(u.step) for u in _later(data, v) if u.step is not None]
+    there = [each for each in known if each is not None]
+    return (
+        bool(there)
+        and agrees(v.gap, max(each[0] for each in there))
+        and agrees(v.away, sum(each[1] for each in there) / len(there))
+    )
+
+
+def _means(data: Run) -> list[float]:
+    """Return the mean reward of every update."""
+    return [float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.compared.any()]
+
+
+def thirds(means: Sequence[float]) -> tuple[float, float, float]:
+    """Return the mean of the first third and of the last, and the standard error of their difference."""
+    third = max(len(means) // 3, 1)
+    before, after = np.asarray(means[:third]), np.asarray(means[-third:])
+    error = float(np.sqrt((before.var(ddof=1) + after.var(ddof=1)) / third)) if third > 1 else float("inf")
+    return float(before.mean()), float(after.mean()), error
+
+
+def _course_is(data: Run, v: Any) -> bool:
+    before, after, error = thirds(_means(data))
+    return agrees(v.before, before) and agrees(v.after, after) and agrees(v.error, error)
+
+
+def _alone(data: Run, v: Any) -> bool:
+    known = [u for u in data if u.compared.any()]
+    rows = sum(int(u.compared.sum()) for u in known)
+    return rows == v.count > 0 and not any(u.groups for u in known)
+
+
+LINKS: dict[str, Kind[Run]] = {
+    "alone": Kind(
+        text=tr(
+            "Each of the {count:,} completions is a group of its own: there is no other with which its reward could be "
+            "compared."
+        ),
+        holds=_alone,
+    ),
+    "no_advantage_given": Kind(
+        text=tr(
+            "In {count:,} of {all:,} updates whose rewards differ within groups, the trainer gave no completion an "
+            "advantage other than 0."
+        ),
+        holds=_gives_none,
+    ),
+    "nothing_counts": Kind(
+        text=tr(
+            "In {count:,} of {all:,} updates with an advantage, no token of a completion that has one counts in the "
+            "loss: the mask leaves out all of them."
+        ),
+        holds=_counts_none,
+    ),
+    "weights_gone": Kind(
+        text=tr(
+            "Importance weights and masks leave {left:.2g} of the loss on average (weights above 1 counted as 1); "
+            "{zero:.0%} of the counted tokens have a factor of 0."
+        ),
+        holds=_weighs_little,
+    ),
+    "no_push": Kind(
+        text=tr(
+            "In {count:,} of {all:,} updates with tokens that count and have an advantage, the sum of |push| is 0: by "
+            "the recorded settings, no token has a gradient."
+        ),
+        holds=_pushes_none,
+    ),
+    "gradient_zero:push": _gradient(
+        "push",
+        tr(
+            "In {count:,} of {all:,} updates in which the recorded settings push tokens, the trainer reports a gradient "
+            "norm of 0."
+        ),
+    ),
+    "gradient_zero:advantage": _gradient(
+        "advantage",
+        tr("In {count:,} of {all:,} updates with an advantage, the trainer reports a gradient norm of 0."),
+    ),
+    "gradient_zero:reward": _gradient(
+        "reward",
+        tr(
+            "In {count:,} of {all:,} updates whose rewards differ, as the trainer reports, it also reports a gradient "
+            "norm of 0."
+        ),
+    ),
+    "still": Kind(
+        text=lambda v: plural(
+            "{count:,} beginning of a completion (a prompt and a first token) was scored in several updates with an "
+            "advantage. Its log-probability changed by at most {change:.1e} nats, no more than by rounding.",
+            "{count:,} beginnings of completions (a prompt and a first token) were scored in several updates with an "
+            "advantage. Their log-probabilities changed by at most {change:.1e} nats, no more than by rounding.",
+            v.count,
+        ),
+        holds=_stands_still,
+    ),
+    "sampler_still": Kind(
+        text=lambda v: plural(
+            "{count:,} beginning of a completion was scored in several updates. The sampler's log-probability of it "
+            "changed by at most {change:.1e} nats, and the trainer's by up to {moved:.3g}: the sampler does not get "
+            "the trained weights.",
+            "{count:,} beginnings of completions were scored in several updates. The sampler's log-probabilities of "
+            "them changed by at most {change:.1e} nats, and the trainer's by up to {moved:.3g}: the sampler does not "
+            "get the trained weights.",
+            v.count,
+        ),
+        holds=_sampler_stands_still,
+    ),
+    "sampler_is_reference": Kind(
+        text=tr(
+            "The sampler's log-probabilities are those of the reference, to {gap:.1e} nats in every update, and differ "
+            "from the trainer's by {away:.3g} nats on average: the sampler does not have the trained weights."
+        ),
+        holds=_samples_the_reference,
+    ),
+    "rose": Kind(
+        text=tr(
+            "The mean reward rises from {before:.3g} in the first third of the run to {after:.3g} in the last, with a "
+            "standard error of {error:.2g}."
+        ),
+        holds=lambda data, v: _course_is(data, v) and v.after > v.before,
+    ),
+    "fell": Kind(
+        text=tr(
+            "The mean reward falls from {before:.3g} in the first third of the run to {after:.3g} in the last, with a "
+            "standard error of {error:.2g}."
+        ),
+        holds=lambda data, v: _course_is(data, v) and v.after < v.before,
+    ),
+    "within_noise": Kind(
+        text=tr(
+            "The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last; the standard "
+            "error of the difference is {error:.2g}."
+        ),
+        holds=_course_is,
+    ),
+}
+"""The kinds of claims in this module, by name."""

@@ -1,0 +1,305 @@
+"""Checks of the way from a reward to a changed policy: advantages, mask, weights, push, gradient, policy, sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.baselines import BASELINES
+from grpo_core.config import Settings
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.claims.links import (
+    GRADIENT_NORMS,
+    SPREADS,
+    away_from,
+    changes,
+    factors,
+    within,
+)
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.groups import counted, dead_groups
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.numerics import is_half
+from grpo_core.trainers.health.policy_checks import NO_LOSS
+from grpo_core.trainers.health.rewards import no_advantage
+from grpo_core.trainers.health.update import Update
+
+
+def members(update: Update) -> Measure | None:
+    """Measure the size of the largest group of scored completions."""
+    table = update.table
+    assert table is not None
+    rows = counted(table) & np.isfinite(table.rewards)
+    if not rows.any():
+        return None
+    given = update.signals if table.advantage is None else np.nan_to_num(table.advantage) != 0
+    return Measure(
+        label=update.label,
+        value=float(np.unique(table.group[rows], return_counts=True)[1].max()),
+        more={"rows": int(rows.sum()), "given": None if given is None else bool(given.any())},
+    )
+
+
+def judge_alone(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for completions that are all groups of their own, in a loss that compares within groups."""
+    rows = sum(m.more["rows"] for m in measures)
+    if rows < limit("groups") or any(m.value > 1 or m.more["given"] for m in measures):
+        return None
+    known = settings.recorded.names_loss
+    if known and not BASELINES[settings.objective.baseline].within_group:
+        return None
+    sure = known or any(m.more["given"] is not None for m in measures)
+    return Verdict(
+        grade=grade("alone") if sure else Grade.NOTICE,
+        what=[Fault.of("alone", count=rows)],
+        began=measures[0].label,
+        evidence=(),
+    )
+
+
+def given(update: Update) -> Measure | None:
+    """Measure the mean size of the advantages in an update whose rewards differ within groups."""
+    groups, table = dead_groups(update), update.table
+    assert table is not None and table.advantage is not None
+    if groups is None or groups.more["equal"] == 1:
+        return None
+    mean = float(np.abs(np.nan_to_num(table.advantage)).mean())
+    seen = Evidence(step=update.label, what=tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
+    return Measure(label=update.label, value=mean, evidence=(seen,))
+
+
+def are_zero(measures: Sequence[Measure]) -> list[bool]:
+    """Return which measures are 0."""
+    return [m.value == 0 for m in measures]
+
+
+def judge_given(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for rewards that differ and advantages that are all 0."""
+    return _none_of("no_advantage_given", measures)
+
+
+def _none_of(kind: str, measures: Sequence[Measure], **values: float) -> Verdict | None:
+    """Return the verdict that a measure is 0, or at most ``limit``, from some update on."""
+    most = values.get("limit", 0.0)
+    since = lasting(measures, lambda m: m.value <= most, min(2, len(measures)))
+    if not since:
+        return None
+    what = Fault.of(kind, since=since[0].label, count=sum(m.value <= most for m in since), all=len(since), **values)
+    return Verdict(grade=grade("link"), what=[what], began=since[0].label, evidence=worst(since))
+
+
+def no_signal(update: Update) -> str:
+    """Return why the tokens that learn from an advantage are unknown. Empty if they are known."""
+    if update.step is None:
+        return update.why_no_step
+    return "" if update.signals is not None else tr("No advantages are recorded.")
+
+
+def left(update: Update) -> Measure | None:
+    """Measure the share of the loss that masks and importance weights leave, of completions with an advantage."""
+    step = update.step
+    assert step is not None and update.signals is not None
+    if not update.signals.any():
+        return None
+    each = np.nan_to_num(factors(step))
+    share = float(np.minimum(each, 1).mean()) if len(each) else 0.0
+    zero = float((each == 0).mean()) if len(each) else 1.0
+    what = plural(
+        "{tokens:,} token counts; the mean factor is {share:.2g}", "{tokens:,} tokens count; the mean factor is "
+        "{share:.2g}", len(each),
+    ).format(tokens=len(each), share=share)  # fmt: skip
+    return Measure(
+        label=update.label,
+        value=share,
+        more={"tokens": len(each), "zero": zero},
+        evidence=(Evidence(step=update.label, what=what),),
+    )
+
+
+def are_gone(measures: Sequence[Measure]) -> list[bool]:
+    """Return in which updates little of the loss is left."""
+    return [m.value < limit("weight_left") for m in measures]
+
+
+def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for masks and weights that leave little of the loss."""
+    since = lasting(measures, lambda m: m.value < limit("weight_left"), min(2, len(measures)))
+    if not since:
+        return None
+    silent, weighed = ([m for m in since if bool(m.more["tokens"]) is counts] for counts in (False, True))
+    if silent:
+        what = Fault.of("nothing_counts", since=since[0].label, count=len(silent), all=len(since))
+        change = tr(
+            "Look at the masks of completions and of tools: with mask_truncated_completions, a completion is left out "
+            "that does not end on a token that the trainer knows as an end."
+        )
+    else:
+        mean, zero = (
+            float(np.mean(values)) for values in zip(*((m.value, m.more["zero"]) for m in weighed), strict=True)
+        )
+        what, change = Fault.of("weights_gone", since=since[0].label, left=mean, zero=zero), ""
+    return Verdict(grade=grade("weight_left"), what=[what], began=since[0].label, evidence=worst(since), change=change)
+
+
+def no_push(update: Update) -> str:
+    """Return why the push on tokens is unknown. Empty if it is known."""
+    if why := no_signal(update):
+        return why
+    if not update.settings.recorded.names_loss:
+        return NO_LOSS
+    return "" if update.terms else tr("The loss of these updates cannot be recomputed.")
+
+
+def push(update: Update) -> Measure | None:
+    """Measure the sum of |push| in an update with tokens that count and have an advantage."""
+    assert update.step is not None and update.signals is not None
+    if not update.signals.any() or not len(factors(update.step)):
+        return None
+    total = update.push
+    seen = Evidence(step=update.label, what=tr("the sum of |push| is {total:.3g}").format(total=total))
+    return Measure(label=update.label, value=total, evidence=(seen,))
+
+
+def judge_push(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for updates in which no token is pushed."""
+    return _none_of("no_push", measures)
+
+
+def no_norm(update: Update) -> str:
+    """Return an explanation if the trainer reported no norm of the gradient. Empty if it did."""
+    return "" if _norms(update) else tr("The trainer's gradient norm (grad_norm) is not recorded.")
+
+
+def _norms(update: Update) -> list[float]:
+    return [value for name in GRADIENT_NORMS for value in update.reported(name) if np.isfinite(value)]
+
+
+def norm(update: Update) -> Measure | None:
+    """Measure the reported norm of the gradient in an update that must have one, with the reason why."""
+    value = max(_norms(update))
+    if update.step is not None and update.signals is not None and update.settings.recorded.names_loss:
+        premise = "push" if update.push > 0 else ""
+    elif update.table is not None and not no_advantage(update):
+        moves = update.step is None and bool(np.nan_to_num(update.table.advantage).any())
+        premise = "advantage" if moves else ""
+    else:
+        premise = "reward" if any(spread > 0 for name in SPREADS for spread in update.reported(name)) else ""
+    if not premise:
+        return None
+    seen = Evidence(step=update.label, what=tr("grad_norm is {value:.3g}").format(value=value))
+    return Measure(label=update.label, value=value, more={"premise": premise}, evidence=(seen,))
+
+
+def are_flat(measures: Sequence[Measure]) -> list[bool]:
+    """Return in which updates the gradient is 0."""
+    return [m.value <= limit("gradient_zero") for m in measures]
+
+
+def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a gradient of 0 although tokens are pushed."""
+    those = [m for m in measures if m.more["premise"] == measures[-1].more["premise"]]
+    return _none_of(f"gradient_zero:{measures[-1].more['premise']}", those, limit=limit("gradient_zero"))
+
+
+def not_scored_again(update: Update) -> str:
+    """Return why it is unknown whether the policy moved. Empty if it can be known."""
+    if update.step is None:
+        return update.why_no_step
+    if within(update.step) is None and not update.first_tokens:
+        return tr("No completion was scored both before and after an optimizer step.")
+    return ""
+
+
+def moved(update: Update) -> Measure | None:
+    """Measure the largest change of a log-probability in an update with an advantage.
+
+    Also collect the beginnings of completions, which other updates may score again.
+    """
+    step = update.step
+    assert step is not None
+    if update.signals is None or not update.signals.any():
+        return None
+    change = within(step)
+    noise = limit("noise_half" if is_half(update.settings, step.logp[0][update.used(0)]) else "noise_single")
+    more = {"first": update.first_tokens, "noise": noise, "after": step.scored_after}
+    if change is None:
+        return Measure(label=update.label, value=float("nan"), more=more)
+    seen = Evidence(step=update.label, what=tr("the largest change is {change:.3g} nats").format(change=change))
+    return Measure(label=update.label, value=change, more=more, evidence=(seen,))
+
+
+def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for updates that have advantages and yet change nothing."""
+    inside = [m for m in measures if np.isfinite(m.value)]
+    between = changes([m.more["first"] for m in measures], 0)
+    noise = max(m.more["noise"] for m in measures)
+    if any(m.value > limit("unmoved") for m in inside) or any(value > noise for value in between.values()):
+        return None
+    after = [m for m in inside if m.more["after"]]
+    if len(after) >= limit("updates"):
+        what = Fault.of("unmoved", count=len(after))
+    elif len(measures) >= limit("still_updates") and between and max(between.values()) <= limit("noise_single"):
+        what = Fault.of("still", count=len(between), change=max(between.values()), noise=noise)
+    else:
+        return None
+    return Verdict(grade=grade("unmoved"), what=[what], began=measures[0].label, evidence=worst(inside))
+
+
+def delivered(update: Update) -> Measure | None:
+    """Measure the difference between sampler and reference, and collect the beginnings of completions."""
+    step = update.step
+    away = None if step is None else away_from(step)
+    if step is None or step.sampling_logp is None:
+        return None
+    noise = limit("noise_half" if is_half(update.settings, step.logp[0][update.used(0)]) else "noise_single")
+    gap, other, trained = (float("nan"),) * 3 if away is None else away
+    seen = Evidence(
+        step=update.label,
+        what=tr("the sampler is {gap:.1e} nats from the reference and {other:.3g} from the trainer").format(
+            gap=gap, other=other
+        ),
+    )
+    return Measure(
+        label=update.label,
+        value=gap,
+        more={"other": other, "noise": noise, "trained": trained, "first": update.first_tokens},
+        evidence=() if away is None else (seen,),
+    )
+
+
+def are_reference(measures: Sequence[Measure]) -> list[bool]:
+    """Return in which updates the sampler has the weights of the reference, and the trainer others."""
+    return [_is_reference(m) for m in measures]
+
+
+def _is_reference(measure: Measure) -> bool:
+    noise = measure.more["noise"]
+    return bool(measure.value <= noise and min(measure.more["trained"], measure.more["other"]) > 10 * noise)
+
+
+def judge_delivered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a sampler that has the weights of the reference."""
+    since = [m for m in lasting(measures, _is_reference, min(2, len(measures))) if np.isfinite(m.value)]
+    if not since:
+        return None
+    gap, away = max(m.value for m in since), float(np.mean([m.more["other"] for m in since]))
+    what = Fault.of("sampler_is_reference", since=since[0].label, gap=gap, away=away)
+    return Verdict(grade=grade("link"), what=[what], began=since[0].label, evidence=worst(since))
+
+
+def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a sampler whose policy stays as it was while the trained one changes."""
+    courses = [m.more["first"] for m in measures]
+    mine, theirs = (changes(courses, which) for which in (0, 1))
+    noise = max(m.more["noise"] for m in measures)
+    if len(measures) < limit("still_updates") or not theirs or max(theirs.values()) > noise:
+        return None
+    change = max(mine[key] for key in theirs)
+    if change <= max(10 * noise, limit("sampler")):
+        return None
+    what = Fault.of("sampler_still", count=len(theirs), change=max(theirs.values()), moved=change)
+    return Verdict(grade=grade("link"), what=[what], began=measures[0].label, evidence=())
