@@ -108,7 +108,8 @@ def packed() -> dict[str, type]:
     claims = (
         measures.AllCounted, findings.Clipped, measures.CutOff, measures.CutOffMore, measures.Drifts,
         findings.EntropyFar, findings.EqualGroups, findings.EqualShares, faults.Fault, measures.FirstPassApart,
-        measures.ImportanceCut, measured.Measured, put_right.Righted, measures.SamplerApart, measures.Stale, measures.Unwritten,
+        measures.ImportanceCut, measured.Measured, put_right.Righted, measures.SamplerApart, measures.Stale,
+        measures.Unwritten,
     )  # fmt: skip # table
     return {
         "completions": Completions,

@@ -71,6 +71,16 @@ def within(step: Step) -> float | None:
     return float(away.max()) if len(away) else None
 
 
+def from_reference(step: Step) -> float | None:
+    """Return the mean difference in nats between policy and reference before the first pass. None if not recorded."""
+    if step.ref_logp is None:
+        return None
+    used = recompute.used(step, 0)
+    away = np.abs(step.logp[0].astype(np.float64) - step.ref_logp)[used]
+    away = away[np.isfinite(away)]
+    return float(away.mean()) if len(away) else None
+
+
 def signals(step: Step) -> np.ndarray:
     """Return which completions have an advantage other than 0, boolean (B,)."""
     given = np.nan_to_num(recompute.advantage(step))
@@ -162,6 +172,11 @@ def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
 def _stands_still(data: Run, v: Any) -> bool:
     known = changes(_courses([update for update, _ in _with_signal(data)]), 0)
     return len(known) == v.count > 0 and agrees(v.change, max(known.values())) and v.change <= v.noise
+
+
+def _stays_at_reference(data: Run, v: Any) -> bool:
+    known = [away for _, step in _with_signal(data) if (away := from_reference(step)) is not None]
+    return len(known) == v.count > 0 and agrees(v.change, max(known)) and v.change <= v.noise
 
 
 def _sampler_stands_still(data: Run, v: Any) -> bool:
@@ -263,8 +278,8 @@ LINKS: dict[str, Kind[Run]] = {
     "gradient_zero:push": _gradient(
         "push",
         tr(
-            "In {count:,} of {all:,} updates in which the recorded settings push tokens, the trainer reports a gradient "
-            "norm of 0."
+            "In {count:,} of {all:,} updates in which the recorded settings push tokens, the trainer reports a "
+            "gradient norm of 0."
         ),
     ),
     "gradient_zero:advantage": _gradient(
@@ -281,20 +296,27 @@ LINKS: dict[str, Kind[Run]] = {
     "still": Kind(
         text=lambda v: plural(
             "{count:,} beginning of a completion (a prompt and a first token) was scored in several updates with an "
-            "advantage. Its log-probability changed by at most {change:.1e} nats, no more than by rounding.",
+            "advantage. Its log-probability changed by at most {change} nats, no more than by rounding.",
             "{count:,} beginnings of completions (a prompt and a first token) were scored in several updates with an "
-            "advantage. Their log-probabilities changed by at most {change:.1e} nats, no more than by rounding.",
+            "advantage. Their log-probabilities changed by at most {change} nats, no more than by rounding.",
             v.count,
         ),
         holds=_stands_still,
     ),
+    "still_reference": Kind(
+        text=tr(
+            "In all {count:,} updates with an advantage, the policy's log-probabilities are those of the reference, to "
+            "{change} nats on average."
+        ),
+        holds=_stays_at_reference,
+    ),
     "sampler_still": Kind(
         text=lambda v: plural(
             "{count:,} beginning of a completion was scored in several updates. The sampler's log-probability of it "
-            "changed by at most {change:.1e} nats, and the trainer's by up to {moved:.3g}: the sampler does not get "
+            "changed by at most {change} nats, and the trainer's by up to {moved:.3g}: the sampler does not get "
             "the trained weights.",
             "{count:,} beginnings of completions were scored in several updates. The sampler's log-probabilities of "
-            "them changed by at most {change:.1e} nats, and the trainer's by up to {moved:.3g}: the sampler does not "
+            "them changed by at most {change} nats, and the trainer's by up to {moved:.3g}: the sampler does not "
             "get the trained weights.",
             v.count,
         ),
@@ -302,7 +324,7 @@ LINKS: dict[str, Kind[Run]] = {
     ),
     "sampler_is_reference": Kind(
         text=tr(
-            "The sampler's log-probabilities are those of the reference, to {gap:.1e} nats in every update, and differ "
+            "The sampler's log-probabilities are those of the reference, to {gap} nats in every update, and differ "
             "from the trainer's by {away:.3g} nats on average: the sampler does not have the trained weights."
         ),
         holds=_samples_the_reference,

@@ -190,5 +190,10 @@ def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
 
 
 def first_break(links: Sequence[Link]) -> Link | None:
-    """Return the first link that breaks and does so at the end of the run. None if none does."""
-    return next((link for link in links if link.state is State.BREAKS and link.last is None), None)
+    """Return the first link that breaks and does so at the end of the run, or the one from which this follows.
+
+    None if none does.
+    """
+    broken = [link for link in links if link.state is State.BREAKS and link.last is None]
+    causes = [link for link in broken if link.check in CHECKS[broken[0].check].follows]
+    return next(iter([*causes, *broken]), None)

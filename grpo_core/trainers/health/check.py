@@ -66,6 +66,8 @@ class Check:
         of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
         least: minimum number of measured updates for a judgement.
         absent: sentence that says why no update had anything to measure.
+        unfit: sentence that says why what was measured in the updates shows nothing.
+        across: function that completes the measures of all updates by what only several updates show.
         bad: function from the measures of all updates to whether each is bad, for a problem that can end.
         least_bad: minimum number of bad updates of such a problem.
         said_by: checks whose finding, if there is one, replaces the finding of this check.
@@ -81,6 +83,8 @@ class Check:
     of_texts: bool = False
     least: int = 1
     absent: str = tr("No update contains what it measures.")
+    unfit: str = tr("What was measured is not finite.")
+    across: Callable[[Sequence[Measure]], list[Measure]] | None = None
     bad: Callable[[Sequence[Measure]], Sequence[bool]] | None = None
     least_bad: int = 2
     said_by: tuple[str, ...] = ()

@@ -81,7 +81,7 @@ CHECKS: dict[str, Check] = {
             "them: the product over a long completion is far from 1 even where every token is close to it."
         ),
         source="unslothai/unsloth-zoo#870, NVIDIA-NeMo/RL#2269, huggingface/trl#7039",
-        absent=NO_SIGNAL, bad=links.are_gone,
+        absent=NO_SIGNAL, bad=links.are_gone, follows=("sampler_is_reference", "sampler_still", "sampler_differs"),
     ),
     "no_push": Check(
         title=tr("No token is pushed"),
@@ -220,7 +220,8 @@ CHECKS: dict[str, Check] = {
         missing=links.not_scored_again, measure=links.moved, judge=links.judge_moved,
         change=tr("Check the learning rate and its schedule, and whether the optimizer holds the trained parameters."),
         source=tr("by definition"),
-        least=3, absent=NO_SIGNAL, follows=("gradient_zero", "no_push", "weights_gone"),
+        least=3, absent=NO_SIGNAL, unfit=tr("No token was scored by the policy of two different updates."),
+        across=links.over_updates, follows=("gradient_zero", "no_push", "weights_gone"),
     ),
     "clip_of_completions": Check(
         title=tr("A clip range of whole completions on single tokens"),
@@ -324,6 +325,7 @@ CHECKS: dict[str, Check] = {
         missing=numerics.no_sampler, measure=links.delivered, judge=links.judge_delivered,
         change=NOT_SENT, source="verl-project/verl#7495, THUDM/slime#1695",
         absent=tr("In no update did sampler, trainer and reference score the same tokens."), bad=links.are_reference,
+        unfit=tr("No reference scored the tokens."),
     ),
     "sampler_still": Check(
         title=tr("A sampler that stays as it was"),

@@ -12,7 +12,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health.chain import chain, first_break, mean_reward
-from grpo_core.trainers.health.check import Measure
+from grpo_core.trainers.health.check import Measure, finite
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
 from grpo_core.trainers.health.healthy import measured
@@ -85,6 +85,9 @@ class Diagnosing:
             for name, measure in one.measures.items():
                 if measure is not None:
                     measures[name].append(measure)
+        for name, check in CHECKS.items():
+            if check.across is not None and measures[name]:
+                measures[name] = check.across(measures[name])
         every_finding = [f for name, check in CHECKS.items() for f in check.findings(name, measures[name], settings)]
         findings = _without_replaced([finding for finding in every_finding if not finding.ended])
         ended = _without_replaced([finding for finding in every_finding if finding.ended])
@@ -96,9 +99,10 @@ class Diagnosing:
                     "{count} updates are too few: at least {least} are needed.",
                     len(measures[name]),
                 ).format(count=len(measures[name]), least=check.least)
-        for name in [name for name in looked if not measures[name]]:
+        named = {finding.check for finding in every_finding}
+        for name in [name for name in looked - named if not finite(measures[name])]:
             looked.discard(name)
-            missing[name] = missing.get(name) or CHECKS[name].absent
+            missing[name] = missing.get(name) or (CHECKS[name].unfit if measures[name] else CHECKS[name].absent)
         links = chain(findings, ended, measures, missing, [one.reward for one in every if one.reward is not None])
         findings = _in_order(findings, first_break(links))
         unreadable = tuple(one.unreadable for one in every if one.unreadable)

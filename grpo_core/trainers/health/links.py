@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from grpo_core.trainers.claims.links import (
     away_from,
     changes,
     factors,
+    from_reference,
     within,
 )
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
@@ -209,7 +211,7 @@ def not_scored_again(update: Update) -> str:
     """Return why it is unknown whether the policy moved. Empty if it can be known."""
     if update.step is None:
         return update.why_no_step
-    if within(update.step) is None and not update.first_tokens:
+    if within(update.step) is None and not update.first_tokens and update.step.ref_logp is None:
         return tr("No completion was scored both before and after an optimizer step.")
     return ""
 
@@ -225,25 +227,45 @@ def moved(update: Update) -> Measure | None:
         return None
     change = within(step)
     noise = limit("noise_half" if is_half(update.settings, step.logp[0][update.used(0)]) else "noise_single")
-    more = {"first": update.first_tokens, "noise": noise, "after": step.scored_after}
+    more = {"first": update.first_tokens, "noise": noise, "after": step.scored_after, "apart": from_reference(step)}
     if change is None:
         return Measure(label=update.label, value=float("nan"), more=more)
     seen = Evidence(step=update.label, what=tr("the largest change is {change:.3g} nats").format(change=change))
     return Measure(label=update.label, value=change, more=more, evidence=(seen,))
 
 
+def over_updates(measures: Sequence[Measure]) -> list[Measure]:
+    """Return the measures with the changes that several updates show: of beginnings of completions that are scored
+    again, and of the distance from a reference that was the policy at first.
+    """
+    found: list[Measure] = []
+    first: dict[int, float] = {}
+    for m in measures:
+        known = [m.value, *(abs(mine - first[key]) for key, (mine, _) in m.more["first"].items() if key in first)]
+        started = measures[0].more["apart"]
+        if found and started is not None and started <= m.more["noise"] and m.more["apart"] is not None:
+            known.append(m.more["apart"])
+        first = {key: mine for key, (mine, _) in m.more["first"].items()} | first
+        known = [value for value in known if np.isfinite(value)]
+        found.append(dataclasses.replace(m, value=max(known, default=float("nan"))))
+    return found
+
+
 def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for updates that have advantages and yet change nothing."""
     inside = [m for m in measures if np.isfinite(m.value)]
     between = changes([m.more["first"] for m in measures], 0)
-    noise = max(m.more["noise"] for m in measures)
-    if any(m.value > limit("unmoved") for m in inside) or any(value > noise for value in between.values()):
+    noise = limit("noise_single")
+    if not inside or max(m.value for m in inside) > noise:
         return None
     after = [m for m in inside if m.more["after"]]
-    if len(after) >= limit("updates"):
+    away = [m.more["apart"] for m in measures if m.more["apart"] is not None]
+    if len(after) >= limit("updates") and max(m.value for m in inside) == limit("unmoved"):
         what = Fault.of("unmoved", count=len(after))
-    elif len(measures) >= limit("still_updates") and between and max(between.values()) <= limit("noise_single"):
+    elif len(measures) >= limit("still_updates") and between:
         what = Fault.of("still", count=len(between), change=max(between.values()), noise=noise)
+    elif len(away) >= limit("still_updates"):
+        what = Fault.of("still_reference", count=len(away), change=max(away), noise=noise)
     else:
         return None
     return Verdict(grade=grade("unmoved"), what=[what], began=measures[0].label, evidence=worst(inside))

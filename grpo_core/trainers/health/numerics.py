@@ -158,6 +158,10 @@ def no_sampler(update: Update) -> str:
         return SAME_PROGRAM
     if scored:
         return ""
+    if trainer_settings(update.settings).get("use_vllm") is False and not trainer_settings(update.settings).get(
+        "rollout_func"
+    ):
+        return SAME_PROGRAM
     if table is not None and table.sampling_logp is not None and table.training_logp is not None:
         return ""
     if update.step is None and update.why_no_step and (table is None or table.sampling_logp is None):
@@ -260,11 +264,17 @@ def is_half(settings: Settings, values: np.ndarray) -> bool:
 
 def _half_precision(settings: Settings) -> bool:
     """Return whether the trainer's settings specify 16-bit computation."""
+    trainer = trainer_settings(settings)
+    return bool(trainer.get("bf16") or trainer.get("fp16"))
+
+
+def trainer_settings(settings: Settings) -> dict[str, Any]:
+    """Return the trainer's own settings by name. Empty if none are recorded."""
     try:
         trainer = json.loads(settings.recorded.trainer_settings or "{}")
     except ValueError:
-        return False
-    return isinstance(trainer, dict) and bool(trainer.get("bf16") or trainer.get("fp16"))
+        return {}
+    return trainer if isinstance(trainer, dict) else {}
 
 
 def _like_half(values: np.ndarray) -> bool:
