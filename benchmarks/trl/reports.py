@@ -99,10 +99,10 @@ def minus_length(completions: list[str], **_: Any) -> list[float]:
 REPORTS: dict[str, Report] = {
     "is_sum_not_product": Report(
         source="unslothai/unsloth-zoo#870", link="factors", finding="weights_gone", deliver=always, noise=0.01,
-        edits=((MADE, RATIO, "vllm_importance_sampling_ratio = (torch.exp(per_token_logps_diff) * mask).sum(-1, True)"),),
+        edits=((MADE, RATIO, "vllm_importance_sampling_ratio = (per_token_logps_diff.exp() * mask).sum(-1, True)"),),
     ),
     "is_product_100": Report(
-        source="NVIDIA-NeMo/RL#2269", link="factors", finding="weights_gone", deliver=always, noise=3.0,
+        source="NVIDIA-NeMo/RL#2269", link="factors", finding="weights_gone", deliver=always, noise=1.0,
         settings={"max_completion_length": 100, "vllm_importance_sampling_mode": "sequence_truncate"}, end=False,
     ),
     "no_policy_gradient": Report(
@@ -180,7 +180,7 @@ def trained(report: Report, out: Path) -> Trace:
             """Copy the weights after a step, if they are to be delivered."""
             start = not report.deliver(state.global_step)  # type: ignore[misc]
             source = first if start and state.global_step >= 50 else made.model.state_dict()
-            if not start or state.global_step >= 50 and report.deliver is not never:
+            if not start or (state.global_step >= 50 and report.deliver is not never):
                 made.sampler.load_state_dict(source)
                 disturb()
 

@@ -87,8 +87,8 @@ def trainer(
 ) -> Any:
     """Return a GRPOTrainer. ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
 
-    ``edits`` are changes of TRL's source, as in ``faults.py``; ``rewards`` are reward functions to use instead of digits and shortness; ``dropout`` is that of the model's
-    attention.
+    ``edits`` are changes of TRL's source, as in ``faults.py``. ``rewards`` are reward functions to use instead of
+    digits and shortness, and ``dropout`` is that of the model's attention.
     """
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer

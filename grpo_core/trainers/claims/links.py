@@ -117,7 +117,8 @@ def _later(data: Run, v: Any) -> Run:
 
 
 def _gives_none(data: Run, v: Any) -> bool:
-    those = [u for u in _later(data, v) if u.advantage is not None and any(not u.is_equal(m) for m in u.groups)]
+    known = [u for u in _later(data, v) if u.advantage is not None and not np.isnan(u.advantage).all()]
+    those = [u for u in known if any(not u.is_equal(members) for members in u.groups)]
     none = [u for u in those if u.advantage is not None and not np.nan_to_num(u.advantage).any()]
     return (len(none), len(those)) == (v.count, v.all) and v.count > 0
 
