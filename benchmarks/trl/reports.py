@@ -35,10 +35,7 @@ MADE, LOSS, ALONE = faults.MADE, faults.LOSS, "_generate_single_turn"
 CORRECTED = "self.use_vllm and self.vllm_importance_sampling_correction"
 SCORED = "# Compute the importance sampling ratio when using vLLM, to correct for potential distribution mismatch"
 OF_SAMPLER = (
-    "sampling_per_token_logps, _, _ = self._get_per_token_logps_and_entropies(\n"
-    "                self.sampler, prompt_completion_ids, attention_mask, logits_to_keep, batch_size=batch_size\n"
-    "            )\n"
-    "            " + SCORED
+    f"sampling_per_token_logps = self.scored(prompt_completion_ids, attention_mask, logits_to_keep)\n{' ' * 12}{SCORED}"
 )
 SAMPLER: tuple[Any, ...] = (
     *((MADE, CORRECTED, "True") for _ in range(4)),
@@ -49,6 +46,7 @@ SAMPLER: tuple[Any, ...] = (
 """Edits with which a second model, ``trainer.sampler``, takes the place of vLLM."""
 RATIO = "vllm_importance_sampling_ratio = torch.exp(logps_diff)"
 USED = {"per_device_train_batch_size": 16, "num_generations": 8, "learning_rate": 3e-3, "max_completion_length": 12}
+EOS = 1
 Deliver = Callable[[int], bool]
 
 
@@ -66,7 +64,7 @@ class Report:
         steps: number of optimizer steps.
         deliver: function that returns whether the sampler gets the weights after a step; None if the model samples.
         noise: relative noise on the sampler's weights.
-        end: whether the model can write the end token.
+        suppressed: token IDs that are never sampled; the sampler's log-probabilities are those of the others alone.
     """
 
     source: str = ""
@@ -78,7 +76,7 @@ class Report:
     steps: int = 30
     deliver: Deliver | None = None
     noise: float = 0.0
-    end: bool = True
+    suppressed: tuple[int, ...] = ()
 
 
 def always(step: int) -> bool:
@@ -102,8 +100,9 @@ REPORTS: dict[str, Report] = {
         edits=((MADE, RATIO, "vllm_importance_sampling_ratio = (per_token_logps_diff.exp() * mask).sum(-1, True)"),),
     ),
     "is_product_100": Report(
-        source="NVIDIA-NeMo/RL#2269", link="factors", finding="weights_gone", deliver=always, noise=1.0,
-        settings={"max_completion_length": 100, "vllm_importance_sampling_mode": "sequence_truncate"}, end=False,
+        source="NVIDIA-NeMo/RL#2269", link="factors", finding="weights_gone", deliver=always,
+        settings={"max_completion_length": 100, "vllm_importance_sampling_mode": "sequence_truncate"},
+        suppressed=(EOS, 2, 3, 4),
     ),
     "no_policy_gradient": Report(
         source="Goekdeniz-Guelmez/mlx-lm-lora#55", link="gradient", finding="gradient_zero",
@@ -111,7 +110,7 @@ REPORTS: dict[str, Report] = {
     ),
     "end_is_not_eos_masked": Report(
         source="huggingface/trl#7039", link="factors", finding="weights_gone",
-        settings={"mask_truncated_completions": True}, end=False,
+        settings={"mask_truncated_completions": True}, suppressed=(EOS,),
     ),
     "lora_never_delivered": Report(
         source="modelscope/ms-swift#9855", link="sampler", finding="sampler_still", deliver=never, steps=60,
@@ -135,11 +134,13 @@ REPORTS: dict[str, Report] = {
     "healthy": Report(),
     "healthy, two passes": Report(settings={"num_iterations": 2, "beta": 0.04, "max_completion_length": 40}),
     "healthy, warm-up": Report(settings={"warmup_steps": 10, "lr_scheduler_type": "cosine"}),
-    "healthy, engine of other precision": Report(deliver=always, noise=0.002, settings={"beta": 0.01}),
+    "healthy, engine of other precision": Report(
+        deliver=always, noise=0.002, settings={"beta": 0.01, "max_completion_length": 24}
+    ),
     "healthy, sampler a step behind": Report(
         deliver=lambda step: step % 2 == 0, settings={"learning_rate": 1e-3, "beta": 0.01}
     ),
-    "healthy, G 2": Report(settings={"num_generations": 2, "max_completion_length": 40}),
+    "healthy, G 2": Report(settings={"num_generations": 2, "max_completion_length": 40}, steps=16),
     "healthy, entropy mask of a fifth": Report(settings={"top_entropy_quantile": 0.2}),
     "healthy, truncated left out": Report(
         settings={"mask_truncated_completions": True, "loss_type": "dapo", "max_completion_length": 48}
@@ -169,9 +170,17 @@ def trained(report: Report, out: Path) -> Trace:
     edits = (*(SAMPLER if report.deliver is not None else ()), *report.edits)
     settings = USED | report.settings
     made = tiny_run.trainer(out, steps=report.steps, settings=settings, edits=edits, rewards=report.rewards)
-    made.sampler = copy.deepcopy(made.model).eval()
-    if not report.end:
-        made.generation_config.suppress_tokens = [made.processing_class.eos_token_id]
+    made.sampler = type(made.model)(made.model.config).eval()  # a deep copy would share what TRL patches
+    made.sampler.load_state_dict(made.model.state_dict())
+
+    def scored(ids: Any, attention: Any, kept: int) -> Any:
+        logits = made.sampler(input_ids=ids, attention_mask=attention).logits[:, -kept - 1 : -1]
+        logits[..., list(report.suppressed)] = -torch.inf
+        return torch.gather(logits.log_softmax(-1), -1, ids[:, -kept:, None])[..., 0]
+
+    made.scored = scored
+    if report.suppressed:
+        made.generation_config.suppress_tokens = list(report.suppressed)
 
     class Delivery(TrainerCallback):  # type: ignore[misc]
         """Gives the sampler the trained weights."""
