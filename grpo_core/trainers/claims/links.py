@@ -21,6 +21,8 @@ GRADIENT_NORMS = ("grad_norm", "actor/grad_norm", "optim/grad_norm")
 """Names under which trainers report the norm of the gradient, before clipping."""
 SPREADS = ("reward_std",)
 """Names under which trainers report the standard deviation of the rewards within groups."""
+ZERO = 1e-9
+"""Largest gradient, push or advantage that counts as 0."""
 MOST_PREFIXES = 32
 """Maximum number of prefixes that are kept of an update."""
 
@@ -119,7 +121,7 @@ def _later(data: Run, v: Any) -> Run:
 def _gives_none(data: Run, v: Any) -> bool:
     known = [u for u in _later(data, v) if u.advantage is not None and not np.isnan(u.advantage).all()]
     those = [u for u in known if any(not u.is_equal(members) for members in u.groups)]
-    none = [u for u in those if u.advantage is not None and not np.nan_to_num(u.advantage).any()]
+    none = [u for u in those if u.advantage is not None and np.abs(np.nan_to_num(u.advantage)).mean() <= ZERO]
     return (len(none), len(those)) == (v.count, v.all) and v.count > 0
 
 
@@ -140,7 +142,7 @@ def _weighs_little(data: Run, v: Any) -> bool:
 
 def _pushes_none(data: Run, v: Any) -> bool:
     known = [total_push(step) for _, step in _with_signal(_later(data, v)) if len(factors(step))]
-    return (sum(not push for push in known), len(known)) == (v.count, v.all) and v.count > 0
+    return (sum(push <= ZERO for push in known), len(known)) == (v.count, v.all) and v.count > 0
 
 
 def _norms(update: Seen) -> list[float]:
@@ -158,7 +160,7 @@ def _has_cause(update: Seen, premise: str) -> bool:
 
 def _gradient_is_none(data: Run, v: Any, premise: str) -> bool:
     those = [_norms(u) for u in _later(data, v) if _norms(u) and _has_cause(u, premise)]
-    none = [norms for norms in those if max(norms) <= v.limit]
+    none = [norms for norms in those if max(norms) <= ZERO]
     return (len(none), len(those)) == (v.count, v.all) and v.count > 0
 
 

@@ -38,6 +38,10 @@ class Measure:
     evidence: tuple[Evidence, ...] = ()
 
 
+Bad = Callable[[Measure, Measure], bool]
+"""Function from the measure of an update, and that of the first update, to whether it is bad."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """A judgement that something is wrong. The attributes are described in ``Finding``.
@@ -68,7 +72,7 @@ class Check:
         absent: sentence that says why no update had anything to measure.
         unfit: sentence that says why what was measured in the updates shows nothing.
         across: function that completes the measures of all updates by what only several updates show.
-        bad: function from the measures of all updates to whether each is bad, for a problem that can end.
+        bad: function that decides whether an update is bad, for a problem that can end.
         least_bad: minimum number of bad updates of such a problem.
         said_by: checks whose finding, if there is one, replaces the finding of this check.
         follows: checks whose finding is the cause of this one and is listed before it.
@@ -85,7 +89,7 @@ class Check:
     absent: str = tr("No update contains what it measures.")
     unfit: str = tr("What was measured is not finite.")
     across: Callable[[Sequence[Measure]], list[Measure]] | None = None
-    bad: Callable[[Sequence[Measure]], Sequence[bool]] | None = None
+    bad: Bad | None = None
     least_bad: int = 2
     said_by: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
@@ -106,7 +110,7 @@ class Check:
             return []
         known = [Span(first=0, last=len(measures) - 1, ended=False)]
         if self.bad is not None:
-            known = spans(self.bad(measures), min(self.least_bad, len(measures)))
+            known = spans([self.bad(m, measures[0]) for m in measures], min(self.least_bad, len(measures)))
         found = (self._finding(name, measures, span, settings) for span in known)
         return [finding for finding in found if finding is not None]
 
@@ -194,19 +198,19 @@ def spans(marks: Sequence[bool], least: int) -> list[Span]:
     return [*found, Span(first=first, last=last, ended=False)] if score and reported else found
 
 
-def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: int) -> Sequence[Measure]:
+def lasting(measures: Sequence[Measure], bad: Bad, least: int) -> Sequence[Measure]:
     """Return the measures from the beginning of a problem that has not ended.
 
     Args:
         measures: measures of the updates, in order.
-        bad: function that returns whether an update is bad.
+        bad: function that decides whether an update is bad.
         least: minimum number of bad updates, as in :func:`spans`.
 
     Returns:
         The measures from the first bad update of the last of the :func:`spans` to the end of the run; empty if that
         has ended or if there is none.
     """
-    found = spans([bad(measure) for measure in measures], least)
+    found = spans([bad(measure, measures[0]) for measure in measures], least)
     return measures[found[-1].first :] if found and not found[-1].ended else []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from grpo_core.text import tr
 from grpo_core.trainers.health import (
     exploited,
@@ -68,10 +70,10 @@ CHECKS: dict[str, Check] = {
     ),
     "advantages_zero": Check(
         title=tr("Rewards that differ, and no advantage"),
-        missing=rewards.no_advantage, measure=links.given, judge=links.judge_given,
+        missing=rewards.no_advantage, measure=links.given, judge=partial(links.judge_zero, "no_advantage_given"),
         change=tr("Compare how the trainer groups completions with how the rewards are assigned to them."),
         source=tr("by definition"),
-        absent=ALL_EQUAL, bad=links.are_zero,
+        absent=ALL_EQUAL, bad=links.is_zero,
     ),
     "weights_gone": Check(
         title=tr("Masks and weights that leave nothing of the loss"),
@@ -81,14 +83,14 @@ CHECKS: dict[str, Check] = {
             "them: the product over a long completion is far from 1 even where every token is close to it."
         ),
         source="unslothai/unsloth-zoo#870, NVIDIA-NeMo/RL#2269, huggingface/trl#7039",
-        absent=NO_SIGNAL, bad=links.are_gone, follows=("sampler_is_reference", "sampler_still", "sampler_differs"),
+        absent=NO_SIGNAL, bad=links.is_gone, follows=("sampler_is_reference", "sampler_still", "sampler_differs"),
     ),
     "no_push": Check(
         title=tr("No token is pushed"),
-        missing=links.no_push, measure=links.push, judge=links.judge_push,
+        missing=links.no_push, measure=links.push, judge=partial(links.judge_zero, "no_push"),
         change=tr("Look at the tokens of such an update: whether each is clipped, and what its factors are."),
         source=tr("by definition"),
-        absent=tr("In no update does a token with an advantage count."), bad=links.are_zero,
+        absent=tr("In no update does a token with an advantage count."), bad=links.is_zero,
         said_by=("weights_gone",),
     ),
     "gradient_zero": Check(
@@ -99,7 +101,7 @@ CHECKS: dict[str, Check] = {
             "adapters require gradients, and that the optimizer holds them."
         ),
         source="Goekdeniz-Guelmez/mlx-lm-lora#55",
-        absent=tr("In no update is a token pushed."), bad=links.are_flat,
+        absent=tr("In no update is a token pushed."), bad=links.is_zero,
     ),
     "advantage_outliers": Check(
         title=tr("Advantages far beyond the others"),
@@ -157,7 +159,7 @@ CHECKS: dict[str, Check] = {
             "Lower the learning rate; raise the upper clip bound alone (clip-higher), or add an entropy bonus; check "
 "whether one short answer earns the full reward."
         ),
-        source="DAPO, arXiv:2503.14476, section 3.1; volcengine/verl#5953", bad=policy.are_collapsed,
+        source="DAPO, arXiv:2503.14476, section 3.1; volcengine/verl#5953", bad=policy.is_collapsed,
         follows=HACKS,
     ),
     "dead_groups_right": Check(
@@ -213,7 +215,7 @@ CHECKS: dict[str, Check] = {
 "coefficient of an entropy bonus; check whether the rewards are noise."
         ),
         source="volcengine/verl#651",
-        least=3, bad=policy.are_blown_up, least_bad=3,
+        least=3, bad=policy.is_blown_up, least_bad=3,
     ),
     "policy_unmoved": Check(
         title=tr("A policy that does not change"),
@@ -309,7 +311,7 @@ CHECKS: dict[str, Check] = {
             "Switch dropout off, divide the logits by the same temperature in both forward passes, and use the same "
 "precision and the same padding for both."
         ),
-        source="huggingface/trl#4159, PrimeIntellect-ai/prime-rl#697", bad=numerics.are_apart,
+        source="huggingface/trl#4159, PrimeIntellect-ai/prime-rl#697", bad=numerics.is_apart,
     ),
     "stale_samples": Check(
         title=tr("Samples of a policy that is long left behind"),
@@ -318,13 +320,13 @@ CHECKS: dict[str, Check] = {
             "Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with "
 "truncated importance weights."
         ),
-        source="AReaL, arXiv:2505.24298; lesson 25", bad=stale.are_stale,
+        source="AReaL, arXiv:2505.24298; lesson 25", bad=stale.is_stale,
     ),
     "sampler_is_reference": Check(
         title=tr("A sampler with the weights of the reference"),
         missing=numerics.no_sampler, measure=links.delivered, judge=links.judge_delivered,
         change=NOT_SENT, source="verl-project/verl#7495, THUDM/slime#1695",
-        absent=tr("In no update did sampler, trainer and reference score the same tokens."), bad=links.are_reference,
+        absent=tr("In no update did sampler, trainer and reference score the same tokens."), bad=links.is_reference,
         unfit=tr("No reference scored the tokens."),
     ),
     "sampler_still": Check(
@@ -342,7 +344,7 @@ CHECKS: dict[str, Check] = {
 "truncated importance weights."
         ),
         source="huggingface/trl#4772, #6789",
-        bad=numerics.are_far, said_by=("sampler_is_reference", "sampler_still"), follows=("stale_samples",),
+        bad=numerics.is_far, said_by=("sampler_is_reference", "sampler_still"), follows=("stale_samples",),
     ),
 }  # fmt: skip # table, one row per line
 """All checks by name, in causal order."""

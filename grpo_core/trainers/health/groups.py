@@ -115,7 +115,7 @@ def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | N
 
 
 def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False) -> Verdict | None:
-    since = lasting(measures, lambda m: m.value >= limit("dead"), min(2, len(measures)))
+    since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
         return None

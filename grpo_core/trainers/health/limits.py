@@ -30,7 +30,6 @@ LIMITS: dict[str, Limit] = {
         value=4, grade=None, source="THUDM/slime#1695: four steps with the base weights cost the reward"
     ),
     "span_close": Limit(value=8, grade=None, source="chosen: twice that; until then a problem may only pause"),
-    "link": Limit(value=0.0, grade=SERIOUS, source="by definition: beyond this link nothing arrives"),
     "alone": Limit(value=1, grade=SERIOUS, source="by definition: a completion's reward minus its own mean is 0"),
     "weight_left": Limit(value=0.15, grade=SERIOUS, source="chosen: TRL's entropy mask keeps a fifth of the tokens"),
     "gradient_zero": Limit(value=1e-9, grade=SERIOUS, source="far below what single precision can represent of a push"),

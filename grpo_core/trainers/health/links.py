@@ -74,24 +74,19 @@ def given(update: Update) -> Measure | None:
     return Measure(label=update.label, value=mean, evidence=(seen,))
 
 
-def are_zero(measures: Sequence[Measure]) -> list[bool]:
-    """Return which measures are 0."""
-    return [m.value == 0 for m in measures]
+def is_zero(measure: Measure, first: Measure) -> bool:
+    """Return whether nothing was measured, up to rounding."""
+    return measure.value <= limit("gradient_zero")
 
 
-def judge_given(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for rewards that differ and advantages that are all 0."""
-    return _none_of("no_advantage_given", measures)
-
-
-def _none_of(kind: str, measures: Sequence[Measure], **values: float) -> Verdict | None:
-    """Return the verdict that a measure is 0, or at most ``limit``, from some update on."""
-    most = values.get("limit", 0.0)
-    since = lasting(measures, lambda m: m.value <= most, min(2, len(measures)))
+def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for updates whose measure is 0. ``kind`` is the claim about them."""
+    since = lasting(measures, is_zero, min(2, len(measures)))
     if not since:
         return None
-    what = Fault.of(kind, since=since[0].label, count=sum(m.value <= most for m in since), all=len(since), **values)
-    return Verdict(grade=grade("link"), what=[what], began=since[0].label, evidence=worst(since))
+    count = sum(is_zero(m, m) for m in since)
+    what = Fault.of(kind, since=since[0].label, count=count, all=len(since))
+    return Verdict(grade=grade("gradient_zero"), what=[what], began=since[0].label, evidence=worst(since))
 
 
 def no_signal(update: Update) -> str:
@@ -122,14 +117,14 @@ def left(update: Update) -> Measure | None:
     )
 
 
-def are_gone(measures: Sequence[Measure]) -> list[bool]:
-    """Return in which updates little of the loss is left."""
-    return [m.value < limit("weight_left") for m in measures]
+def is_gone(measure: Measure, first: Measure) -> bool:
+    """Return whether little of the loss is left."""
+    return measure.value < limit("weight_left")
 
 
 def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for masks and weights that leave little of the loss."""
-    since = lasting(measures, lambda m: m.value < limit("weight_left"), min(2, len(measures)))
+    since = lasting(measures, is_gone, min(2, len(measures)))
     if not since:
         return None
     silent, weighed = ([m for m in since if bool(m.more["tokens"]) is counts] for counts in (False, True))
@@ -166,11 +161,6 @@ def push(update: Update) -> Measure | None:
     return Measure(label=update.label, value=total, evidence=(seen,))
 
 
-def judge_push(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for updates in which no token is pushed."""
-    return _none_of("no_push", measures)
-
-
 def no_norm(update: Update) -> str:
     """Return an explanation if the trainer reported no norm of the gradient. Empty if it did."""
     return "" if _norms(update) else tr("The trainer's gradient norm (grad_norm) is not recorded.")
@@ -196,15 +186,10 @@ def norm(update: Update) -> Measure | None:
     return Measure(label=update.label, value=value, more={"premise": premise}, evidence=(seen,))
 
 
-def are_flat(measures: Sequence[Measure]) -> list[bool]:
-    """Return in which updates the gradient is 0."""
-    return [m.value <= limit("gradient_zero") for m in measures]
-
-
 def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a gradient of 0 although tokens are pushed."""
     those = [m for m in measures if m.more["premise"] == measures[-1].more["premise"]]
-    return _none_of(f"gradient_zero:{measures[-1].more['premise']}", those, limit=limit("gradient_zero"))
+    return judge_zero(f"gradient_zero:{measures[-1].more['premise']}", those, settings)
 
 
 def not_scored_again(update: Update) -> str:
@@ -293,24 +278,20 @@ def delivered(update: Update) -> Measure | None:
     )
 
 
-def are_reference(measures: Sequence[Measure]) -> list[bool]:
-    """Return in which updates the sampler has the weights of the reference, and the trainer others."""
-    return [_is_reference(m) for m in measures]
-
-
-def _is_reference(measure: Measure) -> bool:
+def is_reference(measure: Measure, first: Measure) -> bool:
+    """Return whether the sampler has the weights of the reference, and the trainer others."""
     noise = measure.more["noise"]
     return bool(measure.value <= noise and min(measure.more["trained"], measure.more["other"]) > 10 * noise)
 
 
 def judge_delivered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler that has the weights of the reference."""
-    since = [m for m in lasting(measures, _is_reference, min(2, len(measures))) if np.isfinite(m.value)]
+    since = [m for m in lasting(measures, is_reference, min(2, len(measures))) if np.isfinite(m.value)]
     if not since:
         return None
     gap, away = max(m.value for m in since), float(np.mean([m.more["other"] for m in since]))
     what = Fault.of("sampler_is_reference", since=since[0].label, gap=gap, away=away)
-    return Verdict(grade=grade("link"), what=[what], began=since[0].label, evidence=worst(since))
+    return Verdict(grade=grade("gradient_zero"), what=[what], began=since[0].label, evidence=worst(since))
 
 
 def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -324,4 +305,4 @@ def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verd
     if change <= max(10 * noise, limit("sampler")):
         return None
     what = Fault.of("sampler_still", count=len(theirs), change=max(theirs.values()), moved=change)
-    return Verdict(grade=grade("link"), what=[what], began=measures[0].label, evidence=())
+    return Verdict(grade=grade("gradient_zero"), what=[what], began=measures[0].label, evidence=())

@@ -127,18 +127,14 @@ def first_pass(update: Update) -> Measure | None:
     )
 
 
-def _is_apart(measure: Measure) -> bool:
+def is_apart(measure: Measure, first: Measure) -> bool:
+    """Return whether the first pass differs from the old policy."""
     return bool(measure.value > measure.more["limit"])
-
-
-def are_apart(measures: Sequence[Measure]) -> list[bool]:
-    """Return in which updates the first pass differs from the old policy."""
-    return [_is_apart(m) for m in measures]
 
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a first pass that is not on-policy."""
-    since = lasting(measures, _is_apart, min(2, len(measures)))
+    since = lasting(measures, is_apart, min(2, len(measures)))
     if not since:
         return None
     what = FirstPassApart(
@@ -192,18 +188,14 @@ def sampler(update: Update) -> Measure | None:
     return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
 
 
-def _is_far(measure: Measure) -> bool:
+def is_far(measure: Measure, first: Measure) -> bool:
+    """Return whether the sampler differs from the trainer."""
     return bool(measure.value > limit("sampler") or measure.more["far"] > limit("sampler_far"))
-
-
-def are_far(measures: Sequence[Measure]) -> list[bool]:
-    """Return in which updates the sampler differs from the trainer."""
-    return [_is_far(m) for m in measures]
 
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(measures, _is_far, min(2, len(measures)))
+    since = lasting(measures, is_far, min(2, len(measures)))
     if not since:
         return None
     what = SamplerApart(

@@ -220,8 +220,8 @@ def test_a_clip_range_that_no_ratio_of_a_completion_reaches_is_named_once_there_
 
 def test_the_beginning_is_where_something_stays_wrong() -> None:
     measures = [Measure(label=10 * i, value=v) for i, v in enumerate([1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1])]
-    assert lasting(measures, lambda m: m.value > 0, 2)[0].label == 60
-    assert lasting(measures[:5], lambda m: m.value > 0, 2) == []
+    assert lasting(measures, lambda m, _: m.value > 0, 2)[0].label == 60
+    assert lasting(measures[:5], lambda m, _: m.value > 0, 2) == []
 
 
 def test_an_unscored_completion_and_a_token_that_the_sampler_did_not_score_are_no_faults() -> None:
