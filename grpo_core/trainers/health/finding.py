@@ -73,7 +73,10 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The claims as sentences with numbers."""
-        return told(self.what)
+        said = told(self.what)
+        if self.last is None:
+            return said
+        return tr("{said} These are the numbers of the run up to step {last}.").format(said=said, last=self.last)
 
     @property
     def when(self) -> str:
