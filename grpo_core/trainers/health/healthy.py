@@ -57,7 +57,7 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     policy.clipped: Quantity(name=tr("tokens that are clipped"), share=True),
     policy.entropy: Quantity(name=tr("entropy in nats per token")),
     policy.far_tokens: Quantity(name=tr("KL carried by single far tokens"), share=True),
-    rewards.far_rewards: Quantity(name=tr("reward farthest from the median")),
+    rewards.far_rewards: Quantity(name=tr("largest distance of a reward from the median")),
     rewards.largest_advantage: Quantity(name=tr("largest advantage")),
     rewards.spread_of_parts: None,  # judged by the covariance of the functions over the whole run
     stale.staleness: Quantity(name=tr("mean age of the samples in steps")),
