@@ -10,7 +10,7 @@ import numpy as np
 
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.links import thirds
+from grpo_core.trainers.flow import thirds
 from grpo_core.trainers.health.check import Measure
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.finding import SHORT, Finding
@@ -145,7 +145,7 @@ def _link(
         return Link(name=name, title=row.title, state=State.HOLDS, why=why)
     if why == CHECKS[row.measure].absent:
         return Link(name=name, title=row.title, state=State.NOT_SHOWN, why=why)
-    return Link(name=name, title=row.title, state=State.NOT_SEEN, why=" ".join(filter(None, (why, row.shown_by))))
+    return Link(name=name, title=row.title, state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
 
 
 def mean_reward(update: Update) -> tuple[float, float | None] | None:
@@ -161,7 +161,7 @@ def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
     title = tr("The reward rises beyond its noise")
     means = [mean for mean, _ in rewards]
     if not means:
-        return Link(name="reward", title=title, state=State.NOT_SEEN, why=CHAIN["rewards"].shown_by)
+        return Link(name="reward", title=title, state=State.HIDDEN, why=CHAIN["rewards"].shown_by)
     if len(means) < SHORT:
         why = plural(
             "About {count} more update is needed to compare thirds of the run.",

@@ -12,12 +12,12 @@ from grpo_core.trainers.claims.measured import Measured
 
 
 class State(StrEnum):
-    """What the record shows of a link."""
+    """State of a link, as far as the record shows it."""
 
     HOLDS = "holds"
     BREAKS = "breaks"
     NOT_SHOWN = "not shown"
-    NOT_SEEN = "cannot be seen"
+    HIDDEN = "cannot be seen"
 
     @property
     def word(self) -> str:
@@ -26,7 +26,7 @@ class State(StrEnum):
             State.HOLDS: tr("holds"),
             State.BREAKS: tr("breaks"),
             State.NOT_SHOWN: tr("not shown"),
-            State.NOT_SEEN: tr("cannot be seen"),
+            State.HIDDEN: tr("cannot be seen"),
         }[self]
 
 

@@ -11,7 +11,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.links import (
+from grpo_core.trainers.flow import (
     GRADIENT_NORMS,
     SPREADS,
     away_from,

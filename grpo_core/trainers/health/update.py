@@ -15,7 +15,7 @@ from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.text import tr
-from grpo_core.trainers.claims.links import prefixes, signals, total_push
+from grpo_core.trainers.flow import prefixes, signals, total_push
 
 LONGEST_QUOTE = 160
 """Maximum number of characters of a completion quoted in a finding."""
@@ -58,7 +58,7 @@ class Update:
 
     @cached_property
     def signals(self) -> np.ndarray | None:
-        """Which completions have an advantage other than 0, boolean (B,). None without tokens or advantages."""
+        """The completions with an advantage other than 0, boolean (B,). None without tokens or advantages."""
         try:
             known = None if self.step is None else signals(self.step)
         except GrpoError:
@@ -67,7 +67,7 @@ class Update:
 
     @cached_property
     def push(self) -> float:
-        """The sum of the sizes of the surrogate's pushes on all tokens; 0 if it cannot be recomputed."""
+        """The sum of the sizes of the surrogate's pushes on all tokens, or 0 if it cannot be recomputed."""
         return total_push(self.step) if self.step is not None and self.terms else 0.0
 
     @cached_property

@@ -121,7 +121,7 @@ def test_every_link_is_measured_in_a_real_run_or_says_what_would_show_it() -> No
     assert State.BREAKS not in states.values()
     assert "more update" in link(result, "reward").line and link(result, "reward").state is State.NOT_SHOWN
     texts = diagnose(Tables([completions([0.0, 1.0] * 4)] * 4, SETTINGS))
-    unseen = {one.name: one.line for one in texts.chain if one.state is State.NOT_SEEN}
+    unseen = {one.name: one.line for one in texts.chain if one.state is State.HIDDEN}
     assert set(unseen) == {"advantages", "factors", "push", "gradient", "moved"}
     assert all("would show it" in line for line in unseen.values())
 
