@@ -96,7 +96,7 @@ def minus_length(completions: list[str], **_: Any) -> list[float]:
 
 REPORTS: dict[str, Report] = {
     "is_sum_not_product": Report(
-        source="unslothai/unsloth-zoo#870", link="factors", finding="weights_gone", deliver=always, noise=0.01,
+        source="unslothai/unsloth-zoo#870", link="factors", finding="other_weights", deliver=always, noise=0.01,
         edits=((MADE, RATIO, "vllm_importance_sampling_ratio = (per_token_logps_diff.exp() * mask).sum(-1, True)"),),
     ),
     "is_product_100": Report(

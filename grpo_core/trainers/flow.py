@@ -16,6 +16,8 @@ SPREADS = ("reward_std",)
 """Names under which trainers report the standard deviation of the rewards within groups."""
 ZERO = 1e-9
 """Largest gradient, push or advantage that counts as 0."""
+NEARLY = 0.01
+"""Share of tokens that may differ in what is the same: a weight near a limit is 0 or not by rounding."""
 MOST_PREFIXES = 32
 """Maximum number of prefixes that are kept of an update."""
 
@@ -93,6 +95,44 @@ def factors(step: Step) -> np.ndarray:
         gate = recompute.gate_of(step, n)
         found.append(np.ones(int(those.sum())) if gate is None else np.broadcast_to(gate, those.shape)[those])
     return np.concatenate(found)
+
+
+def weights_by_settings(step: Step, *, summed: bool = False) -> np.ndarray | None:
+    """Return the importance weights of TRL's settings for a sampler of its own, (B, T).
+
+    None if the factors of the loss are not these alone, or if they are not recorded. ``summed``: whether the ratios of
+    a completion are added, which is a known fault, and not multiplied. Source: TRL 1.16.0, GRPOTrainer,
+    ``_generate_and_score_completions``.
+    """
+    values = step.settings.recorded.trainer_values
+    level, _, limits = str(values.get("vllm_importance_sampling_mode")).partition("_")
+    others = values.get("off_policy_mask_threshold") is None and values.get("top_entropy_quantile") in (None, 1.0)
+    if step.gate is None or step.sampling_logp is None or limits not in ("truncate", "mask") or not others:
+        return None
+    away = np.nan_to_num(np.where(step.mask, step.old_logp.astype(np.float64) - step.sampling_logp, 0.0))
+    with np.errstate(over="ignore"):
+        weight = np.exp(away)
+        if level == "sequence":
+            whole = (weight * step.mask).sum(axis=1) if summed else np.exp(away.sum(axis=1))
+            weight = np.broadcast_to(whole[:, None], away.shape)
+    low, high = values.get("vllm_importance_sampling_clip_min"), values.get("vllm_importance_sampling_clip_max")
+    low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
+    if limits == "truncate":
+        return np.clip(weight, low, high)
+    return np.where((weight < low) | (weight > high), 0.0, weight)
+
+
+def other_weights(step: Step, *, summed: bool = False) -> tuple[float, float, float] | None:
+    """Return the share of tokens of the first pass whose factor is not :func:`weights_by_settings`, and the means of
+    the factors as applied and by the settings. None if unknown.
+    """
+    wanted, used = weights_by_settings(step, summed=summed), recompute.used(step, 0)
+    applied = recompute.gate_of(step, 0)
+    if wanted is None or applied is None or not used.any():
+        return None
+    wanted, applied = wanted[used], applied[used]
+    share = float((np.abs(applied - wanted) > 0.01 * np.maximum(wanted, 0.01)).mean())
+    return share, float(applied.mean()), float(wanted.mean())
 
 
 def total_push(step: Step) -> float:

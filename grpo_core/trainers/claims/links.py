@@ -16,12 +16,14 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run, Seen
 from grpo_core.trainers.flow import (
     GRADIENT_NORMS,
+    NEARLY,
     SPREADS,
     ZERO,
     away_from,
     changes,
     factors,
     from_reference,
+    other_weights,
     prefixes,
     signals,
     thirds,
@@ -59,6 +61,17 @@ def _weighs_little(data: Run, v: Any) -> bool:
     left = sum(float(np.minimum(each, 1).sum()) / len(each) for each in every) / len(every)
     zero = sum(float((each == 0).sum()) / len(each) for each in every) / len(every)
     return agrees(v.left, left) and agrees(v.zero, zero)
+
+
+def _weighs_otherwise(data: Run, v: Any) -> bool:
+    known = [other_weights(u.step) for u in _later(data, v) if u.step is not None]
+    means = np.mean([each for each in known if each is not None], axis=0)
+    return all(agrees(a, float(b)) for a, b in zip((v.share, v.theirs, v.ours), means, strict=True))
+
+
+def _sums_ratios(data: Run, v: Any) -> bool:
+    known = [other_weights(u.step, summed=True) for u in _later(data, v) if u.step is not None]
+    return max((each[0] for each in known if each is not None), default=1.0) <= NEARLY
 
 
 def _pushes_none(data: Run, v: Any) -> bool:
@@ -165,6 +178,17 @@ LINKS: dict[str, Kind[Run]] = {
             "{zero:.0%} of the counted tokens have a factor of 0."
         ),
         holds=_weighs_little,
+    ),
+    "other_weights": Kind(
+        text=tr(
+            "At {share:.0%} of the tokens, the trainer's importance weight is not the one that its settings give for "
+            "the log-probabilities of policy and sampler: the mean is {theirs:.3g}, and by the settings {ours:.3g}."
+        ),
+        holds=_weighs_otherwise,
+    ),
+    "summed_weights": Kind(
+        text=tr("They follow from the sum of the ratios of a completion's tokens, in place of their product."),
+        holds=_sums_ratios,
     ),
     "no_push": Kind(
         text=tr(

@@ -59,7 +59,7 @@ CHAIN: Mapping[str, Row] = {
     "factors": Row(
         title=tr("Masks and weights let them through"),
         measure="weights_gone",
-        breaks=("weights_gone",),
+        breaks=("other_weights", "weights_gone"),
         shown_by=tr("A trace of GRPO Lab's recorder would show it."),
     ),
     "push": Row(

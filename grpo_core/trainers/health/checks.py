@@ -75,6 +75,12 @@ CHECKS: dict[str, Check] = {
         source=tr("by definition"),
         absent=ALL_EQUAL, bad=links.is_zero,
     ),
+    "other_weights": Check(
+        title=tr("Importance weights that are not those of the settings"),
+        missing=links.no_weights, measure=links.otherwise, judge=links.judge_otherwise,
+        change=tr("Compare the trainer's code for these weights with its settings: mode, level and limits."),
+        source="unslothai/unsloth-zoo#870", bad=links.is_otherwise,
+    ),
     "weights_gone": Check(
         title=tr("Masks and weights that leave nothing of the loss"),
         missing=links.no_signal, measure=links.left, judge=links.judge_left,
@@ -83,7 +89,8 @@ CHECKS: dict[str, Check] = {
             "them: the product over a long completion is far from 1 even where every token is close to it."
         ),
         source="unslothai/unsloth-zoo#870, NVIDIA-NeMo/RL#2269, huggingface/trl#7039",
-        absent=NO_SIGNAL, bad=links.is_gone, follows=("sampler_is_reference", "sampler_still", "sampler_differs"),
+        absent=NO_SIGNAL, bad=links.is_gone,
+        follows=("other_weights", "sampler_is_reference", "sampler_still", "sampler_differs"),
     ),
     "no_push": Check(
         title=tr("No token is pushed"),

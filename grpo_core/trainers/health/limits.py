@@ -32,6 +32,7 @@ LIMITS: dict[str, Limit] = {
     "span_close": Limit(value=8, grade=None, source="chosen: twice that; until then a problem may only pause"),
     "alone": Limit(value=1, grade=SERIOUS, source="by definition: a completion's reward minus its own mean is 0"),
     "weight_left": Limit(value=0.15, grade=SERIOUS, source="chosen: TRL's entropy mask keeps a fifth of the tokens"),
+    "other_weights": Limit(value=0.05, grade=SERIOUS, source="far above what rounding near a limit can change"),
     "gradient_zero": Limit(value=1e-9, grade=SERIOUS, source="far below what single precision can represent of a push"),
     "noise_single": Limit(value=1e-5, grade=None, source="nats; one prefix scored in batches of other padding: 2e-6"),
     "noise_half": Limit(value=3e-2, grade=None, source="nats; bfloat16 has eight bits: 1e-2 at log-probabilities of 2"),

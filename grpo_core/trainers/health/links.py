@@ -13,11 +13,14 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import (
     GRADIENT_NORMS,
+    NEARLY,
     SPREADS,
     away_from,
     changes,
     factors,
     from_reference,
+    other_weights,
+    weights_by_settings,
     within,
 )
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
@@ -140,6 +143,48 @@ def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
         )
         what, change = Fault.of("weights_gone", since=since[0].label, left=mean, zero=zero), ""
     return Verdict(grade=grade("weight_left"), what=[what], began=since[0].label, evidence=worst(since), change=change)
+
+
+def no_weights(update: Update) -> str:
+    """Return why importance weights cannot be recomputed. Empty if they can."""
+    if update.step is None:
+        return update.why_no_step
+    known = weights_by_settings(update.step) is not None
+    return "" if known else tr("Factors that are importance weights alone, with their settings, are not recorded.")
+
+
+def otherwise(update: Update) -> Measure | None:
+    """Measure the share of tokens with an importance weight that the trainer's settings do not give."""
+    assert update.step is not None
+    known = other_weights(update.step)
+    if known is None:
+        return None
+    summed = other_weights(update.step, summed=True)
+    what = tr("mean weight {theirs:.3g}, and {ours:.3g} by the settings").format(theirs=known[1], ours=known[2])
+    return Measure(
+        label=update.label,
+        value=known[0],
+        more={"theirs": known[1], "ours": known[2], "summed": 1.0 if summed is None else summed[0]},
+        evidence=(Evidence(step=update.label, what=what),),
+    )
+
+
+def is_otherwise(measure: Measure, first: Measure) -> bool:
+    """Return whether many importance weights are not those of the settings."""
+    return measure.value > limit("other_weights")
+
+
+def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for importance weights that do not follow from the log-probabilities."""
+    since = lasting(measures, is_otherwise, min(2, len(measures)))
+    if not since:
+        return None
+    first, figures = since[0].label, [(m.value, m.more["theirs"], m.more["ours"]) for m in since]
+    share, theirs, ours = (float(value) for value in np.mean(figures, axis=0))
+    what = [Fault.of("other_weights", since=first, share=share, theirs=theirs, ours=ours)]
+    if all(m.more["summed"] <= NEARLY for m in since):
+        what.append(Fault.of("summed_weights", since=first))
+    return Verdict(grade=grade("other_weights"), what=what, began=first, evidence=worst(since))
 
 
 def no_push(update: Update) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from grpo_core.record import Step
 from grpo_core.trainers.claims.faults import FAULTS, PLACES
 from grpo_core.trainers.claims.findings import Run, Seen
 from grpo_core.trainers.claims.measures import CutOff
+from grpo_core.trainers.flow import weights_by_settings
 from grpo_core.trainers.health import Finding, diagnose
 from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
@@ -343,6 +345,22 @@ def of_gradients(numbers: np.random.Generator) -> Iterator[Any]:
     yield with_reports(Tables([completions(paid)] * count, recorded()), zero)
 
 
+def of_weights(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs whose importance weights are sums in place of products, or random."""
+    settings = recorded()
+    values = settings.recorded.trainer_values | {"vllm_importance_sampling_mode": "sequence_truncate"}
+    task = dataclasses.replace(settings.recorded, trainer_settings=json.dumps(values))
+
+    def with_weights(step: Step) -> Step:
+        theirs = step.logp[0] - 0.1 * numbers.random(step.mask.shape)
+        step = dataclasses.replace(step, old_logp=step.logp[0], sampling_logp=theirs, gate=np.ones(step.mask.shape))
+        weights = weights_by_settings(step, summed=True)
+        return dataclasses.replace(step, gate=weights if summed else numbers.uniform(0.2, 0.9, step.mask.shape))
+
+    for summed in (True, False):
+        yield of_steps(dataclasses.replace(settings, task=task), 4, with_weights, passes=1, prompts=2, tokens=3)
+
+
 def of_samplers(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose sampler has the weights of the reference, for a while or without a reference recorded."""
 
@@ -427,6 +445,7 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
         of_steps_that_stop,
         of_gradients,
         of_samplers,
+        of_weights,
     )
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
