@@ -10,7 +10,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf newest-pip test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf newest-pip test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-reports bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -66,6 +66,9 @@ bench: $(VENV)/.test system  ## the benchmarks, side by side
 
 bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL audited, faults and diseases named; drawn batches against TRL, verl and OpenRLHF
 	OMP_NUM_THREADS=1 .venv-trl/bin/python benchmarks/trl/bench.py $(ARGS)
+
+bench-reports: .venv-trl/.trl  ## public bug reports rebuilt with the real TRL: the link that breaks is named, healthy runs pass
+	OMP_NUM_THREADS=1 .venv-trl/bin/python benchmarks/trl/reports.py $(ARGS)
 
 .venv-trl/.trl: benchmarks/trl/requirements.txt
 	@PYTHON='$(PYTHON)' sh tools/make_venv.sh .venv-trl

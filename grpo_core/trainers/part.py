@@ -128,7 +128,7 @@ def packed() -> dict[str, type]:
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
     from grpo_core.trainers.claims import faults, findings, measured, measures, put_right
-    from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
+    from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, Link, NotLookedAt
     from grpo_core.trainers.health.checks import CLAIMS
     from grpo_core.trainers.hf.adapter_files import AdapterFiles
     from grpo_core.trainers.hf.folder import ModelFiles
@@ -137,7 +137,8 @@ def packed() -> dict[str, type]:
     claims = (
         measures.AllCounted, findings.Clipped, measures.CutOff, measures.CutOffMore, measures.Drifts,
         findings.EntropyFar, findings.EqualGroups, findings.EqualShares, faults.Fault, measures.FirstPassApart,
-        measures.ImportanceCut, measured.Measured, put_right.Righted, measures.SamplerApart, measures.Unwritten,
+        measures.ImportanceCut, measured.Measured, put_right.Righted, measures.SamplerApart, measures.Stale,
+        measures.Unwritten,
     )  # fmt: skip # table
     return {
         "completions": Completions,
@@ -148,6 +149,7 @@ def packed() -> dict[str, type]:
         "put right": PutRight,
         "moved": Moved,
         "healthy": Healthy,
+        "link": Link,
         "model": ModelFiles,
         "not looked at": NotLookedAt,
         "report": Report,

@@ -21,15 +21,11 @@ from grpo_core.trainers.audit.put_right import PutRight
 from grpo_core.trainers.audit.report import as_text, traced, why_not
 from grpo_core.trainers.health import Diagnosis, diagnose
 from grpo_core.trainers.importers import open_source
-from grpo_core.trainers.own_run import OwnRun, is_own
+from grpo_core.trainers.own_run import NO_OTHER_TRAINER, OwnRun, is_own
 
 Poll = Callable[[], None]
 BATCH_SECONDS = 0.2
 """Seconds between two batches of numbers."""
-NO_OTHER_TRAINER = tr(
-    "This program trained the run. The functions that show its losses also computed them, so there is no other "
-    "result to compare them with."
-)
 
 
 def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:

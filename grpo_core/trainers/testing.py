@@ -51,6 +51,7 @@ def raw_arrays(update: Update) -> Seen:
         answered=None
         if table.trajectories is None
         else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
+        prompts=table.prompts,
         reported=tuple(pair for report in update.reports for pair in report.numbers.items()),
     )
 

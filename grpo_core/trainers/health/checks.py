@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from functools import partial
 
 from grpo_core.claims.claim import Claim
 from grpo_core.plugins import Rows, of_type
@@ -13,12 +14,12 @@ from grpo_core.trainers.health import (
     groups,
     knobs,
     lengths,
+    links,
     masks,
     numerics,
     paid_lengths,
     rewards,
     stale,
-    unmoved,
 )
 from grpo_core.trainers.health import policy_checks as policy
 from grpo_core.trainers.health.check import Check, Quantity
@@ -38,6 +39,14 @@ ENTROPY = Quantity(name=tr("entropy in nats per token"))
 CLIPPED = Quantity(name=tr("tokens that are clipped"), share=True)
 LENGTH = Quantity(name=tr("mean length in tokens"))
 DIFFERENCE = Quantity(name=tr("mean difference in nats"))
+TO_REFERENCE = Quantity(name=tr("mean difference between sampler and reference in nats"))
+OF_ONE = tr("Every group has one completion.")
+ALL_EQUAL = tr("In no update do rewards differ within a group.")
+NO_SIGNAL = tr("In no update does a completion have an advantage.")
+NOT_SENT = tr(
+    "Check that the weights are sent to the sampler after each update and after a resume: with an adapter, that the "
+    "adapter or the merged weights are sent, and that the sampler uses them."
+)
 _OURS = {
     "non_finite": Check(
         title=tr("Numbers that are not finite"), quantity=Quantity(name=tr("count")),
@@ -59,12 +68,69 @@ _OURS = {
     ),
     "reward_of_prompt": Check(
         title=tr("A reward that the prompt alone decides"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_prompt,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_prompt, absent=OF_ONE,
         change=tr(
             "Check whether the reward function reads the completion at all. If it does, choose prompts that are "
 "solved some of the time."
         ),
         source="huggingface/trl#3857",
+    ),
+    "groups_of_one": Check(
+        title=tr("Every completion is a group of its own"),
+        quantity=Quantity(name=tr("completions of the largest group")),
+        missing=groups.no_rewards, measure=links.members, judge=links.judge_alone,
+        change=tr(
+            "Sample several completions per prompt (TRL: num_generations, verl: rollout.n), and give those of a prompt "
+            "the same group (verl: uid)."
+        ),
+        source="PeterGriffinJin/Search-R1#88",
+    ),
+    "advantages_zero": Check(
+        title=tr("Rewards that differ, and no advantage"),
+        quantity=Quantity(name=tr("mean size of an advantage")),
+        missing=rewards.no_advantage, measure=links.given, judge=partial(links.judge_zero, "no_advantage_given"),
+        change=tr("Compare how the trainer groups completions with how the rewards are assigned to them."),
+        source=tr("by definition"),
+        absent=ALL_EQUAL, bad=links.is_zero,
+    ),
+    "other_weights": Check(
+        title=tr("Importance weights that are not those of the settings"),
+        quantity=Quantity(name=tr("tokens with another importance weight"), share=True),
+        missing=links.no_weights, measure=links.otherwise, judge=links.judge_otherwise,
+        change=tr("Compare the trainer's code for these weights with its settings: mode, level and limits."),
+        source="unslothai/unsloth-zoo#870", bad=links.is_otherwise,
+    ),
+    "weights_gone": Check(
+        title=tr("Masks and weights that leave nothing of the loss"),
+        quantity=Quantity(name=tr("loss left by masks and weights"), share=True),
+        missing=links.no_signal, measure=links.left, judge=links.judge_left,
+        change=tr(
+            "If the weights are of whole completions, use weights of single tokens, or their geometric mean, and limit "
+            "them: the product over a long completion is far from 1 even where every token is close to it."
+        ),
+        source="unslothai/unsloth-zoo#870, NVIDIA-NeMo/RL#2269, huggingface/trl#7039",
+        absent=NO_SIGNAL, bad=links.is_gone,
+        follows=("other_weights", "sampler_is_reference", "sampler_still", "sampler_differs"),
+    ),
+    "no_push": Check(
+        title=tr("No token is pushed"),
+        quantity=Quantity(name=tr("sum of |push|")),
+        missing=links.no_push, measure=links.push, judge=partial(links.judge_zero, "no_push"),
+        change=tr("Look at the tokens of such an update: whether each is clipped, and what its factors are."),
+        source=tr("by definition"),
+        absent=tr("In no update does a token with an advantage count."), bad=links.is_zero,
+        said_by=("weights_gone",),
+    ),
+    "gradient_zero": Check(
+        title=tr("A gradient of 0"),
+        quantity=Quantity(name=tr("gradient norm")),
+        missing=links.no_norm, measure=links.norm, judge=links.judge_norm,
+        change=tr(
+            "Check that the loss reaches the trained parameters: that the ratio is not detached or replaced by 1, that "
+            "adapters require gradients, and that the optimizer holds them."
+        ),
+        source="Goekdeniz-Guelmez/mlx-lm-lora#55",
+        absent=tr("In no update is a token pushed."), bad=links.is_zero,
     ),
     "advantage_outliers": Check(
         title=tr("Advantages far beyond the others"), quantity=Quantity(name=tr("largest advantage")),
@@ -123,12 +189,12 @@ _OURS = {
             "Lower the learning rate; raise the upper clip bound alone (clip-higher), or add an entropy bonus; check "
 "whether one short answer earns the full reward."
         ),
-        source="DAPO, arXiv:2503.14476, section 3.1; volcengine/verl#5953",
+        source="DAPO, arXiv:2503.14476, section 3.1; volcengine/verl#5953", bad=policy.is_collapsed,
         follows=HACKS,
     ),
     "dead_groups_right": Check(
         title=tr("Dead groups: all of the highest reward"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right, absent=OF_ONE,
         change=tr(
             "If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, "
             "sample until the rewards of a group differ (dynamic sampling)."
@@ -138,7 +204,7 @@ _OURS = {
     ),
     "dead_groups_wrong": Check(
         title=tr("Dead groups: all of the lowest reward"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong, absent=OF_ONE,
         change=tr(
             "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
             "rewards. Check whether the reward function finds the answer in what the model writes, and whether "
@@ -149,14 +215,14 @@ _OURS = {
     ),
     "dead_groups_same": Check(
         title=tr("Dead groups: all of one reward"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same, absent=OF_ONE,
         change=tr("Use a finer-grained reward: it must differ between the completions of a prompt."),
         source="huggingface/trl#3857",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "rewards_sparse": Check(
         title=tr("Rewards that few completions earn"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse, absent=OF_ONE,
         change=tr(
             "If the reward rises, wait. If it does not, start with easier prompts, sample more completions per "
 "prompt, or give partial rewards."
@@ -179,15 +245,16 @@ _OURS = {
 "coefficient of an entropy bonus; check whether the rewards are noise."
         ),
         source="volcengine/verl#651",
-        least=3,
+        least=3, bad=policy.is_blown_up, least_bad=3,
     ),
     "policy_unmoved": Check(
         title=tr("A policy that does not change"),
-        missing=unmoved.not_scored_after, measure=unmoved.change, judge=unmoved.judge_unmoved,
+        missing=links.not_scored_again, measure=links.moved, judge=links.judge_moved,
         quantity=Quantity(name=tr("largest change of a log-probability in nats")),
         change=tr("Check the learning rate and its schedule, and whether the optimizer holds the trained parameters."),
         source=tr("by definition"),
-        least=3,
+        least=3, absent=NO_SIGNAL, unfit=tr("No token was scored by the policy of two different updates."),
+        across=links.over_updates, follows=("gradient_zero", "no_push", "weights_gone"),
     ),
     "clip_of_completions": Check(
         title=tr("A clip range of whole completions on single tokens"), quantity=CLIPPED,
@@ -280,7 +347,7 @@ _OURS = {
             "Switch dropout off, divide the logits by the same temperature in both forward passes, and use the same "
 "precision and the same padding for both."
         ),
-        source="huggingface/trl#4159, PrimeIntellect-ai/prime-rl#697",
+        source="huggingface/trl#4159, PrimeIntellect-ai/prime-rl#697", bad=numerics.is_apart,
     ),
     "stale_samples": Check(
         title=tr("Samples of a policy that is long left behind"),
@@ -290,7 +357,23 @@ _OURS = {
             "Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with "
 "truncated importance weights."
         ),
-        source="AReaL, arXiv:2505.24298; lesson 25",
+        source="AReaL, arXiv:2505.24298; lesson 25", bad=stale.is_stale,
+    ),
+    "sampler_is_reference": Check(
+        title=tr("A sampler with the weights of the reference"),
+        quantity=TO_REFERENCE,
+        missing=numerics.no_sampler, measure=links.delivered, judge=links.judge_delivered,
+        change=NOT_SENT, source="verl-project/verl#7495, THUDM/slime#1695",
+        absent=tr("In no update did sampler, trainer and reference score the same tokens."), bad=links.is_reference,
+        unfit=tr("No reference scored the tokens."),
+    ),
+    "sampler_still": Check(
+        title=tr("A sampler that stays as it was"),
+        quantity=TO_REFERENCE,
+        missing=numerics.no_sampler, measure=links.delivered, judge=links.judge_sampler_still,
+        change=NOT_SENT, source="verl-project/verl#7495, modelscope/ms-swift#9855",
+        absent=tr("The sampler's log-probabilities of single tokens are not recorded."), least=6,
+        said_by=("sampler_is_reference",),
     ),
     "sampler_differs": Check(
         title=tr("Sampler and trainer differ"), quantity=DIFFERENCE,
@@ -300,7 +383,7 @@ _OURS = {
 "truncated importance weights."
         ),
         source="huggingface/trl#4772, #6789",
-        follows=("stale_samples",),
+        bad=numerics.is_far, said_by=("sampler_is_reference", "sampler_still"), follows=("stale_samples",),
     ),
 }  # fmt: skip # table, one row per line
 CLAIMS: Rows[type[Claim[Run]]] = Rows("claim", {}, lambda row: "" if _is_claim(row) else tr("it is not a claim"))

@@ -192,7 +192,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     if third >= 2 and 3 * third * rows >= 3 * limit("rows") * len(measures):
         few, many = limit("cut_few_before"), limit("cut_many_after")
         before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
-        since = lasting(measures, lambda m: m.value >= (few + many) / 2, 2)
+        since = lasting(measures, lambda m, _: m.value >= (few + many) / 2, 2)
         if since and before <= few and after >= many:
             what = [CutOffMore(before=before, after=after), *where]
             return Verdict(grade=grade("cut_many_after"), what=what, began=since[0].label, evidence=worst(since))

@@ -221,8 +221,8 @@ def test_a_clip_range_that_no_ratio_of_a_completion_reaches_is_named_once_there_
 
 def test_the_beginning_is_where_something_stays_wrong() -> None:
     measures = [Measure(label=10 * i, value=v) for i, v in enumerate([1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1])]
-    assert lasting(measures, lambda m: m.value > 0, 2)[0].label == 60
-    assert lasting(measures[:5], lambda m: m.value > 0, 2) == []
+    assert lasting(measures, lambda m, _: m.value > 0, 2)[0].label == 60
+    assert lasting(measures[:5], lambda m, _: m.value > 0, 2) == []
 
 
 def test_an_unscored_completion_and_a_token_that_the_sampler_did_not_score_are_no_faults() -> None:
@@ -385,7 +385,9 @@ def test_a_finding_takes_a_claim_and_a_check(monkeypatch: pytest.MonkeyPatch) ->
         source="by definition",
     )
     monkeypatch.setitem(CHECKS.own, "asked_again", added)
-    kind = Kind(text="A prompt was asked {count} times.", holds=lambda data, v: v.count == len(data[0].rewards))
+    kind: Kind[Any] = Kind(
+        text="A prompt was asked {count} times.", holds=lambda data, v: v.count == len(data[0].rewards)
+    )
     monkeypatch.setitem(FAULTS, "asked_again", kind)
     for rewards, line in (
         ([0.0, 1.0] * 2, "Prompts asked again (completions of a prompt: 4)"),

@@ -236,7 +236,8 @@ def test_what_is_said_of_the_entropy_are_its_numbers(count: int) -> None:
                 what,
             )
             assert found is not None, what
-            since = course[int(found[4]) - 1 :]
+            last = next(one.last for one in result.findings if one.check == check)
+            since = course[int(found[4]) - 1 : last]
             bad = since <= part * course[0] if end is min else (since >= part * course[0]) & (since >= course[0] + 0.5)
             assert (f"{course[0]:.3g}", int(bad.sum()), len(since)) == (found[1], int(found[2]), int(found[3]))
             assert (f"{end(since):.3g}", float(course[int(found[6]) - 1])) == (found[5], end(since))
