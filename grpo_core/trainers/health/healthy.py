@@ -48,6 +48,7 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     links.moved: Quantity(name=tr("largest change of a log-probability in nats")),
     links.norm: Quantity(name=tr("gradient norm")),
     links.otherwise: Quantity(name=tr("tokens with another importance weight"), share=True),
+    links.start: Quantity(name=tr("median difference in nats")),
     links.push: Quantity(name=tr("sum of |push|")),
     masks.all_counted: Quantity(name=tr("completions with tool answers that the loss counts in full"), share=True),
     masks.unwritten: Quantity(name=tr("tokens in the loss that the model did not write"), share=True),

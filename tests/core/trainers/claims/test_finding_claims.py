@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -351,14 +352,16 @@ def of_weights(numbers: np.random.Generator) -> Iterator[Any]:
     values = settings.recorded.trainer_values | {"vllm_importance_sampling_mode": "sequence_truncate"}
     task = dataclasses.replace(settings.recorded, trainer_settings=json.dumps(values))
 
-    def with_weights(step: Step) -> Step:
+    weighed = dataclasses.replace(settings, task=task)
+
+    def with_weights(summed: bool, step: Step) -> Step:
         theirs = step.logp[0] - 0.1 * numbers.random(step.mask.shape)
         step = dataclasses.replace(step, old_logp=step.logp[0], sampling_logp=theirs, gate=np.ones(step.mask.shape))
         weights = weights_by_settings(step, summed=True)
         return dataclasses.replace(step, gate=weights if summed else numbers.uniform(0.2, 0.9, step.mask.shape))
 
     for summed in (True, False):
-        yield of_steps(dataclasses.replace(settings, task=task), 4, with_weights, passes=1, prompts=2, tokens=3)
+        yield of_steps(weighed, 4, partial(with_weights, summed), passes=1, prompts=2, tokens=3)
 
 
 def of_samplers(numbers: np.random.Generator) -> Iterator[Any]:

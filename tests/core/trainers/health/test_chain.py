@@ -39,7 +39,8 @@ def masked(step: Step) -> Step:
 def weighed(step: Step) -> Step:
     """Give most completions an importance weight of 0, as where ratios are summed in place of multiplied."""
     keeps = np.arange(len(step.mask)) == 0
-    return dataclasses.replace(step, gate=np.broadcast_to(keeps[:, None], step.mask.shape).astype(float))
+    gate = np.broadcast_to(keeps[:, None], step.mask.shape).astype(float)
+    return dataclasses.replace(step, gate=gate, sampling_logp=None)
 
 
 def clipped(step: Step) -> Step:
