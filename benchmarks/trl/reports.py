@@ -123,6 +123,10 @@ REPORTS: dict[str, Report] = {
         source="THUDM/slime#1695", link="sampler", finding="sampler_is_reference", steps=80,
         deliver=lambda step: not 50 <= step < 54, settings={"beta": 0.001},
     ),
+    "reference_elsewhere": Report(
+        source="huggingface/trl#3194", finding="reference_elsewhere", settings={"beta": 0.05},
+        edits=((MADE, faults.REF_KEPT, faults.REF_KEPT + " - 0.3"),),
+    ),
     "frozen": Report(
         source="by definition", link="moved", finding="policy_unmoved", steps=12,
         settings={"learning_rate": 0.0, "beta": 0.04},
@@ -217,10 +221,10 @@ def verdict(report: Report, result: Diagnosis) -> tuple[bool, str]:
         said = [finding.check for finding in found] + broken
         return not said, ", ".join(said) or "nothing above a notice"
     link = next((link for link in result.chain if link.name == report.link), None)
-    seen = link is not None and link.check == report.finding
+    seen = link.check == report.finding if link is not None else not report.link
     first = bool(found) and found[0].check == report.finding
     ended = any(finding.check == report.finding for finding in result.ended)
-    return seen and (first or ended), "" if link is None else link.line
+    return seen and (first or ended), found[0].sentence if link is None and found else "" if link is None else link.line
 
 
 def main() -> int:

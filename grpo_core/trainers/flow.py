@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,14 +69,17 @@ def within(step: Step) -> float | None:
     return float(away.max()) if len(away) else None
 
 
-def from_reference(step: Step) -> float | None:
-    """Return the mean difference in nats between policy and reference before the first pass. None if not recorded."""
+def from_reference(step: Step, typical: Callable[[np.ndarray], Any] = np.mean) -> float | None:
+    """Return the difference in nats between policy and reference before the first pass, by default their mean.
+
+    None if it is not recorded.
+    """
     if step.ref_logp is None:
         return None
     used = recompute.used(step, 0)
     away = np.abs(step.logp[0].astype(np.float64) - step.ref_logp)[used]
     away = away[np.isfinite(away)]
-    return float(away.mean()) if len(away) else None
+    return float(typical(away)) if len(away) else None
 
 
 def signals(step: Step) -> np.ndarray:

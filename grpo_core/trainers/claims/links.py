@@ -232,6 +232,15 @@ LINKS: dict[str, Kind[Run]] = {
         ),
         holds=_stays_at_reference,
     ),
+    "elsewhere": Kind(
+        text=tr(
+            "Before the first step, the log-probabilities of policy and reference differ by {gap:.3g} nats at the "
+            "median token: the reference is not the policy with which training starts."
+        ),
+        holds=lambda data, v: (
+            data[0].step is not None and agrees(v.gap, from_reference(data[0].step, np.median) or 0.0)
+        ),
+    ),
     "sampler_still": Kind(
         text=lambda v: plural(
             "{count:,} beginning of a completion was scored in several updates. The sampler's log-probability of it "

@@ -286,6 +286,16 @@ _OURS = {
         change=tr("Set the cap itself, above 1 (in TRL epsilon_high, such as 5), which is 1 + ε in the paper."),
         source="NovaSky-AI/SkyRL#553, huggingface/trl#4495",
     ),
+    "reference_elsewhere": Check(
+        title=tr("A reference that is not the starting policy"),
+        missing=links.no_start, measure=links.start, judge=links.judge_start,
+        quantity=Quantity(name=tr("median difference in nats")),
+        change=tr(
+            "If the KL is to keep the policy near its start, give the trainer that model as the reference: merge an "
+            "adapter that was trained before into it, or keep a second copy of the adapter."
+        ),
+        source="huggingface/trl#3194, huggingface/open-r1#588",
+    ),
     "kl_few_tokens": Check(
         title=tr("A KL that few tokens carry"),
         missing=policy.no_reference, measure=policy.far_tokens, judge=policy.judge_far_tokens,
@@ -295,7 +305,7 @@ _OURS = {
             "the estimator k2, or k3 times the ratio, and limit log-ratios."
         ),
         source="meta-pytorch/torchforge#664, OpenRLHF#931, huggingface/trl#3015", of_texts=True,
-        follows=HACKS,
+        said_by=("reference_elsewhere",), follows=HACKS,
     ),
     "length_drift": Check(
         title=tr("Length drift"), quantity=LENGTH,

@@ -149,13 +149,15 @@ def _without_replaced(findings: Sequence[Finding]) -> list[Finding]:
 def _in_order(findings: Sequence[Finding], broken: Link | None) -> list[Finding]:
     """Return the findings, worst first. A cause ranks no lower than its effects.
 
-    Numbers that are not finite and the finding on the link that breaks come first, since the others follow from them.
+    Numbers that are not finite and the finding on the link that breaks come first, after its own causes, since the
+    others follow from them.
     """
+    first = {"non_finite"} if broken is None else {"non_finite", broken.check, *CHECKS[broken.check].follows}
 
     def rank(cause: Finding) -> tuple[bool, int]:
         effects = [finding for finding in findings if cause.check in CHECKS[finding.check].follows]
         worst = min(finding.grade.rank for finding in (cause, *effects))
-        return cause.check not in ("non_finite", "" if broken is None else broken.check), worst
+        return cause.check not in first, worst
 
     return sorted(findings, key=rank)
 

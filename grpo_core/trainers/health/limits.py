@@ -33,6 +33,7 @@ LIMITS: dict[str, Limit] = {
     "alone": Limit(value=1, grade=SERIOUS, source="by definition: a completion's reward minus its own mean is 0"),
     "weight_left": Limit(value=0.15, grade=SERIOUS, source="chosen: TRL's entropy mask keeps a fifth of the tokens"),
     "other_weights": Limit(value=0.05, grade=SERIOUS, source="far above what rounding near a limit can change"),
+    "elsewhere": Limit(value=0.01, grade=WARNING, source="far above the noise of single precision; by definition 0"),
     "gradient_zero": Limit(value=1e-9, grade=SERIOUS, source="far below what single precision can represent of a push"),
     "noise_single": Limit(value=1e-5, grade=None, source="nats; one prefix scored in batches of other padding: 2e-6"),
     "noise_half": Limit(value=3e-2, grade=None, source="nats; bfloat16 has eight bits: 1e-2 at log-probabilities of 2"),

@@ -301,6 +301,39 @@ def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     return Verdict(grade=grade("unmoved"), what=[what], began=measures[0].label, evidence=worst(inside))
 
 
+def no_start(update: Update) -> str:
+    """Return why the distance of the starting policy from the reference is unknown. Empty if it is known."""
+    step = update.step
+    if step is None:
+        return update.why_no_step
+    if from_reference(step) is None:
+        return tr("No log-probabilities of a reference policy are recorded.")
+    steps = step.passes if step.optimizer_step is None else len(np.unique(step.optimizer_step))
+    return "" if update.label <= steps else tr("The first step of the run is not recorded.")
+
+
+def start(update: Update) -> Measure:
+    """Measure the median difference between policy and reference before the first step."""
+    assert update.step is not None
+    away = from_reference(update.step, np.median)
+    half = is_half(update.settings, update.step.logp[0][update.used(0)])
+    assert away is not None
+    return Measure(label=update.label, value=away, more={"noise": limit("noise_half") if half else 0.0})
+
+
+def judge_start(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a reference that is not the policy with which training starts."""
+    first = measures[0]
+    if first.value <= max(limit("elsewhere"), first.more["noise"]):
+        return None
+    return Verdict(
+        grade=grade("elsewhere"),
+        what=[Fault.of("elsewhere", gap=first.value)],
+        began=first.label,
+        evidence=(),
+    )
+
+
 def delivered(update: Update) -> Measure | None:
     """Measure the difference between sampler and reference, and collect the beginnings of completions."""
     step = update.step

@@ -336,15 +336,16 @@ def of_weights(numbers: np.random.Generator) -> Iterator[Any]:
     values = settings.recorded.trainer_values | {"vllm_importance_sampling_mode": "sequence_truncate"}
     task = dataclasses.replace(settings.recorded, trainer_settings=json.dumps(values))
 
-    def with_weights(step: Step, *, summed: bool) -> Step:
+    weighed = dataclasses.replace(settings, task=task)
+
+    def with_weights(summed: bool, step: Step) -> Step:
         theirs = step.logp[0] - 0.1 * numbers.random(step.mask.shape)
         step = dataclasses.replace(step, old_logp=step.logp[0], sampling_logp=theirs, gate=np.ones(step.mask.shape))
         weights = weights_by_settings(step, summed=True)
         return dataclasses.replace(step, gate=weights if summed else numbers.uniform(0.2, 0.9, step.mask.shape))
 
     for summed in (True, False):
-        weighed = partial(with_weights, summed=summed)
-        yield of_steps(dataclasses.replace(settings, task=task), 4, weighed, passes=1, prompts=2, tokens=3)
+        yield of_steps(weighed, 4, partial(with_weights, summed), passes=1, prompts=2, tokens=3)
 
 
 def of_samplers(numbers: np.random.Generator) -> Iterator[Any]:

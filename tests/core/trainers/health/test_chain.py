@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from grpo_core.record import Step
 from grpo_core.trainers.health import Diagnosis, Link, diagnose
 from grpo_core.trainers.health.chain import CHAIN
 from grpo_core.trainers.health.check import spans
+from grpo_core.trainers.health.diagnose import Diagnosing
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.link import State
 from grpo_core.trainers.health.report import as_html, as_json, as_text
@@ -39,7 +41,8 @@ def masked(step: Step) -> Step:
 def weighed(step: Step) -> Step:
     """Give most completions an importance weight of 0, as where ratios are summed in place of multiplied."""
     keeps = np.arange(len(step.mask)) == 0
-    return dataclasses.replace(step, gate=np.broadcast_to(keeps[:, None], step.mask.shape).astype(float))
+    gate = np.broadcast_to(keeps[:, None], step.mask.shape).astype(float)
+    return dataclasses.replace(step, gate=gate, sampling_logp=None)
 
 
 def clipped(step: Step) -> Step:
@@ -179,3 +182,11 @@ def test_whether_the_reward_rises_is_judged_by_its_noise(slope: float, state: St
     tables = [completions((slope * n + numbers.random(8)).tolist()) for n in range(12)]
     found = link(diagnose(Tables(tables, SETTINGS)), "reward")
     assert found.state is state and "first third" in found.line
+
+
+def test_while_a_run_is_watched_a_finding_begins_once_and_ends_once() -> None:
+    run, diagnosing, found = of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE), Diagnosing(), []
+    for position in range(1, 41):
+        diagnosing.take(run, position)
+        found.append("sampler_is_reference" in {one.check for one in diagnosing.result(SETTINGS).findings})
+    assert [kind for kind, _ in itertools.groupby(found)] == [False, True, False]

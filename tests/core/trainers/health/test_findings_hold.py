@@ -245,7 +245,7 @@ def test_what_is_said_of_the_entropy_are_its_numbers(count: int) -> None:
             if shares := re.search(r"equal: (\d+) % before|equal: (\d+)% before, (\d+)% since", what):
                 equal = [np.mean([np.ptp(g) == 0 for g in t.rewards.reshape(2, 4)]) for t in tables]
                 cut = int(found[4]) - 1
-                wanted = f"{np.mean(equal[:cut]):.0%} before, {np.mean(equal[cut:]):.0%} since"
+                wanted = f"{np.mean(equal[:cut]):.0%} before, {np.mean(equal[cut:last]):.0%} since"
                 assert wanted in what, (shares, wanted)
     assert checked >= 5
 
