@@ -84,7 +84,12 @@ class SweepSelection(QObject):
         are those of a run, is selected.
         """
         results = self._controller.results
-        if results is None or results is self._seen:
+        if results is None:
+            self._seen = None
+            return
+        if results is self._seen:
+            if self._controller.place_runner.shown is None:
+                self._controller.look(self.x, self.row)
             return
         before, self._seen, self.grid = self._seen, results, results.sweep.over.places
         if before is None or before.sweep.over != results.sweep.over:
