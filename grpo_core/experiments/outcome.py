@@ -23,7 +23,7 @@ from grpo_core.claims.comparison import (
     sooner,
 )
 from grpo_core.claims.fast import ByBoth, Reopened, Rounded
-from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated, wrong
+from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
     Highest,
@@ -195,6 +195,16 @@ def reopened(runs: Ensemble, place: int) -> ByBoth | None:
 def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
     """Return the claim about the difference between a run retrained with NumPy and the curve computed by JAX."""
     return (Reopened(apart=data.apart),)
+
+
+def of_batches(data: Batches) -> tuple[Claim[Batches], ...]:
+    """Return the claim about the best action in batches of repeats. Empty if the task has no reward per action."""
+    found = data.reached()
+    if not found:
+        return ()
+    means, lows, highs = (tuple(getattr(one, name) for one in found) for name in ("by", "low", "high"))
+    names = tuple(data.repeated)
+    return (Reached(action=data.action, updates=data.updates, names=names, means=means, lows=lows, highs=highs),)
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
