@@ -71,7 +71,7 @@ class Batches:
 
     @property
     def action(self) -> str:
-        """Name of the best action; empty if several prompts have different ones."""
+        """Name of the best action, or an empty string if several prompts have different ones."""
         (rewards,) = {tuple(best.tolist()) for best in self._best()}
         return self.actions[rewards[0]] if len(set(rewards)) == 1 else ""
 
