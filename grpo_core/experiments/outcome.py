@@ -82,12 +82,16 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
     told = Level(
         names=level, behind=len(ranked) - len(level), best=best, least=least, by=near.by, low=near.low, high=near.high
     )
+    return (told, failed(data, level))
+
+
+def speed(data: Trained) -> tuple[Claim[Trained], ...]:
+    """Return the claim about which algorithm is the first to pass a line. Empty if that cannot be compared."""
     there = sooner(data)
     if there is None:
-        return (told, failed(data, level))
+        return ()
     names, line, updates, lead = there
-    quick = Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high)
-    return (told, quick, failed(data, level))
+    return (Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high),)
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
@@ -134,7 +138,7 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
     """
     (leader, best), *_ = data.ranked()
     names, least = lowest(data)
-    told = tuple(claim for claim in outcome(data) if not isinstance(claim, (Since, Sooner)))
+    told = tuple(claim for claim in outcome(data) if not isinstance(claim, Since))
     first, *others = told
     if isinstance(first, Lead):
         first = Highest(leader=leader, other=first.other, by=first.by, low=first.low, high=first.high, best=best)

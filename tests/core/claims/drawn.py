@@ -18,7 +18,7 @@ from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed
 from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
 from grpo_core.config import PRESETS, BanditTask, Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.experiments.outcome import details, of_batches, of_repeats, of_sweep, outcome, swept, trained
+from grpo_core.experiments.outcome import details, of_batches, of_repeats, of_sweep, outcome, speed, swept, trained
 from grpo_core.experiments.race import LOCAL_PEAK, race, spoken
 from grpo_core.experiments.repeats import repeated
 
@@ -68,7 +68,7 @@ def said(chance: np.random.Generator) -> Iterator[Said]:
         fairness = str(chance.choice(["updates", "samples", "step_length"]))
         lanes = dict(race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness))
         data = trained({spoken(name): runs for name, runs in _shaken(lanes, chance).items()})
-        yield data, (*outcome(data), *details(data))
+        yield data, (*outcome(data), *speed(data), *details(data))
         data = _swept(settings, seeds, updates, chance)
         in_order = bool(chance.random() < 0.6)
         told = of_sweep(data, in_order=in_order, smoothness=True)
