@@ -27,24 +27,10 @@ class RaceStanding(TableTwin):
     opened = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self._compact = self._all = False
+        self._all = False
         super().__init__(COLUMNS, tr("Standing of the race"), parent)
         self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
         self.doubleClicked.connect(self._on_twice)
-
-    def set_compact(self, on: bool) -> None:
-        """Set whether to reduce the row height.
-
-        Even a short panel then shows the usual six algorithms without scrolling.
-        """
-        if on != self._compact:
-            self._compact = on
-            self._apply_style()
-
-    def _apply_style(self) -> None:
-        super()._apply_style()
-        if self._compact:
-            self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
 
     def show_all(self, on: bool) -> None:
         """Set whether to show every column that fits, or only the first ones."""
