@@ -164,11 +164,11 @@ class StepDetailPanel(Panel):
         self.foot.set_look(*self._look)
         whole, one = self.feet
         high = self.foot.fontMetrics().lineSpacing()
-        text = whole if self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
-        self._foot_lines = max(self._foot_lines, self.foot.lines_needed(text))
-        self.foot.set_lines(self._foot_lines)
-        self.foot.show_text(text, *self._look)
         short = self.height() < SHORT * self._look[1]
+        text = whole if not short and self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
+        self._foot_lines = max(self._foot_lines, self.foot.lines_needed(text))
+        self.foot.set_lines(1 if short else self._foot_lines)
+        self.foot.show_text(text, *self._look)
         self.table.set_compact(short)
         there = self._top if short else self._below
         if there.indexOf(self.foot) < 0:
