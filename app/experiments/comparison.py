@@ -99,6 +99,7 @@ class ComparisonPanel(Panel):
         self.choices.shown_otherwise.connect(self.redraw)
         self.plot.line_picked.connect(self.pick)
         self.plot.activated.connect(self.open_run)
+        self.plot.explain_wanted.connect(self.open_run)
         self.standing.selected.connect(self._on_row)
         self.standing.opened.connect(self._on_row_opened)
         self.run.seed_chosen.connect(self._on_seed)

@@ -17,7 +17,7 @@ from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
 from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.headline import headline
-from app.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
+from app.experiments.sweep.own_run import MOST, drawn_of, grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
 from app.experiments.sweep.results import SweepResults
@@ -238,7 +238,7 @@ class KlOverBetaPanel(Panel):
             x=selection.x,
             row=selection.row,
             label=over.label,
-            own=self._own(view, over.path),
+            own=own_run(view.run, view.cursor.step, None if over.path == ESTIMATOR else over.path),
             runs=self.controller.place_runner.shown if results is not None else None,
             real=self.real,
             path=over.path,
@@ -265,10 +265,6 @@ class KlOverBetaPanel(Panel):
         choices.sweep.setVisible(not now)  # the one button is below the charts
         queue = folder or (language and results is not None)
         self.run.show_ways(known=known, back=back, now=now, queue=queue, opens=results is not None)
-
-    def _own(self, view: View, path: str) -> OwnRun:
-        """Return the updates of the current run as points of a sweep of ``path``."""
-        return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
 
     def _stale(self) -> str:
         """Return a message describing what has changed since the displayed sweep was computed, or an empty string."""

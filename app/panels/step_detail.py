@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_column, values_shown, widest_sums
@@ -183,6 +183,12 @@ class StepDetailPanel(Panel):
         super().resizeEvent(event)
         self._fit_columns()
         self._fit_foot()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Explain the mean of the selected completion's group, if the pointer is on the sentence about groups."""
+        step, row = self.workspace.view.step.step, self.workspace.view.selection.row or 0
+        if step is not None and self.foot.geometry().contains(event.position().toPoint()):
+            self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
 
     def _fill_passes(self, view: View, step: Step) -> None:
         with QSignalBlocker(self.passes):

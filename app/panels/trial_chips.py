@@ -187,13 +187,11 @@ class ChipRow(QWidget):
             space = self.more.fontMetrics().horizontalAdvance(self.more.text()) + round(2 * PAD * self.factor)
             count = self._fitting(self._widgets, self.width() - space)
             self.more.setGeometry(self.width() - space, 0, space, self.height())
-        hidden = [chip for chip in chips if chip not in self._widgets[:count]] if count else []
+        hidden = [chip.text() for chip in chips if count and chip not in self._widgets[:count]]
         self.more.setVisible(bool(hidden))
         self.more.setText(f"+{len(hidden)}")
-        self.more.setAccessibleName(
-            plural("{count} more trial", "{count} more trials", len(hidden)).format(count=len(hidden))
-        )
-        self.more.setToolTip(wrapped_tip("\n".join(chip.text() for chip in hidden)))
+        self.more.setAccessibleName(plural("{n} more trial", "{n} more trials", len(hidden)).format(n=len(hidden)))
+        self.more.setToolTip(wrapped_tip("\n".join(hidden)))
         right = self.more.x() if hidden else self.width()
         for place, widget in enumerate(self._widgets):
             hint = widget.sizeHint()

@@ -72,12 +72,9 @@ class Batches:
     @property
     def action(self) -> str:
         """Name of the best action, or an empty string if several prompts have different ones."""
-        (rewards,) = {tuple(best.tolist()) for best in self._best()}
-        return self.actions[rewards[0]] if len(set(rewards)) == 1 else ""
-
-    def _best(self) -> list[np.ndarray]:
         tables = [one.rewards for one in self.repeated.values() if one.rewards is not None]
-        return [rewards.argmax(axis=-1) for rewards in tables]
+        best = {int(place) for rewards in tables for place in rewards.argmax(axis=-1)}
+        return self.actions[best.pop()] if len(best) == 1 else ""
 
     def reached(self) -> tuple[Difference, ...]:
         """Return the mean probability of the best action after ``updates``, with its interval, for each batch.

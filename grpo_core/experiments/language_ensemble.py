@@ -40,13 +40,9 @@ def language_ensembles(
         SettingsError: a model comes from a folder. Raised before anything is computed.
         GrpoError: a model cannot be trained by NumPy, or a number of an update is not finite.
     """
-    for point in points:
-        if point.model.folder:
-            raise SettingsError(
-                "model.folder",
-                point.model.folder,
-                tr("only the built-in model is trained here; queue runs of a model from a folder"),
-            )
+    folder = next((point.model.folder for point in points if point.model.folder), "")
+    if folder:
+        raise SettingsError("model.folder", folder, tr("only the built-in model is trained here; queue its runs"))
     return _ensembles(points, tuple(seeds), updates, poll)
 
 

@@ -52,11 +52,13 @@ class RaceStanding(TableTwin):
         self.fit()
 
     def explain_current(self) -> None:
-        """Do nothing: these numbers summarize many runs and have no single explanation."""
+        """Open a run of the current row: these numbers summarize many runs, and one run explains each of its own."""
+        if self.currentIndex().isValid():
+            self.opened.emit(self.table.row_at(self.currentIndex().row()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.opened.emit(self.table.row_at(self.currentIndex().row()))
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.explain_current()
         else:
             super().keyPressEvent(event)
 

@@ -120,10 +120,9 @@ class SweepController(ExperimentController[SweepResults]):
                 "{done} of {wanted} places done, on the cluster.",
                 coming.wanted,
             ).format(**words)
-        if not coming.count and coming.sweep.base.is_language:  # it reports tokens, not updates
-            return plural("{done} of {wanted} place done.", "{done} of {wanted} places done.", coming.wanted).format(
-                **words
-            )
+        if coming.sweep.base.is_language:  # it reports tokens, not updates
+            told = plural("{done} of {wanted} place done.", "{done} of {wanted} places done.", coming.wanted)
+            return told.format(**words)
         if not coming.count:
             return plural(
                 "{done} of {wanted} place done; update {here:,} of {updates:,}.",
@@ -131,12 +130,6 @@ class SweepController(ExperimentController[SweepResults]):
                 coming.wanted,
             ).format(**words)
         seconds = (now() - self._began) / coming.count * (coming.wanted - coming.count)
-        if coming.sweep.base.is_language:
-            return plural(
-                "{done} of {wanted} place done, about {seconds} s left.",
-                "{done} of {wanted} places done, about {seconds} s left.",
-                coming.wanted,
-            ).format(**words, seconds=max(round(seconds), 1))
         return plural(
             "{done} of {wanted} place done; update {here:,} of {updates:,}, about {seconds} s left.",
             "{done} of {wanted} places done; update {here:,} of {updates:,}, about {seconds} s left.",

@@ -78,6 +78,17 @@ def test_the_runs_algorithm_races_reinforce_and_the_terms_wait_behind_set_up(dri
     assert set(panel.choices.entries.names) == {"REINFORCE", "RLOO", "GSPO"}
 
 
+@pytest.mark.parametrize("picture", ["plot", "standing"])
+def test_a_number_of_a_race_leads_to_a_run_that_explains_its_own(
+    driver: Driver, panel: ComparisonPanel, picture: str
+) -> None:
+    panel.pick("RLOO")
+    driver.settle()
+    with driver.qtbot.waitSignal(panel.run_wanted) as opened:
+        getattr(panel, picture).explain_current()
+    assert opened.args[0] == panel.controller.results.lanes["RLOO"].run(panel.chosen)  # type: ignore[union-attr]
+
+
 def test_a_race_by_jax_says_so_and_one_that_it_cannot_run_is_refused(driver: Driver, panel: ComparisonPanel) -> None:
     panel.choices.entries.choose(("RLOO", "DAPO"))
     panel.choices.fast.click()
