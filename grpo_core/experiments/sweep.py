@@ -69,8 +69,6 @@ def has_optimum(settings: Settings) -> bool:
     sample itself changes this balance equally in all groups (:func:`resting_beta`). There must be no other term in the
     loss, and every drawn group must count.
     """
-    if settings.is_language:
-        return False
     goal = settings.objective
     compared_with = BASELINES[goal.baseline]
     unscaled = not DEVIATIONS[goal.std].divides
