@@ -31,7 +31,7 @@ from grpo_core.text import tr
 SETTLE_MS = 150
 """Milliseconds that must pass after the last edit of the run's settings before the race restarts."""
 SPACIOUS = 345
-"""Minimum panel height at 100 % scale at which the meaning of the terms of the race is shown below the picture."""
+"""Minimum panel height at 100 % scale at which the rows of the ranking have their usual height."""
 NAMED = 380
 """Minimum picture width at 100 % scale at which lines are labelled at their ends."""
 EMPTY = tr("Several algorithms with the same seeds appear here. Press Race.")
@@ -59,7 +59,7 @@ class ComparisonPanel(Panel):
         self.controller = RaceController(workspace.jobs, self)
         self.place: int | None = None
         self._lane = GRPO
-        self._picked = self._spacious = False
+        self._picked = False
         self._source = ""
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
@@ -228,7 +228,7 @@ class ComparisonPanel(Panel):
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
         self.headline.setVisible(bool(result))
-        self.says.setVisible((self._spacious and self.choices.setup.isChecked()) or not result)
+        self.says.setVisible(self.choices.setup.isChecked() or not result)
         self.says.setText(words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self.settling))
         self.headline.setToolTip(
             plain_tip("\n".join((*words.of_differences(results), self.says.text()))) if result and results else ""
@@ -295,8 +295,7 @@ class ComparisonPanel(Panel):
 
     def _arrange(self, space: QSize, scale: float) -> None:
         """Arrange the picture, the ranking and the terms of the race in the available space."""
-        self._spacious = space.height() >= SPACIOUS * scale
         self.split.arrange(space, scale)
-        self.standing.set_compact(not self._spacious)
+        self.standing.set_compact(space.height() < SPACIOUS * scale)
         self.standing.show_all(self.choices.setup.isChecked())
         self.standing.fit()

@@ -27,8 +27,8 @@ def headline(results: SweepResults) -> str:
         return ""
     if sweep.base.is_language:
         last = np.concatenate([results.final("kl", row).middle for row in range(len(sweep.rows))])
-        told = sentence(Between(least=float(last.min()), most=float(last.max())))
-        return " ".join((told, tr("These are too few seeds to call a value better than another.")))
+        between = sentence(Between(least=float(last.min()), most=float(last.max())))
+        return " ".join((between, tr("These are too few seeds to call a value better than another.")))
     names = {key: _place(sweep, *key) for key in results.done}
     data = swept(
         {names[key]: runs for key, runs in results.done.items()},

@@ -104,7 +104,9 @@ def test_every_chip_and_the_whole_answer_are_at_hand_in_a_small_panel(driver: Dr
     driver.settle()
     assert len(panel.unpinned & set(pinned)) == 1
     menu.close()
-    rows_of_table = trial_rows(driver.program.workspace.view.run, None, (), [*pinned, panel.repeats.results])
+    latest = panel.repeats.results
+    assert latest is not None
+    rows_of_table = trial_rows(driver.program.workspace.view.run, None, (), [*pinned, latest])
     assert [line[2] for line in rows_of_table[1::16]] == ["G 32", "G 16", "G 4"]
 
 

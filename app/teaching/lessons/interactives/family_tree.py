@@ -262,7 +262,7 @@ class FamilyTree(Interactive):
 
     def _alone(self) -> float:
         """Return 1 if only PPO needs several answers a prompt, 2 if only GRPO does, and otherwise 3."""
-        needs = [at_a_glance(member(name), self._settings or Settings())[-1] > 1 for name in ("PPO", "GRPO")]
+        needs = [at_a_glance(member(name), self._settings or Settings())[-1] != 1 for name in ("PPO", "GRPO")]
         return 3.0 if needs[0] is needs[1] else 1.0 + needs[1]
 
     def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
