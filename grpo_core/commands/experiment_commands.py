@@ -30,6 +30,7 @@ from grpo_core.experiments.outcome import (
     of_sweep,
     outcome,
     reopened,
+    speed,
     swept,
     trained,
 )
@@ -106,7 +107,8 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         came = _report(lanes, _remarks, options, len(names), beside)
     data = trained({spoken(name): runs for name, runs in came.items()})
     if len(data.courses) > 1:
-        print(sentence(*outcome(data)))
+        for told in filter(None, (sentence(*speed(data)), sentence(*outcome(data)))):
+            print(told)
         _print_differences(data)
         for claim in details(data):
             print(sentence(claim))

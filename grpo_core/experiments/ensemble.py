@@ -59,7 +59,7 @@ class Ensemble:
         settings: the settings, except for the seed.
         seeds: (S,).
         measures: name -> (U + 1, S), update 0 first; see :data:`MEASURES`.
-        policy: (S, C, A) probabilities after the last update.
+        policy: (S, C, A) probabilities after the last update; (S, 0, 0) for a language model.
         beside: some of the runs repeated with NumPy, if JAX computed the ensemble; None if NumPy computed all.
     """
 
@@ -106,8 +106,10 @@ class Ensemble:
         The worst values are the lowest reward, a best action that is never taken, and an infinite KL. No seed is
         dropped.
         """
-        worst = {"reward": self.floor, "best_prob": 0.0, "kl": math.inf}
         values = self.measures[measure]
+        if not np.isnan(values).any():
+            return values
+        worst = {"reward": self.floor, "best_prob": 0.0, "kl": math.inf}
         return np.where(np.isnan(values), worst[measure], values) if measure in worst else values
 
     @property

@@ -23,7 +23,7 @@ from grpo_core.claims.comparison import (
     sooner,
 )
 from grpo_core.claims.fast import ByBoth, Reopened, Rounded
-from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated, wrong
+from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
     Highest,
@@ -82,12 +82,16 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
     told = Level(
         names=level, behind=len(ranked) - len(level), best=best, least=least, by=near.by, low=near.low, high=near.high
     )
+    return (told, failed(data, level))
+
+
+def speed(data: Trained) -> tuple[Claim[Trained], ...]:
+    """Return the claim about which algorithm is the first to pass a line. Empty if that cannot be compared."""
     there = sooner(data)
     if there is None:
-        return (told, failed(data, level))
+        return ()
     names, line, updates, lead = there
-    quick = Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high)
-    return (told, quick, failed(data, level))
+    return (Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high),)
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
@@ -134,7 +138,7 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
     """
     (leader, best), *_ = data.ranked()
     names, least = lowest(data)
-    told = tuple(claim for claim in outcome(data) if not isinstance(claim, (Since, Sooner)))
+    told = tuple(claim for claim in outcome(data) if not isinstance(claim, Since))
     first, *others = told
     if isinstance(first, Lead):
         first = Highest(leader=leader, other=first.other, by=first.by, low=first.low, high=first.high, best=best)
@@ -197,6 +201,16 @@ def reopened(runs: Ensemble, place: int) -> ByBoth | None:
 def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
     """Return the claim about the difference between a run retrained with NumPy and the curve computed by JAX."""
     return (Reopened(apart=data.apart),)
+
+
+def of_batches(data: Batches) -> tuple[Claim[Batches], ...]:
+    """Return the claim about the best action in batches of repeats. Empty if the task has no reward per action."""
+    found = data.reached()
+    if not found:
+        return ()
+    means, lows, highs = (tuple(getattr(one, name) for one in found) for name in ("by", "low", "high"))
+    names = tuple(data.repeated)
+    return (Reached(action=data.action, updates=data.updates, names=names, means=means, lows=lows, highs=highs),)
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:

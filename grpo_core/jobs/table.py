@@ -16,6 +16,7 @@ from grpo_core.errors import given_up
 from grpo_core.experiments.digest import Digest, digested
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.fast import fast_ensembles
+from grpo_core.experiments.language_ensemble import language_ensembles
 from grpo_core.experiments.race import race
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
@@ -30,13 +31,16 @@ if TYPE_CHECKING:
 
 
 def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """Train all seeds at every point. Runs that diverge are not an error; their numbers become infinite or NaN.
+    """Train all seeds at every point: all points are the bandit's, or all are the built-in language model's.
+
+    Runs of the bandit that diverge are not an error; their numbers become infinite or NaN.
 
     Raises:
-        SettingsError: the seeds of a point cannot be trained together.
+        SettingsError: the seeds of a point cannot be trained together, or a model comes from a folder.
     """
+    train = language_ensembles if points and points[0].is_language else ensembles
     with np.errstate(over="ignore", invalid="ignore"):
-        yield from ensembles(points, seeds, updates, poll=poll)
+        yield from train(points, seeds, updates, poll=poll)
 
 
 def trained_fast(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:

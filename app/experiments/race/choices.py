@@ -127,19 +127,15 @@ class RaceChoices(QWidget):
             line.addWidget(widget)
         table.show()
         self._connect()
-        self.set_spacious(True)
-
-    def set_spacious(self, on: bool) -> None:
-        """Show the terms of the race if there is enough space. Otherwise add a button that shows and hides them."""
-        self.setup.setVisible(not on)
-        for widget in self._terms:
-            widget.setVisible(on or self.setup.isChecked())
+        self._on_setup(on=False)
 
     def _apply_style(self) -> None:
         self.setup.setText(tr("Set up"))
         self.setup.setCheckable(True)
         self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setup.setToolTip(plain_tip(tr("What is equal, how many seeds and updates, and what the landscape pays")))
+        self.setup.setToolTip(
+            plain_tip(tr("What is equal, how many seeds and updates, what the landscape pays, and every column"))
+        )
         self.race.setProperty("primary", True)
         # a click does not take the focus, so that Space still starts the run
         self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -231,6 +227,7 @@ class RaceChoices(QWidget):
     def _on_setup(self, on: bool) -> None:
         for widget in self._terms:
             widget.setVisible(on)
+        self.shown_otherwise.emit()
 
     @Slot()
     def _on_race(self) -> None:

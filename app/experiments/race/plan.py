@@ -10,11 +10,13 @@ from app.jobs.jobs import Jobs
 from app.jobs.runner import Poll
 from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
+from grpo_core.config.presets import nearest_preset
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
 from grpo_core.text import tr
 
+REINFORCE, GRPO = "REINFORCE", "GRPO (DeepSeekMath)"
 LEVELS = (0.0, 1.0, 2.0)
 """Reward levels of three prompts, which differ so that no common baseline fits them all."""
 NOT_THE_BANDIT = tr("A race runs on the bandit: here with its default settings, not those of the language model.")
@@ -39,6 +41,12 @@ def base_of(settings: Settings) -> Settings:
             "seed": 0,
         }
     )
+
+
+def opponents(settings: Settings) -> tuple[str, ...]:
+    """Return the algorithm of a bandit's run, and REINFORCE. GRPO stands for a language model's and for REINFORCE."""
+    own = nearest_preset(settings)[0]
+    return (GRPO if settings.is_language or own == REINFORCE else own, REINFORCE)
 
 
 def remark_on(settings: Settings) -> str:

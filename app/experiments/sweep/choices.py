@@ -27,7 +27,7 @@ from grpo_core.text import tr
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
 """Long and short label of the button that compares estimators. The short one is for narrow panels."""
 ADD, REMOVE = tr("Add runs of a sweep…"), tr("Remove those runs")
-SEEDS = (16, 64, 256)
+SEEDS, LANGUAGE_SEEDS = (16, 64, 256), (2, 4, 8)
 VALUES = 20
 """Width in digits of a field for values, halved in narrow panels."""
 STEPS = 20
@@ -53,11 +53,17 @@ class SweepChoice:
     fast: bool = False
 
 
+BANDIT = SweepChoice()
+LANGUAGE = SweepChoice(over=Swept.of(BETA, language=True), seeds=LANGUAGE_SEEDS[0], updates=60)
+"""The sweep suggested for a language model: some ten seconds of one core."""
+
+
 class SweepChoices(QWidget):
     """The two rows of controls that define a sweep, start it, and select what is shown.
 
     Attributes:
         choice: what the controls currently define.
+        language: whether that is a sweep of the language model.
 
     Signals:
         chosen: emitted when the definition of the sweep changes.
@@ -78,7 +84,8 @@ class SweepChoices(QWidget):
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the controls. ``computed_on`` says where sweeps can be computed."""
         super().__init__(parent)
-        self.choice = SweepChoice()
+        self.choice, self.language = BANDIT, False
+        self._other = LANGUAGE
         self.computed_on = ComputedOnField(computed_on)
         self._look: tuple[Theme, float] | None = None
         self._roomy = True
@@ -143,7 +150,6 @@ class SweepChoices(QWidget):
             choice_box(tr("Second setting")),
             choice_box(tr("Seeds")),
         )
-        self.seeds.addItems([str(count) for count in SEEDS])
         self.over_values, self.across_values = (
             entry(tr("Values of the setting")),
             entry(tr("Values of the second setting")),
@@ -232,6 +238,17 @@ class SweepChoices(QWidget):
         """The selected measure."""
         return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
 
+    def turn_to(self, *, language: bool) -> None:
+        """Define sweeps of the language model, or of the bandit, as chosen last."""
+        if language != self.language:
+            self.language, self.choice, self._other = language, self._other, self.choice
+            allow(self.fast, tr("JAX trains the bandit only.") if language else "")
+            self.show_choice()
+
+    @property
+    def _seeds_offered(self) -> tuple[int, ...]:
+        return LANGUAGE_SEEDS if self.language else SEEDS
+
     def show_choice(self) -> None:
         """Set all widgets from ``choice``."""
         choice = self.choice
@@ -251,7 +268,8 @@ class SweepChoices(QWidget):
         for line in (self.over_values, self.across_values):
             line.setCursorPosition(0)
         self.across_values.setVisible(choice.across is not None)
-        fill(self.seeds, [str(count) for count in SEEDS], SEEDS.index(choice.seeds))
+        offered = self._seeds_offered
+        fill(self.seeds, [str(count) for count in offered], offered.index(choice.seeds))
         self.updates.setText(str(choice.updates))
         with QSignalBlocker(self.fast):
             self.fast.setChecked(choice.fast)
@@ -330,16 +348,17 @@ class SweepChoices(QWidget):
     def _on_over(self, index: int) -> None:
         path = choices()[index]
         across = self.choice.across if self.choice.across is None or self.choice.across.path != path else None
-        self.choose(over=Swept.of(path), across=across)
+        self.choose(over=Swept.of(path, language=self.language), across=across)
 
     @Slot(int)
     def _on_across(self, index: int) -> None:
-        self.choose(across=Swept.of(choices(self.choice.over.path)[index - 1]) if index else None)
+        path = choices(self.choice.over.path)[index - 1] if index else None
+        self.choose(across=None if path is None else Swept.of(path, language=self.language))
 
     @Slot()
     def _on_numbers(self) -> None:
         """Apply the values, seeds and updates typed into their fields."""
-        before, changes = self.choice, {"seeds": SEEDS[max(self.seeds.currentIndex(), 0)]}
+        before, changes = self.choice, {"seeds": self._seeds_offered[max(self.seeds.currentIndex(), 0)]}
         try:
             over = before.over
             if self.over_values.text() != over.text:

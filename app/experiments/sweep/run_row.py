@@ -19,7 +19,7 @@ LISTED = 256
 """Maximum number of seeds that can be selected individually."""
 
 
-LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"), tr("Sweep now, a tenth of a second"))
+LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"), tr("Sweep the language model"))
 SHORT = (tr("Exact KL"), tr("Back"), tr("Sweep now"))
 """Short labels of the buttons, for narrow panels."""
 NARROW = 700
@@ -54,6 +54,8 @@ class SweepRunRow(QWidget):
         self.back = QPushButton(LONG[1])
         self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
         self.now = QPushButton(LONG[2])
+        self.now.setProperty("primary", True)
+        self.now.setToolTip(tr("Train it here at each value, with NumPy; each point appears as soon as it is known"))
         self.now.clicked.connect(self.now_wanted)
         self.queue = QPushButton(tr("Queue real runs"))
         self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))

@@ -13,13 +13,21 @@ from app.plotting.numbers import shown
 from app.workspace.view import View
 from grpo_core.config import Settings, described_at
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.language_ensemble import COMPARABLE
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
 
-LANGUAGE = "\n".join(
-    (tr("A sweep trains the bandit, at its defaults."), tr("For the language model, queue real runs."))
-)
-DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
+FOLDER = tr("A sweep trains the built-in model only. For a model from a folder, queue real runs.")
+
+
+def of_plan(sweep: Sweep) -> str:
+    """Return text about what a planned sweep of the language model trains."""
+    seeds = plural("{count} seed", "{count} seeds", sweep.seeds).format(count=sweep.seeds)
+    return plural(
+        "It trains at {symbol} {values}, with {seeds} and {updates:,} update each.",
+        "It trains at {symbol} {values}, with {seeds} and {updates:,} updates each.",
+        sweep.updates,
+    ).format(symbol=sweep.over.symbol, values=sweep.over.text, seeds=seeds, updates=sweep.updates)
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
@@ -140,9 +148,10 @@ def of_run(view: View) -> str:
 
 
 def wanted_base(settings: Settings, known: bool) -> Settings:
-    """Return the base settings of a sweep: ``settings``, or the bandit's defaults if these are a language model's.
+    """Return the base settings of a sweep: ``settings``, with those of NumPy for a language model.
 
     ``known``: whether to change them to settings for which theory provides the optimum.
     """
-    base = Settings() if settings.is_language else settings
-    return base.replace(theory.KNOWN) if known else base
+    if settings.is_language:
+        return settings.replace(COMPARABLE)
+    return settings.replace(theory.KNOWN) if known else settings

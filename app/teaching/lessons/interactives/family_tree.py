@@ -24,13 +24,35 @@ from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, described_at
+from grpo_core.config.value_names import worded
+from grpo_core.surrogates import SURROGATES
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.family import MEASURE, SEEDS, Compared, forebear, member, switches
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY
+from grpo_core.teaching.lessons.experiments.family import (
+    MEASURE,
+    SEEDS,
+    Compared,
+    forebear,
+    member,
+    settings_of,
+    switches,
+)
+from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import plural, tr
 
 FIRST = "GRPO"
+TREE, TABLE_OF_ALL = "tree", "table"
+MEMBERS = (
+    Column("name", tr("Algorithm"), chars=11, kind="text"),
+    Column("critic", tr("Critic"), chars=3, kind="text", help=tr("Whether a second model learns a baseline.")),
+    Column("baseline", tr("Baseline"), chars=11, kind="text", help=tr("What a reward is compared with.")),
+    Column("clip", tr("Clipping"), chars=12, kind="text", help=tr("The ratios that the clip never touches.")),
+    Column("kl", tr("KL penalty"), chars=9, kind="text", help=tr("Its weight and its estimator.")),
+    Column("samples", tr("Samples"), chars=4, decimals=0, help=tr("Completions in an update, as it is run here.")),
+    Column("least", tr("at least"), chars=4, decimals=0, help=tr("Completions without which it learns nothing.")),
+)
+"""Columns of the table of members."""
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
 """Members needed for a first tour. Each derives from another one in this list."""
 LARGER = 1.2
@@ -46,7 +68,11 @@ CROWDED = 1.6
 class FamilyTree(Interactive):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
 
-    offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
+    offer = Offer(
+        shows=(TREE, TABLE_OF_ALL),
+        checks=("alone", "change", "largest", "silent", "switches"),
+        state=("member", "all", "names"),
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -55,12 +81,16 @@ class FamilyTree(Interactive):
         self.plot = LineChart(tr("π(best action)"))
         self.twin = TwinStack(self.plot)
         self.table = TableTwin(_columns(), tr("Switches"))
+        self.members = TableTwin(MEMBERS, tr("The family at a glance"))
+        self.members.selected.connect(self._on_row)
+        self._names: list[str] = []
         self.idea, self.note = Label(), Label()
         for label in (self.idea, self.note):
             label.setWordWrap(True)
         right = QVBoxLayout()
         right.setSpacing(4)
         right.addWidget(self.idea)
+        right.addWidget(self.members)
         right.addWidget(self.twin, 1)
         right.addWidget(self.note)
         right.addWidget(self.table)
@@ -78,11 +108,17 @@ class FamilyTree(Interactive):
     def take(self, state: Mapping[str, Any]) -> None:
         """Apply the state of a step.
 
-        The keys are ``member``, the selected one, and ``all``, whether to show more than :data:`FEW`.
+        The keys are ``member``, the selected one, ``all``, whether to show more than :data:`FEW`, and ``names``, the
+        members in the table if not all.
         """
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
         self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})
+        self._names = list(state.get("names") or (one.name for one in FAMILY))
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        self._on_chosen(self._names[row])
 
     @Slot(str)
     def _on_chosen(self, name: str) -> None:
@@ -136,8 +172,13 @@ class FamilyTree(Interactive):
         self.note.setFont(theme.font("strong", scale))
         self.idea.setVisible(scale < CROWDED)  # in large type, only the outline's tooltip shows it
         self.idea.setText(f"{self.member.idea} ({self.member.citation})")
+        self.members.setVisible(self.shows == TABLE_OF_ALL)
         self._draw_runs()
         self._draw_switches(scale)
+        self.members.set_look(theme, scale)
+        self.members.set_rows([at_a_glance(member(name), view.wanted) for name in self._names])
+        self.members.end_with_rows(self.height() // 3)
+        self.members.select_row(self._names.index(self.member.name) if self.member.name in self._names else None)
         summary = self.summary(view)
         self.note.setText(summary)
         self.twin.set_summary(summary)
@@ -212,15 +253,38 @@ class FamilyTree(Interactive):
             return {}
         shares = [float(np.abs(found.share(path).mean())) for path in found.turned]
         return {
+            "alone": self._alone,
             "change": lambda: float(found.change.mean()),
             "largest": lambda: float(np.argmax(shares) + 1) if shares else math.nan,
             "silent": lambda: float(sum(found.same(path) for path in found.turned)),
             "switches": lambda: float(len(found.turned)),
         }
 
+    def _alone(self) -> float:
+        """Return 1 if only PPO needs several answers a prompt, 2 if only GRPO does, and otherwise 3."""
+        needs = [at_a_glance(member(name), self._settings or Settings())[-1] != 1 for name in ("PPO", "GRPO")]
+        return 3.0 if needs[0] is needs[1] else 1.0 + needs[1]
+
     def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
         """Yield the comparison of the member named in ``key``, updated after each switch."""
         return self.workspace.jobs.results("family", *key, poll=poll)
+
+
+def at_a_glance(one: Member, settings: Settings) -> list[object]:
+    """Return the row of :data:`MEMBERS` for a member with the task, group size and rate of ``settings``."""
+    own = settings_of(one, settings)
+    goal, clip, compared = own.objective, SURROGATES[own.objective.surrogate].clip, BASELINES[own.objective.baseline]
+    low, high = (0.0, math.inf) if clip is None else clip.band(goal)
+    band = tr("{low:g} to {high:g}").format(low=low, high=high).replace("inf", "∞")
+    return [
+        one.name,
+        tr("yes") if own.learner.critic else tr("no"),
+        tr("the critic") if compared.from_critic else worded(goal.baseline),
+        "–" if clip is None else band,
+        f"β {goal.beta:g}, {worded(goal.kl)}" if goal.beta else "–",
+        own.learner.group_size * own.trained.prompts,
+        2 if compared.mean or compared.within_group else 1,
+    ]
 
 
 def _columns() -> list[Column]:
