@@ -385,7 +385,9 @@ def test_a_finding_takes_a_claim_and_a_check(monkeypatch: pytest.MonkeyPatch) ->
         source="by definition",
     )
     monkeypatch.setitem(CHECKS, "asked_again", added)
-    kind = Kind(text="A prompt was asked {count} times.", holds=lambda data, v: v.count == len(data[0].rewards))
+    kind: Kind[Any] = Kind(
+        text="A prompt was asked {count} times.", holds=lambda data, v: v.count == len(data[0].rewards)
+    )
     monkeypatch.setitem(FAULTS, "asked_again", kind)
     for rewards, line in (
         ([0.0, 1.0] * 2, "Prompts asked again (completions of a prompt: 4)"),
