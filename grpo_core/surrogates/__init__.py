@@ -1,4 +1,4 @@
-"""Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file each.
+"""Surrogates, which are maximised per token: combinations of a ratio r and an advantage A, one file per algorithm.
 
 A :class:`Surrogate` consists of its value, its backward function (``pull``), its clip, its explanation for one token,
 the lines of its exported script, its terms in the formula strip, and the settings that have an effect under it. All

@@ -46,7 +46,7 @@ class OwnRun:
         with RunReader.open(path) as reader:
             self.title = reader.meta.title or path.stem
             self._origin = reader.origin
-            self.settings = as_recorded(reader.meta.settings, self._origin.reward_names)
+            self.settings = as_recorded(reader.meta.settings, self._origin)
             self.notes: list[str] = []
             self.labels: list[int] = []
             self._read_labels(reader)
@@ -63,7 +63,8 @@ class OwnRun:
         step = self._step(position)
         titles = {reward.name: reward.title for reward in REWARDS.values()}
         names = tuple(titles.get(name, name) for name in step.part_names or ()) or self._origin.reward_names
-        return dataclasses.replace(step, settings=as_recorded(step.settings, names), part_names=None)
+        settings = as_recorded(step.settings, dataclasses.replace(self._origin, reward_names=names))
+        return dataclasses.replace(step, settings=settings, part_names=None)
 
     def completions(self, position: int) -> Completions:
         step = self._step(position)
@@ -130,11 +131,11 @@ def opened(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
             yield source
 
 
-def as_recorded(settings: Settings, reward_names: tuple[str, ...]) -> Settings:
+def as_recorded(settings: Settings, origin: Origin) -> Settings:
     """Return the settings of a recorded run that was trained with this loss and this learner."""
     task = RecordedTask(
         source=tr("GRPO Lab"),
-        reward_names=reward_names,
+        reward_names=origin.reward_names,
         max_tokens=settings.task.longest,
         trainer_settings=settings.to_json(),
     )
