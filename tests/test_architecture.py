@@ -142,7 +142,6 @@ model's folder."""
 WITH_TORCH = ("grpo_core.lm", "grpo_core.trainers.hf")
 """Parts of which only the files in ``LIGHT`` do not import torch."""
 HEAVY = {
-    "jax",
     "torch",
     "transformers",
     "peft",
@@ -156,13 +155,12 @@ HEAVY = {
     "ziamath",
 }
 APART = {
-    "grpo_core.bandit.traced",
     "grpo_core.trainers.importers.parquet",
     "grpo_core.traces.recorders.trl",
     "grpo_core.traces.recorders.verl",
 }
-"""Files that import a heavy library, or are imported only when needed: code that JAX compiles, the reader of Parquet,
-and the recorders, which run in another trainer's process and do not depend on the rest."""
+"""Files that import a heavy library, or are imported only when needed: the reader of Parquet, and the
+recorders, which run in another trainer's process and do not depend on the rest."""
 
 
 def files(package: str) -> list[Path]:
@@ -342,7 +340,7 @@ def test_the_window_never_imports_torch() -> None:
 
 def test_importing_the_core_imports_numpy_and_array_api_compat_only() -> None:
     modules = [module_name(path) for path in files("grpo_core")]
-    apart = (*WITH_TORCH, "grpo_core.bandit.traced", "grpo_core.commands.cli", "grpo_core.__main__")
+    apart = (*WITH_TORCH, "grpo_core.commands.cli", "grpo_core.__main__")
     light = [module for module in modules if not inside_any(module, apart)]
     light += LIGHT
     assert "grpo_core.objective" in light

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from app.experiments.race.results import RaceResults
 from grpo_core.claims.claim import sentence
-from grpo_core.experiments.outcome import by_both, of_fast
 
 
 def headline(results: RaceResults) -> str:
-    """Return a sentence about the result of a complete race, followed by one about JAX if JAX computed it.
+    """Return a sentence about the result of a complete race.
 
-    The string is empty before the race is complete, and for fewer than two algorithms computed by NumPy.
+    The string is empty before the race is complete, and for fewer than two algorithms.
     """
-    if not results.complete:
-        return ""
-    return " ".join(filter(None, (sentence(*results.outcome), sentence(*of_fast(by_both(results.lanes.values()))))))
+    return sentence(*results.outcome) if results.complete else ""
 
 
 def rest(results: RaceResults) -> str:
