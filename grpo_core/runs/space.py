@@ -13,7 +13,7 @@ NEARLY_FULL = 100_000_000
 """Minimum number of free bytes on the disk. Below it, a run is paused."""
 
 
-def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit: bool, may_thin: bool) -> str | None:
+def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit: bool) -> str | None:
     """Return why no further update should be computed, as a sentence. None if another one can be computed.
 
     Args:
@@ -22,7 +22,6 @@ def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit:
         changes: number of changes to its settings.
         limit: size in bytes at which the run is paused.
         below_limit: whether the file is smaller than that.
-        may_thin: whether the user could still thin out older updates.
     """
     if updates >= MOST_UPDATES:
         return plural(
@@ -37,15 +36,9 @@ def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit:
             MOST_CHANGES,
         ).format(name=path.name, most=MOST_CHANGES)
     if not below_limit:
-        sentence = (
-            tr(
-                "{name} has reached its size limit of {limit:g} GB; thin out its older updates (menu Run), raise the "
-                "limit, or continue in a new run."
-            )
-            if may_thin
-            else tr("{name} has reached its size limit of {limit:g} GB; raise the limit, or continue in a new run.")
-        )
-        return sentence.format(name=path.name, limit=limit / 1e9)
+        return tr(
+            "{name} has reached its size limit of {limit:g} GB; raise the limit, or continue in a new run."
+        ).format(name=path.name, limit=limit / 1e9)
     with suppress(OSError):
         free = shutil.disk_usage(path.parent).free
         if free < NEARLY_FULL:
