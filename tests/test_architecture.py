@@ -70,7 +70,6 @@ APP_FLOORS = (
         "examples",
         "garbage",
         "jobs",
-        "pseudo",
         "qt_application",
         "resources",
         "training",

@@ -17,9 +17,9 @@ from pathlib import Path
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["QT_LOGGING_RULES"] = "*.debug=false"
 
-from app import language
+from tools import pseudo
 
-language.choose(["--language", sys.argv[1]])  # before importing the panels, whose constants are strings
+pseudo.choose(sys.argv[1])  # before importing the panels, whose constants are strings
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QEventLoop, QModelIndex, Qt, QTimer
 from PySide6.QtGui import QAction
@@ -223,7 +223,7 @@ def _panel(widget: QWidget) -> str:
 
 def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
-    language.arrange(application)
+    pseudo.arrange(application, sys.argv[1])
     wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # the window must not move
     program = Application(application, find_paths({"GRPO_LAB_HOME": home}), wanted)
     program.window.resize(1920, 1080)
