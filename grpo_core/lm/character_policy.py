@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 
 from grpo_core.config import Objective, Settings
 from grpo_core.lm.characters import Characters, recorded_after, recorded_before
-from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Scores, Table
+from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Scores, Table
 from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import Loss, learned
@@ -29,31 +28,9 @@ class CharacterSampling(Characters):
     def __init__(self, model: Transformer) -> None:
         self.model = model
 
-    def sample(
-        self,
-        prompt_tokens: np.ndarray,
-        prompt_of: np.ndarray,
-        uniforms: np.ndarray,
-        *,
-        temperature: float,
-        greedy: np.ndarray,
-        poll: Poll,
-        drawing: Callable[[ReadRows], None] | None = None,
-        environment: Environment | None = None,
-    ) -> Table:
-        """Sample one completion per row. See :meth:`grpo_core.lm.interface.Sampling.sample`."""
-        done = sample(
-            self.model,
-            prompt_tokens,
-            prompt_of,
-            uniforms,
-            temperature=temperature,
-            greedy=greedy,
-            poll=poll,
-            drawing=drawing,
-            environment=environment,
-        )
-        return done.tokens, done.mask, done.logp
+    def sample(self, request: SamplingRequest) -> Table:
+        """Sample one completion per row."""
+        return sample(self.model, request).table
 
 
 class CharacterPolicy(Policy):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from grpo_core.config import Model, Objective, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.characters import Characters, recorded_after, recorded_before
 from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
-from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Scores, Table
+from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Scores, Table
 from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
@@ -103,31 +102,9 @@ class NumpyPolicy(Characters):
 
     # -- sample and score ------------------------------------------------------------------------------------------
 
-    def sample(
-        self,
-        prompt_tokens: np.ndarray,
-        prompt_of: np.ndarray,
-        uniforms: np.ndarray,
-        *,
-        temperature: float,
-        greedy: np.ndarray,
-        poll: Poll,
-        drawing: Callable[[ReadRows], None] | None = None,
-        environment: Environment | None = None,
-    ) -> Table:
-        """Sample one completion per row. See :meth:`grpo_core.lm.interface.Sampling.sample`."""
-        prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
-        done = drawn(
-            prefixes,
-            prompt_of,
-            uniforms,
-            temperature=temperature,
-            greedy=greedy,
-            poll=poll,
-            drawing=drawing,
-            environment=environment,
-        )
-        return done.tokens, done.mask, done.logp
+    def sample(self, request: SamplingRequest) -> Table:
+        """Sample one completion per row."""
+        return drawn(CachedPrefixes(self.weights, request.prompt_tokens, request.longest), request).table
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None

@@ -7,6 +7,7 @@ import torch
 
 from grpo_core.config import Model
 from grpo_core.lm import problems
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import Sampled
@@ -40,7 +41,14 @@ def sampled(
     rows = len(prompt_tokens) * group
     uniforms = np.random.default_rng(1).random((rows, longest))
     return sample(
-        model, prompt_tokens, np.arange(rows) // group, uniforms, temperature=temperature, poll=lambda done, total: None
+        model,
+        SamplingRequest(
+            prompt_tokens=prompt_tokens,
+            prompt_of=np.arange(rows) // group,
+            uniforms=uniforms,
+            temperature=temperature,
+            poll=lambda done, total: None,
+        ),
     )
 
 
