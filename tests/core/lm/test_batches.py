@@ -12,7 +12,6 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.batches import ATTEMPTS, Drawn, draw, measured, stream
-from grpo_core.lm.character_policy import CharacterSampling
 from grpo_core.lm.checkpoint import started
 from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.model import Transformer
@@ -20,6 +19,7 @@ from grpo_core.lm.problems import Prompt, answer
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.vocabulary import decode, encode, padded
+from tests.core.lm.models import CharacterSampling
 from tests.core.lm.test_learner import small
 
 
