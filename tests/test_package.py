@@ -35,7 +35,7 @@ MODULES = sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "grpo_core").rglob("*.
 
 BY_PIP = ("jobs/cluster", "jobs/cluster_calls", "jobs/slurm")
 """Modules that need libraries which only an installation with pip includes. Without these, they report an error."""
-NEED_TORCH = ("lm", "traces/recorders")
+NEED_TORCH = ("lm", "trainers/hf", "traces/recorders")
 """The language model, and the code that runs in another trainer's process."""
 
 
