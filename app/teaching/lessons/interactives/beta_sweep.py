@@ -18,7 +18,8 @@ from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import note_label
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.widgets.calm import CalmSlider
 from app.workspace.view import View
@@ -107,7 +108,7 @@ def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
 
-class BetaSweep(Interactive):
+class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     """Two plots over the same grid of β, whose runs are computed in the background."""
 
     offer = Offer(
@@ -117,9 +118,7 @@ class BetaSweep(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._base = Settings()
         self._names: tuple[str, ...] = ()
-        self.trained = self.experiments(self._trained)
         self.place = BETAS.index(ASKED)
         self._guess: float | None = None
         self._asks = False
@@ -166,20 +165,15 @@ class BetaSweep(Interactive):
     def _on_dragged(self, height: float) -> None:
         self.guessed.emit(round(height, 2))
 
-    @property
-    def ready(self) -> bool:
-        return bool(self.trained.problem) or not self._missing
+    def keys(self, settings: Settings) -> Sequence[tuple[Settings, str]]:
+        return [(settings, name) for name in self._names]
 
     @property
-    def _missing(self) -> str:
-        """Name of the first requested curve whose runs are not all complete, or an empty string."""
-        return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
+    def _base(self) -> Settings:
+        return self.settings or Settings()
 
-    @property
-    def progress_text(self) -> str:
-        if self.trained.problem or self.ready:
-            return self.trained.problem
-        done = sum(len(self.trained.results((self._base, name))) for name in self._names)
+    def waiting(self) -> str:
+        done = sum(len(self.trained.results(key)) for key in self.keys(self._base))
         return plural(
             "{done} of {count} place of β done, {seeds} runs each.",
             "{done} of {count} places of β done, {seeds} runs each.",
@@ -187,11 +181,7 @@ class BetaSweep(Interactive):
         ).format(done=done, count=len(self._names) * len(BETAS), seeds=len(SEEDS))
 
     def draw(self, view: View) -> None:
-        if view.next_settings != self._base:
-            self._base = view.next_settings
-            self.trained.retry()
-        if self._missing:
-            self.trained.want((self._base, self._missing))
+        self.train(view.next_settings)
         theory = [tilt_measures(self._base, beta) for beta in BETAS]
         for twin, (key, plot) in zip(self.twins, self.plots.items(), strict=True):
             twin.set_look(view.theme, view.scale)
@@ -266,7 +256,7 @@ class BetaSweep(Interactive):
             "rise_from_half_to_one": lambda: at(1.0) - at(0.5),
         }
 
-    def _trained(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
+    def computed(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
         """Yield the means over the seeds after the last update, one β at a time, for the curve named in ``key``."""
         base, name = key
         points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]

@@ -91,7 +91,7 @@ class SweetSpot(Interactive):
 
     @property
     def ready(self) -> bool:
-        return "curve" in self.hidden or bool(self.measured.problem) or self.measured.complete(self._key)
+        return "curve" in self.hidden or self.measured.settled([self._key])
 
     @property
     def progress_text(self) -> str:
@@ -103,9 +103,8 @@ class SweetSpot(Interactive):
         if view.run.origin.settings != self._base:
             self._base = view.run.origin.settings
             self._wanted = None
-            self.measured.retry()
         if "curve" not in self.hidden:
-            self.measured.want(self._key)
+            self.measured.want_all([self._key])
         way = self._way(view)
         here = self._here(view)
         if len(way):
