@@ -70,7 +70,6 @@ APP_FLOORS = (
         "examples",
         "garbage",
         "jobs",
-        "qt_application",
         "resources",
         "training",
     ),
@@ -116,7 +115,7 @@ LIGHT = tuple(
         "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
         "origin", "recorded_answers", "word_verdicts", "word_tasks", "interface", "packing", "passes", "sampling",
         "batches", "calculator", "characters", "checkpoint_file", "clock", "drawing", "recorded_engine",
-        "numpy_engine.ledger", "numpy_engine.normal_numbers", "numpy_engine.optimizer", "numpy_engine.numpy_policy",
+        "numpy_engine.ledger", "numpy_engine.optimizer", "numpy_engine.numpy_policy",
         "numpy_engine.sampler", "numpy_engine.tables",
         "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",
     )

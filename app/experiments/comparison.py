@@ -11,9 +11,9 @@ from app.experiments.race import race_words as words
 from app.experiments.race.arrangement import RaceArrangement, Split
 from app.experiments.race.choices import RaceChoices
 from app.experiments.race.controller import RaceController
-from app.experiments.race.headline import headline
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import RacePlan, base_of, remark_on
+from app.experiments.race.race_words import headline
 from app.experiments.race.run_row import RunRow
 from app.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart

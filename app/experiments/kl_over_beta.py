@@ -16,7 +16,6 @@ from app.experiments.sweep import sweep_words as words
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
 from app.experiments.sweep.controller import SweepController
-from app.experiments.sweep.headline import headline
 from app.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
@@ -24,6 +23,7 @@ from app.experiments.sweep.results import SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
 from app.experiments.sweep.selection import SweepSelection
 from app.experiments.sweep.state import SweepState
+from app.experiments.sweep.sweep_words import headline
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use

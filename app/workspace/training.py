@@ -6,13 +6,38 @@ from collections import Counter
 
 from PySide6.QtCore import QObject, Slot
 
+from app.clock import now
 from app.training.controller import Controller, Failure, State
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
-from app.workspace.throttle import Throttle
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
+
+INTERVAL = 0.1
+"""Minimum seconds between two updates of the window during a fast run. Nobody can read ten numbers per second."""
+SLACK = 0.01
+"""Tolerance of the interval in seconds, so that all updates of a run at ten updates per second are shown."""
+
+
+class Throttle:
+    """A throttle that admits the first call immediately, and then one call per interval.
+
+    Args:
+        clock: a monotonic clock in seconds; tests can pass their own.
+    """
+
+    def __init__(self) -> None:
+        self._last = -INTERVAL
+
+    @property
+    def ready(self) -> bool:
+        """Whether an interval has passed since the last :meth:`start`."""
+        return now() - self._last >= INTERVAL - SLACK
+
+    def start(self) -> None:
+        """Start a new interval."""
+        self._last = now()
 
 
 class Training(QObject):

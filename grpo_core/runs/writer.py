@@ -20,10 +20,10 @@ from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import VERSION, explained, opened, transaction
 from grpo_core.runs.files import files_of, folded, lock, release, replacing, size_of
+from grpo_core.runs.limits import why_full
 from grpo_core.runs.meta import RunMeta, all_rows
 from grpo_core.runs.pending import PendingUpdates
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.space import why_full
 from grpo_core.runs.watch import FileWatch, LostFileError
 from grpo_core.text import tr
 

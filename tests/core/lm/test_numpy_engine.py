@@ -24,12 +24,11 @@ from grpo_core.lm.interface import SamplingRequest, Scores
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized
-from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
-from grpo_core.lm.numpy_engine.weights import Weights, shapes
+from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, shapes
 from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
