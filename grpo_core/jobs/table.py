@@ -13,9 +13,8 @@ from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments.digest import Digest, digested
+from grpo_core.experiments.digest import raced
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.experiments.race import race
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
 from grpo_core.jobs.cluster_job import on_cluster
@@ -36,27 +35,6 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
     """
     with np.errstate(over="ignore", invalid="ignore"):
         yield from ensembles(points, seeds, updates, poll=poll)
-
-
-def raced(
-    settings: Settings,
-    names: Sequence[str],
-    seeds: int,
-    updates: int,
-    fairness: str,
-    own_mu: bool = False,
-    *,
-    poll: Poll,
-) -> Iterator[Digest]:
-    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
-    window shows.
-
-    Raises:
-        GrpoError: the race is not possible. Raised before anything is computed.
-    """
-    return digested(
-        race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll)
-    )
 
 
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
