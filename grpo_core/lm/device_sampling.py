@@ -90,6 +90,11 @@ class Completions:
         self._logp = torch.zeros(shape[::-1], device=device)  # (T, B)
         self._ends, self._device = ends, device
 
+    def put(self, t: int, places: Tensor, tokens: Tensor, logp: Tensor) -> None:
+        """Store token ``t`` of the completions ``places`` (n,), or −1 for those that have ended."""
+        self._tokens[t].index_copy_(0, places, tokens.int())
+        self._logp[t].index_copy_(0, places, logp)
+
     def fill(self, places: np.ndarray, rows: Rows, request: SamplingRequest, *, kind: torch.dtype) -> None:
         """Sample some completions in one batch.
 
@@ -110,8 +115,7 @@ class Completions:
             dist = torch.log_softmax(rows.logits.float() / temperature, dim=-1)  # (n, V)
             token = torch.where(best, dist.argmax(dim=-1), inverse(dist, chance[t]))
             logp = dist.gather(1, token[:, None])[:, 0]
-            self._tokens[t].index_copy_(0, place, torch.where(going, token, -1).int())
-            self._logp[t].index_copy_(0, place, torch.where(going, logp, 0.0))
+            self.put(t, place, torch.where(going, token, -1), torch.where(going, logp, 0.0))
             going = going & ~torch.isin(token, stop)
             if t + 1 == longest:
                 break

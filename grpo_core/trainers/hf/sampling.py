@@ -10,7 +10,7 @@ other than the CPU, each row has its own entry, in a cache allocated at its fina
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,22 +18,11 @@ from torch import Tensor
 
 from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
 from grpo_core.lm.interface import SamplingRequest, Table
+from grpo_core.lm.sampling import WORTH_COMPACTING
 from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
 
 WORTH_SHARING = 4
 """Minimum length of a prefix common to all prompts at which it is computed only once."""
-WORTH_COMPACTING = 0.75
-"""Share of active cache entries below which ended entries are removed."""
-
-
-class Drawn(NamedTuple):
-    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 in padding, and ``there``, True
-    for real tokens.
-    """
-
-    tokens: Tensor
-    there: Tensor
-    logp: Tensor
 
 
 @torch.no_grad()
@@ -57,25 +46,12 @@ def sample(
         sharing: whether a prefix of all prompts can be computed once.
         at_once: maximum number of rows in a batch; None for all.
     """
-    shape = request.uniforms.shape
-    device = next(model.parameters()).device
-    done = Drawn(
-        torch.zeros(shape, dtype=torch.int64, device=device),
-        torch.zeros(shape, dtype=torch.bool, device=device),
-        torch.zeros(shape, device=device),
-    )
-    stop = torch.tensor(ends, device=device)
-
-    def read(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        tokens, there = done.tokens[rows], done.there[rows]
-        stopped = (there & torch.isin(tokens, stop)).any(dim=-1)
-        return tokens.cpu().numpy(), there.cpu().numpy(), stopped.cpu().numpy()
-
+    done = Completions(request.uniforms.shape, ends, next(model.parameters()).device)
     if request.drawing is not None:
-        request.drawing(read)
+        request.drawing(done.read)
     for rows in batches(request.prompt_tokens, request.prompt_of, padding=padding, at_once=at_once):
-        _sample_into(done, rows, model, request.only(rows), stop, sharing=sharing)
-    return done.tokens.cpu().numpy().astype(np.int32), done.there.cpu().numpy(), done.logp.cpu().numpy()
+        _sample_into(done, rows, model, request.only(rows), ends, sharing=sharing)
+    return done.table()
 
 
 @torch.no_grad()
@@ -256,10 +232,17 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
 
 
 def _sample_into(
-    drawn: Drawn, places: np.ndarray, model: Any, request: SamplingRequest, stop: Tensor, *, sharing: bool
+    done: Completions,
+    places: np.ndarray,
+    model: Any,
+    request: SamplingRequest,
+    ends: tuple[int, ...],
+    *,
+    sharing: bool,
 ) -> None:
-    """Sample the rows ``places`` (b,) of ``drawn``, those of ``request``, in one batch."""
-    device, longest, poll = drawn.tokens.device, request.longest, request.poll
+    """Sample the rows ``places`` (b,) of ``done``, those of ``request``, in one batch."""
+    device, longest, poll = next(model.parameters()).device, request.longest, request.poll
+    stop = torch.tensor(ends, device=device)
     distinct, prefix_of = np.unique(request.prompt_tokens[request.prompt_of], axis=0, return_inverse=True)
     poll(1, longest)
     cache, logits, seen, place = prefilled(model, distinct, sharing=sharing)
@@ -272,8 +255,7 @@ def _sample_into(
         poll(t + 1, longest)
         dist = torch.log_softmax(logits.float() / request.temperature, dim=-1)  # (n, V)
         token = torch.where(best[going], dist.argmax(dim=-1)[prefix], _at(dist, prefix, chance[going, t]))
-        at = row_of[going]
-        drawn.tokens[at, t], drawn.there[at, t], drawn.logp[at, t] = token, True, dist[prefix, token]
+        done.put(t, row_of[going], token, dist[prefix, token])
         goes_on = ~torch.isin(token, stop)
         if t + 1 == longest or not goes_on.any():
             break
