@@ -265,9 +265,7 @@ def _table(out: Path) -> Iterator[TextIO]:
 
 
 def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
-    """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same
-    bits.
-    """
+    """Write the run that ends with the median reward as a run file, trained again on its own, with the same bits."""
     settings = runs.run(runs.median())
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{FORBIDDEN.sub('_', name)}, seed {settings.seed}.grpo"
