@@ -65,6 +65,7 @@ APP_FLOORS = (
     ("clock", "parts"),
     (
         "arguments",
+        "boxes",
         "build",
         "display",
         "examples",

@@ -8,8 +8,9 @@ from functools import cache
 
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTextBrowser, QWidget
 
+from app.boxes import down
 from app.help.published import PARTS, part_html
 from app.help.shipped_rows import parsed, rows
 from grpo_core.text import tr
@@ -63,9 +64,7 @@ class ReferencesPanel(QWidget):
         self.browser.setOpenLinks(False)
         self.browser.setHtml(_whole(references() if papers is None else papers))
         self.browser.anchorClicked.connect(self.open_page)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.browser)
+        down(self.browser, on=self, margins=0)
 
     @Slot(QUrl)
     def open_page(self, url: QUrl) -> None:

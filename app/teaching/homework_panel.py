@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QWidget
 
+from app.boxes import down
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
@@ -81,19 +82,12 @@ class HomeworkPanel(Panel):
         for button in (self.choose, self.save):
             top.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         predictions = self._predictions = QWidget()
-        below = QVBoxLayout(predictions)
-        below.setContentsMargins(0, 0, 0, 0)
-        below.addWidget(self.question)
-        below.addWidget(self.twin, 1)
+        down(self.question, (self.twin, 1), on=predictions, margins=0)
         self._both = QSplitter()
         self._both.addWidget(self.table)
         self._both.addWidget(predictions)
         self._both.setSizes([600, 400])
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
-        column.addLayout(top)
-        column.addWidget(self._both, 1)
+        down(top, (self._both, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
         self._show(EMPTY, ready=False)
 
     # -- results of the reading process --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.boxes import down
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
@@ -151,9 +152,7 @@ class SweepChoices(QWidget):
             plain_tip(tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
         )
         inside_menu = QWidget()
-        column = QVBoxLayout(inside_menu)
-        column.addWidget(self.computed_on)
-        column.addWidget(self.real)
+        down(self.computed_on, self.real, on=inside_menu)
         self.more = menu_button(tr("Where it is computed, and real runs next to it"), inside_menu)
         self.real.clicked.connect(self.more.menu().close)
         self.real.clicked.connect(self.real_wanted)

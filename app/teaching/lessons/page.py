@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
+from app.boxes import down
 from app.clock import Timer
 from app.teaching.lessons.bar import LessonBar
 from app.teaching.lessons.ending import Ending, homework_button
@@ -88,16 +89,9 @@ class LessonPage(QWidget):
         self._build()
 
     def _build(self) -> None:
-        body = QVBoxLayout()
-        body.setSpacing(8)
-        body.addWidget(self.picture, 1)
-        body.addWidget(self.knobs)
+        body = down((self.picture, 1), self.knobs, spacing=8)
         words = QWidget()
-        self._beside = beside = QVBoxLayout(words)
-        beside.setContentsMargins(0, 0, 8, 0)
-        beside.setSpacing(12)
-        beside.addWidget(self.text)
-        beside.addWidget(self.prediction)
+        self._beside = beside = down(self.text, self.prediction, on=words, margins=(0, 0, 8, 0), spacing=12)
         beside.addWidget(self.homework, 0, Qt.AlignmentFlag.AlignLeft)
         beside.addWidget(self.ending)
         beside.addStretch(1)
@@ -109,13 +103,7 @@ class LessonPage(QWidget):
         top = QHBoxLayout()
         top.addWidget(self.title, 1)
         top.addWidget(self.count, 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(10)
-        column.addLayout(top)
-        column.addWidget(self.question)
-        column.addLayout(self._both, 1)
-        column.addWidget(self.bar)
+        down(top, self.question, (self._both, 1), self.bar, on=self, margins=(16, 12, 16, 12), spacing=10)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

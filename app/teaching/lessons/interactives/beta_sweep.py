@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.boxes import across
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
@@ -140,9 +141,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self.slider.spoken = _spoken_beta
         self.slider.valueChanged.connect(self._on_slid)
         self.beta, self.here, self.foot = Label(), note_label(), note_label("muted")
-        row = QHBoxLayout()
-        row.addWidget(self.beta)
-        row.addWidget(self.slider, 1)
+        row = across(self.beta, (self.slider, 1))
         column.addLayout(row)
         column.addWidget(self.here)
         column.addWidget(self.foot)

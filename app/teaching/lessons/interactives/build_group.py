@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.boxes import across
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
@@ -75,9 +76,7 @@ class BuildGroup(Interactive):
         self.how.setObjectName("muted")
         for name, plot in zip(self.names, (self.above, self.below), strict=True):
             name.setObjectName("section")
-            row = QHBoxLayout()
-            row.setSpacing(8)
-            row.addWidget(name)
+            row = across(name, spacing=8)
             if plot is self.above:
                 row.addWidget(self.how)
             row.addStretch(1)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
@@ -65,10 +66,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
         tokens = QWidget()
-        column = QVBoxLayout(tokens)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.grid, 1)
-        column.addWidget(self.legend)
+        down((self.grid, 1), self.legend, on=tokens, margins=0)
         pictures, self._stack = pages(tokens, *self.twins.values())
         self.lay_out((pictures, 1), self.foot, spacing=6)
         self._lanes: tuple[str, ...] = CREDITS

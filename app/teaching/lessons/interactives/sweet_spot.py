@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
@@ -71,9 +72,7 @@ class SweetSpot(Interactive):
         self.slider.valueChanged.connect(self._on_slid)
         self.name, self.foot = Label(tr("Chance of a right answer p")), note_label()
         self.name.setObjectName("muted")
-        row = QHBoxLayout()
-        row.addWidget(self.name)
-        row.addWidget(self.slider, 1)
+        row = across(self.name, (self.slider, 1))
         self.lay_out((self.twin, 1), row, self.foot, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
