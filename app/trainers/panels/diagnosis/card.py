@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
+from app.boxes import across, down
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
@@ -40,16 +41,11 @@ class FindingCard(QFrame):
         self.grade.setObjectName("grade")
         self.grade.setVisible(bool(entry.grade))
         self.since.setObjectName("muted")
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self.grade)
+        top = across(self.grade, spacing=8)
         self.heading.setWordWrap(True)
         top.addWidget(self.heading, 1)
         top.addWidget(self.since)
-        self.column = column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 10)
-        column.setSpacing(6)
-        column.addLayout(top)
+        self.column = column = down(top, on=self, margins=(12, 8, 12, 10), spacing=6)
         self.strip = CourseStrip(entry.course, entry.began or 0) if entry.course else None
         if self.strip is not None:
             self.strip.step_wanted.connect(self.step_wanted)
