@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.boxes import down
 from app.clock import Timer
 from app.experiments.race import race_words as words
 from app.experiments.race.arrangement import RaceArrangement, Split
 from app.experiments.race.choices import RaceChoices
 from app.experiments.race.controller import RaceController
+from app.experiments.race.headline import headline
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import RacePlan, base_of, remark_on
-from app.experiments.race.race_words import headline
 from app.experiments.race.run_row import RunRow
 from app.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart
@@ -84,10 +83,16 @@ class ComparisonPanel(Panel):
         self.says.setWordWrap(True)
         self.says.setContentsMargins(12, 2, 8, 6)
         right = QWidget()
-        down((self.standing, 1), self.run, on=right, margins=0, spacing=2)
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addWidget(self.standing, 1)
+        column.addWidget(self.run)
         self.split = Split(self.twin, right)
         self.frame = RaceArrangement(self.choices, self.headline, self.split, self.says)
-        down(self.frame, on=self, margins=0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.frame)
 
     def _connect(self) -> None:
         self.controller.changed.connect(self.redraw)

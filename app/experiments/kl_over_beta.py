@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.boxes import down
 from app.experiments.sweep import sweep_words as words
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
 from app.experiments.sweep.controller import SweepController
+from app.experiments.sweep.headline import headline
 from app.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
@@ -24,7 +24,6 @@ from app.experiments.sweep.results import SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
 from app.experiments.sweep.selection import SweepSelection
 from app.experiments.sweep.state import SweepState
-from app.experiments.sweep.sweep_words import headline
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
@@ -69,7 +68,13 @@ class KlOverBetaPanel(Panel):
         self.headline.setContentsMargins(12, 2, 8, 2)
         self.headline.hide()
         self._stated: tuple[SweepResults, str] | None = None
-        down(self.choices, self.headline, (self.views, 1), self.run, on=self, margins=0, spacing=0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.choices)
+        column.addWidget(self.headline)
+        column.addWidget(self.views, 1)
+        column.addWidget(self.run)
         self._connect()
 
     def _connect(self) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from app.experiments.race.choices import FAIR
 from app.experiments.race.controller import RaceController
+from app.experiments.race.headline import rest
 from app.experiments.race.plan import RacePlan
 from app.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
-from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
@@ -145,19 +145,3 @@ def summary(results: RaceResults) -> str:
         results.note,
     ]
     return " ".join(sentence for sentence in sentences if sentence)
-
-
-def headline(results: RaceResults) -> str:
-    """Return a sentence about the result of a complete race.
-
-    The string is empty before the race is complete, and for fewer than two algorithms.
-    """
-    return sentence(*results.outcome) if results.complete else ""
-
-
-def rest(results: RaceResults) -> str:
-    """Return a sentence about the algorithms that are still improving at the end of a complete race.
-
-    The string is empty if there are none.
-    """
-    return sentence(*results.details) if results.complete else ""

@@ -11,10 +11,8 @@ from app.experiments.sweep.plan import BETA, Sweep
 from app.experiments.sweep.results import DIVERGED, SweepResults, course
 from app.plotting.numbers import shown
 from app.workspace.view import View
-from grpo_core.claims.claim import sentence
 from grpo_core.config import Settings, described_at
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.outcome import of_sweep, swept
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
 
@@ -148,31 +146,3 @@ def wanted_base(settings: Settings, known: bool) -> Settings:
     """
     base = Settings() if settings.is_language else settings
     return base.replace(theory.KNOWN) if known else base
-
-
-def headline(results: SweepResults) -> str:
-    """Return sentences about the result of a complete sweep.
-
-    The string is empty if the sweep is not complete, or has fewer than two positions.
-    """
-    sweep = results.sweep
-    if not results.complete or results.count < 2:
-        return ""
-    names = {key: _place(sweep, *key) for key in results.done}
-    data = swept(
-        {names[key]: runs for key, runs in results.done.items()},
-        [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
-    )
-    told = of_sweep(data, in_order=sweep.over.places.numeric, smoothness=sweep.over.path != BETA)
-    return " ".join(sentence(*claims) for claims in told)
-
-
-def _place(sweep: Sweep, place: int, row: int) -> str:
-    if sweep.across is None:
-        return f"{sweep.over.symbol} {name(sweep.over.values[place])}"
-    return tr("{symbol} {value} and {across} {value2}").format(
-        symbol=sweep.over.symbol,
-        value=name(sweep.over.values[place]),
-        across=sweep.across.symbol,
-        value2=name(sweep.rows[row]),
-    )

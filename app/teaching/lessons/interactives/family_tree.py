@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.boxes import across, down
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
@@ -59,8 +58,17 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.idea, self.note = Label(), Label()
         for label in (self.idea, self.note):
             label.setWordWrap(True)
-        right = down(self.idea, (self.twin, 1), self.note, self.table, spacing=4)
-        across(self.tree, (right, 1), on=self, margins=0, spacing=12)
+        right = QVBoxLayout()
+        right.setSpacing(4)
+        right.addWidget(self.idea)
+        right.addWidget(self.twin, 1)
+        right.addWidget(self.note)
+        right.addWidget(self.table)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(self.tree)
+        row.addLayout(right, 1)
         self.member = member(FIRST)
 
     # -- state ---------------------------------------------------------------------------------------------------------

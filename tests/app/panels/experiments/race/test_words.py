@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from app.experiments.race import race_words as words
+from app.experiments.race.headline import headline, rest
 from app.experiments.race.plan import RacePlan, base_of
-from app.experiments.race.race_words import headline, rest
 from app.experiments.race.results import RaceResults
 from app.jobs.jobs import Jobs
 from grpo_core.bandit.simulate import never
