@@ -40,9 +40,7 @@ class MessageLine(QWidget):
         super().__init__(parent)
         self.message = message
         self._sign = _Sign(message.severity, self)
-        self._label = Label(parent=self)
-        self._label.setObjectName("messageText")
-        self._label.setWordWrap(True)
+        self._label = Label(parent=self, name="messageText", wraps=True)
         self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._buttons: list[QPushButton] = []

@@ -115,13 +115,9 @@ class BreakpointsPanel(Panel):
         self.rows: list[BreakpointRow] = []
         self._searches: dict[str, FirstTime] = {}
         self._run: RunHandle | None = None
-        self.refusal = Label()
-        self.refusal.setObjectName("refusal")
-        self.refusal.setWordWrap(True)
+        self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
-        self.always = Label(ALWAYS)
-        self.always.setObjectName("muted")
-        self.always.setWordWrap(True)
+        self.always = Label(ALWAYS, name="muted", wraps=True)
         self._list = QVBoxLayout()
         self._list.setSpacing(2)
         inside = QWidget()

@@ -221,8 +221,7 @@ class TimelinePanel(Panel):
         self.next_button.setAccessibleName(tr("Go to the next event"))
         self.next_button.clicked.connect(self._on_event)
         self._forwards = True
-        self.behind = Label()
-        self.behind.setObjectName("muted")
+        self.behind = Label(name="muted")
         self.next_button.setProperty("quiet", True)
         across(self.place, (self.track, 1), self.behind, self.next_button, on=self, margins=(12, 0, 12, 0), spacing=12)
         self._fit_height()

@@ -42,8 +42,7 @@ class TwinStack(QWidget):
         self.plot = plot
         self._table: TableTwin | None = None
         self._summary = ""
-        self.title = Label(plot.title)
-        self.title.setObjectName("section")
+        self.title = Label(plot.title, name="section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts off the title rather than grow
         self.legend = Legend(legend)
         self.headline: Headline | None = None

@@ -178,8 +178,7 @@ class SweepViews(QWidget):
         """Create further charts to show side by side, up to ``count``, one for each row."""
         self._side_by_side = count
         while len(self.multiples) < count:
-            chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()
-            label.setObjectName("section")
+            chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(name="section"), QWidget()
             column = down(label, on=box, margins=0, spacing=0)
             twin = self._twin(chart)
             column.addWidget(twin, 1)

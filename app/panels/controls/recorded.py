@@ -27,8 +27,7 @@ class RecordedSettings(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.heading = Label()
-        self.heading.setWordWrap(True)
+        self.heading = Label(wraps=True)
         self.table = TableTwin(title=tr("Settings of the recorded run"))
         self.table.set_columns(
             [

@@ -45,8 +45,7 @@ class Restraints(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("strip")
-        self.text = Label()
-        self.text.setWordWrap(True)
+        self.text = Label(wraps=True)
         self.button = QPushButton(tr("Show and unlock all"))
         self.button.clicked.connect(self.lifted)
         down(self.text, self.button, on=self, margins=8)

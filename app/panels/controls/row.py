@@ -33,13 +33,9 @@ class Row(QWidget):
         self.about = about
         self.name = Label(f"{about.title} {about.symbol}".strip())
         self.name.setMinimumWidth(1)  # a long name is cut off rather than push its value out of view
-        self.error = Label()
-        self.error.setObjectName("refusal")
-        self.error.setWordWrap(True)
+        self.error = Label(name="refusal", wraps=True)
         self.error.hide()
-        self.note = Label()
-        self.note.setObjectName("muted")
-        self.note.setWordWrap(True)
+        self.note = Label(name="muted", wraps=True)
         self.note.hide()
         self.head = across((self.name, 1), margins=0)
         self.body = down(self.head, self.error, self.note, on=self, margins=0, spacing=4)

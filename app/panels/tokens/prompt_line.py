@@ -33,8 +33,7 @@ class PromptLine(QWidget):
         self.prompt = Label()
         self.prompt.setAccessibleName(tr("Prompt of these completions"))
         self.prompt.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.tally = Label()
-        self.tally.setObjectName("muted")
+        self.tally = Label(name="muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         across(self.prompt, (self.tally, 1), on=self, margins=(MARGIN, 0, MARGIN, 0), spacing=16)
 

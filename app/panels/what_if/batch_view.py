@@ -122,10 +122,9 @@ class BatchView(QStackedWidget):
 
 def centred(name: str) -> Label:
     """Return a label that centres its text in an empty area."""
-    label = Label()
+    label = Label(wraps=True)
     label.setObjectName(name)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setWordWrap(True)
     label.setMargin(16)
     return label
 

@@ -87,8 +87,7 @@ class LessonScreen:
     def _framed(self, id: str) -> tuple[QWidget, Panel]:
         """Return a panel with its title above it."""
         spec = next(spec for spec in PANELS if spec.id == id)
-        frame, title, panel = QWidget(), Label(spec.title), spec.make(self._workspace)
-        title.setObjectName("section")
+        frame, title, panel = QWidget(), Label(spec.title, name="section"), spec.make(self._workspace)
         down(title, (panel, 1), on=frame, margins=0)
         return frame, panel
 

@@ -37,8 +37,7 @@ class RehearsalWindow(QDialog):
         self._lesson, self._faults, self._steps = lesson, 0, 0
         self.setWindowTitle(tr("Rehearsal: {title}").format(title=lesson.title))
         self.resize(*SIZE)
-        self.status, self.bar, self.report = Label(), QProgressBar(), QPlainTextEdit()
-        self.status.setWordWrap(True)
+        self.status, self.bar, self.report = Label(wraps=True), QProgressBar(), QPlainTextEdit()
         self.status.setText(tr("The lesson is running under six seeds; you can continue working."))
         self.bar.setRange(0, passes(len(lesson.steps)))
         self.bar.setAccessibleName(tr("Steps rehearsed"))

@@ -28,9 +28,7 @@ class LessonBar(QWidget):
         self._lesson_player = lesson_player
         self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
         self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
-        self.note = Label()
-        self.note.setObjectName("muted")
-        self.note.setWordWrap(True)
+        self.note = Label(name="muted", wraps=True)
         self.note.setMinimumWidth(1)  # shrinks to leave space for the buttons
         for button, tip, pressed in (
             (self.back, tr("The previous step (Left)."), lesson_player.back),

@@ -56,9 +56,11 @@ class LessonPanel(Panel):
         self.page: LessonPage | None = None
         self._lesson_player: LessonPlayer | None = None
         self._read = False
-        self.head = Label(tr("Each lesson computes live numbers in its own run. Return opens it, Esc leaves it."))
-        self.head.setObjectName("muted")
-        self.head.setWordWrap(True)
+        self.head = Label(
+            tr("Each lesson computes live numbers in its own run. Return opens it, Esc leaves it."),
+            name="muted",
+            wraps=True,
+        )
         self.list = LessonList()
         self.list.chosen.connect(self.open)
         front = QWidget()

@@ -138,8 +138,7 @@ class PredictionBox(QWidget):
         self._look: tuple[Theme, float] | None = None
         self._stage = 0.0
         self.filmed = False
-        self.name, self.number = Label(), Label()
-        self.name.setObjectName("muted")
+        self.name, self.number = Label(name="muted"), Label()
         self.input: Options | Value | None = None
         self.ask, self.result, self.sentence = Label(), Label(), Label()
         self.ask.setAccessibleName(tr("Question"))

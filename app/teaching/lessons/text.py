@@ -35,7 +35,7 @@ class LessonText(QWidget):
         self._words: Mapping[str, Word] = {}
         self._said: tuple[str, Theme, float] | None = None
         self._open = ""
-        self.label, self.more, self.formula = RichLabel(), Label(), FormulaLabel()
+        self.label, self.more, self.formula = RichLabel(), Label(name="muted"), FormulaLabel()
         self.label.setAccessibleName(tr("Lesson"))
         self.label.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
@@ -43,7 +43,6 @@ class LessonText(QWidget):
         self.label.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.label.linkHovered.connect(self._on_hovered)
         self.label.linkActivated.connect(self._on_clicked)
-        self.more.setObjectName("muted")
         for label in (self.label, self.more):
             label.setWordWrap(True)
         down(self.label, self.more, self.formula, on=self, margins=0, spacing=6)

@@ -220,9 +220,8 @@ class Interactive(QWidget):
 
 def note_label(name: str = "") -> Label:
     """Return a word-wrapped label. ``name`` is its style, for example "muted" or "section"."""
-    label = Label()
+    label = Label(wraps=True)
     label.setObjectName(name)
-    label.setWordWrap(True)
     return label
 
 

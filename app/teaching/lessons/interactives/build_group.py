@@ -72,8 +72,7 @@ class BuildGroup(Interactive):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         self.names = [Label(tr("Rewards")), Label(tr("Advantages"))]
-        self.how = Label(tr("drag a bar, or a digit and ▲ ▼"))
-        self.how.setObjectName("muted")
+        self.how = Label(tr("drag a bar, or a digit and ▲ ▼"), name="muted")
         for name, plot in zip(self.names, (self.above, self.below), strict=True):
             name.setObjectName("section")
             row = across(name, spacing=8)

@@ -104,14 +104,11 @@ class Clip(Interactive):
         self.slider.spoken = self._spoken_pass
         self.slider.setRange(1, 1)
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Inner pass")), Label()
-        self.name.setObjectName("muted")
-        self.foot.setWordWrap(True)
+        self.name, self.foot = Label(tr("Inner pass"), name="muted"), Label(wraps=True)
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         for place, plot in enumerate(self.sides.values()):
-            title = Label(plot.title)
-            title.setObjectName("section")
+            title = Label(plot.title, name="section")
             grid.addWidget(title, 0, place)
             grid.addWidget(plot, 1, place)
             grid.setColumnStretch(place, 1)

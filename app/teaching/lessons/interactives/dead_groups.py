@@ -93,9 +93,7 @@ class DeadGroups(Interactive):
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.spoken = in_percent
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Chance of a right answer p")), Label()
-        self.name.setObjectName("muted")
-        self.foot.setWordWrap(True)
+        self.name, self.foot = Label(tr("Chance of a right answer p"), name="muted"), Label(wraps=True)
         drag = across(self.name, (self.slider, 1))
         self.lay_out((self.tiles, 3), drag, self.foot, (self.curve, 2), spacing=6)
 

@@ -70,8 +70,7 @@ class SweetSpot(Interactive):
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.spoken = in_percent
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Chance of a right answer p")), note_label()
-        self.name.setObjectName("muted")
+        self.name, self.foot = Label(tr("Chance of a right answer p"), name="muted"), note_label()
         row = across(self.name, (self.slider, 1))
         self.lay_out((self.twin, 1), row, self.foot, spacing=6)
 

@@ -25,9 +25,7 @@ class CompletionText(QWidget):
         super().__init__(parent)
         self._shown: tuple[str, list[Passage]] = ("", [])
         self._wanted = ""
-        self.heading = Label()
-        self.heading.setObjectName("muted")
-        self.heading.setWordWrap(True)
+        self.heading = Label(name="muted", wraps=True)
         # the text must not move the splitter
         self.heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = MaskLegend()

@@ -37,12 +37,13 @@ class FindingCard(QFrame):
         self.entry = entry
         self.setObjectName("finding")
         self.setAccessibleName(". ".join(part for part in (entry.grade, entry.title, entry.text) if part))
-        self.grade, self.heading, self.since = Label(entry.grade), Label(entry.title), Label(entry.since)
-        self.grade.setObjectName("grade")
+        self.grade, self.heading, self.since = (
+            Label(entry.grade, name="grade"),
+            Label(entry.title, wraps=True),
+            Label(entry.since, name="muted"),
+        )
         self.grade.setVisible(bool(entry.grade))
-        self.since.setObjectName("muted")
         top = across(self.grade, spacing=8)
-        self.heading.setWordWrap(True)
         top.addWidget(self.heading, 1)
         top.addWidget(self.since)
         self.column = column = down(top, on=self, margins=(12, 8, 12, 10), spacing=6)
@@ -138,8 +139,7 @@ def _table(columns: Sequence[Column], title: str) -> TableTwin:
 
 
 def _paragraph(text: str) -> Label:
-    label = Label(text)
-    label.setWordWrap(True)
+    label = Label(text, wraps=True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
 

@@ -41,8 +41,7 @@ class DiagnosisPanel(Panel):
         self.examination.changed.connect(self.redraw)
         self.cards: list[FindingCard] = []
         self.entries: list[Entry] = []
-        self.status = Label()
-        self.status.setWordWrap(True)
+        self.status = Label(wraps=True)
         self.button = QPushButton()
         self.button.clicked.connect(self._on_button)
         self.button.setToolTip(

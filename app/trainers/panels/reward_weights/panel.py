@@ -191,8 +191,7 @@ class RewardWeightsPanel(Panel):
 
 
 def _line() -> Label:
-    label = Label()
-    label.setWordWrap(True)
+    label = Label(wraps=True)
     label.setContentsMargins(12, 0, 12, 0)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     return label
