@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         help="write a text file that you can send: versions and the last log lines, nothing of your runs",
     )
     made.add_argument("--version", action="store_true", help="show which build this is")
-    made.add_argument("--language", help="language of the window; “pseudo” tries longer texts")
+    made.add_argument("--language", help="language of the window")
     made.add_argument(
         "--out",
         type=Path,

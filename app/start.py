@@ -27,7 +27,6 @@ from app.crash.watchdog import Watchdog
 from app.display import missing_display
 from app.garbage import collect_at
 from app.language import arrange
-from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
@@ -37,6 +36,11 @@ from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:
     from app.application import Application
+
+
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFileOpenEvent
+from PySide6.QtWidgets import QApplication
 
 LEAST_SIZE, SHARE = (1366, 768), 0.88
 """Minimum size in pixels of the first window, and the share of a larger screen that it fills."""
@@ -196,3 +200,39 @@ def _note_first_frame() -> None:
 
 
 __all__ = ["start"]
+
+
+class QtApplication(QApplication):
+    """Collects the files that the desktop requests to open until there is a function that opens them.
+
+    The requests are sent to the application object itself, so no event filter is needed, which would receive every
+    event of every widget.
+    """
+
+    def __init__(self, arguments: list[str]) -> None:
+        super().__init__(arguments)
+        self._waiting: list[Path] = []
+        self._open: Callable[[Path], None] | None = None
+
+    def open_with(self, opener: Callable[[Path], None]) -> bool:
+        """Call ``opener`` with each requested file from now on, beginning with those already waiting.
+
+        Return whether any were waiting.
+        """
+        self._open = opener
+        waiting, self._waiting = self._waiting, []
+        for path in waiting:
+            opener(path)
+        return bool(waiting)
+
+    def event(self, event: QEvent) -> bool:
+        if not isinstance(event, QFileOpenEvent):
+            return super().event(event)
+        name = event.file() or event.url().toLocalFile()
+        if not name:
+            return False  # a URL that is not a file
+        if self._open is None:
+            self._waiting.append(Path(name))
+        else:
+            self._open(Path(name))
+        return True

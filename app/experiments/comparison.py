@@ -203,7 +203,7 @@ class ComparisonPanel(Panel):
             settings = runs.run(self.chosen)
             self._opened.append((settings, results.plan.base))
             updates = len(runs.measures["reward"]) - 1
-            sentence = words.of_opening(self.lane, runs, self.chosen, results.lanes.values())
+            sentence = words.of_opening(self.lane, runs, self.chosen)
             self.run_wanted.emit(settings, sentence, updates)
 
     # -- drawing -----------------------------------------------------------------------------------------------------

@@ -31,9 +31,7 @@ from app.theme.labels import Label
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.claims.claim import sentence
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.outcome import by_both, of_fast
 from grpo_core.explain import Quantity
 from grpo_core.text import plural, tr
 
@@ -125,7 +123,6 @@ class KlOverBetaPanel(Panel):
             across=choice.across,
             seeds=choice.seeds,
             updates=choice.updates,
-            fast=choice.fast,
         )
 
     @Slot()
@@ -159,15 +156,7 @@ class KlOverBetaPanel(Panel):
                 "kind of processor.",
                 updates,
             )
-            apart, results = "", self.controller.results
-            if runs.beside is not None and results is not None:
-                text = plural(
-                    "Seed {seed} of the sweep: {updates:,} update by NumPy. {apart}",
-                    "Seed {seed} of the sweep: {updates:,} updates by NumPy. {apart}",
-                    updates,
-                )
-                apart = sentence(*of_fast(by_both(results.done.values())))
-            self.run_wanted.emit(settings, text.format(seed=settings.seed, updates=updates, apart=apart), updates)
+            self.run_wanted.emit(settings, text.format(seed=settings.seed, updates=updates), updates)
 
     # -- real runs beside it ------------------------------------------------------------------------------------------
 

@@ -81,9 +81,7 @@ class QueueForm(QWidget):
         self.button.clicked.connect(self.started)
         self.browse = QPushButton(tr("Open…"))
         self.browse.setToolTip(tr("Show the runs of an earlier queue."))
-        self.refusal = Label()
-        self.refusal.setObjectName("refusal")
-        self.refusal.setWordWrap(True)
+        self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -210,6 +208,5 @@ class QueueForm(QWidget):
 
 
 def _muted(text: str) -> Label:
-    label = Label(text)
-    label.setObjectName("muted")
+    label = Label(text, name="muted")
     return label

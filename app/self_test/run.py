@@ -25,11 +25,11 @@ HARMLESS = ("This plugin does not support", "Detected locale")
 
 They come from the offscreen platform without a window manager, and from Qt in a terminal without UTF-8.
 """
-LEFT_OUT = ("grpo_core.lm.", "grpo_core.trainers.hf.", "grpo_core.bandit.traced")
+LEFT_OUT = ("grpo_core.lm.", "grpo_core.trainers.hf.")
 """Prefixes of modules that are not imported.
 
-These modules import torch if it is installed, which only a language model's process is allowed to do, or need JAX. The
-language model's process has its own check.
+These modules import torch if it is installed, which only a language model's process is allowed to do. That process has
+its own check.
 """
 
 

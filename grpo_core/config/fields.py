@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from grpo_core import plugins
-from grpo_core.arrays import traced
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 from grpo_core.versions import FIRST, newest
@@ -187,8 +186,6 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
             )
         if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
             raise refuse()
-    elif traced(value):
-        return  # its values were validated as NumPy arrays, before tracing
     elif hasattr(value, "shape"):
         inside = (value > rule.low if rule.above else value >= rule.low) & (value <= rule.high)
         if not bool(inside.all() if hasattr(inside, "all") else inside.__array_namespace__().all(inside)):

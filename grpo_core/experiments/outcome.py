@@ -5,7 +5,7 @@ They are used in the window and on the command line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from grpo_core.claims.comparison import (
     led_since,
     sooner,
 )
-from grpo_core.claims.fast import ByBoth, Reopened, Rounded
 from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
@@ -38,7 +37,7 @@ from grpo_core.claims.sweep import (
     moved,
     smoothest,
 )
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import Ensemble
 
 
 def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
@@ -164,43 +163,6 @@ def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
     first, last, change = moved(data)
     seeds = len(data.last_kl(next(iter(data.kl))))
     return Moves(first=first, last=last, low=change.low, high=change.high, least=least, most=most, seeds=seeds)
-
-
-def by_both(runs: Iterable[Ensemble]) -> ByBoth:
-    """Return the measures of those ``runs`` that JAX computed, and of their repetitions with NumPy."""
-    fast: list[np.ndarray] = []
-    numpy: list[np.ndarray] = []
-    checked = count = 0
-    for own in runs:
-        if own.beside is None:
-            continue
-        places = [own.seeds.index(seed) for seed in own.beside.seeds]
-        checked, count = checked + len(places), count + len(own.seeds)
-        fast += [own.measures[name][:, places] for name in own.beside.measures]
-        numpy += own.beside.measures.values()
-    return ByBoth(fast=tuple(fast), numpy=tuple(numpy), checked=checked, runs=count)
-
-
-def of_fast(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Return the claim about the difference between JAX and NumPy. Empty if NumPy computed all."""
-    return (Rounded(runs=data.runs, checked=data.checked, apart=data.apart),) if data.runs else ()
-
-
-def reopened(runs: Ensemble, place: int) -> ByBoth | None:
-    """Return the measures of one run as computed by JAX and retrained with NumPy.
-
-    None if NumPy computed the run anyway.
-    """
-    if runs.beside is None:
-        return None
-    (own,) = ensembles([runs.settings], [runs.seeds[place]], len(runs.measures["reward"]) - 1)
-    fast = tuple(runs.measures[name][:, [place]] for name in own.measures)
-    return ByBoth(fast=fast, numpy=tuple(own.measures.values()), checked=1, runs=1)
-
-
-def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Return the claim about the difference between a run retrained with NumPy and the curve computed by JAX."""
-    return (Reopened(apart=data.apart),)
 
 
 def of_batches(data: Batches) -> tuple[Claim[Batches], ...]:

@@ -13,11 +13,9 @@ from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments.digest import Digest, digested
+from grpo_core.experiments.digest import raced
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.experiments.fast import fast_ensembles
 from grpo_core.experiments.language_ensemble import language_ensembles
-from grpo_core.experiments.race import race
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
 from grpo_core.jobs.cluster_job import on_cluster
@@ -41,42 +39,6 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
     train = language_ensembles if points and points[0].is_language else ensembles
     with np.errstate(over="ignore", invalid="ignore"):
         yield from train(points, seeds, updates, poll=poll)
-
-
-def trained_fast(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """Train all seeds at every point with JAX.
-
-    Raises:
-        GrpoError: JAX does not support a point, or is not installed.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        yield from fast_ensembles(points, seeds, updates, poll=poll)
-
-
-def raced(
-    settings: Settings,
-    names: Sequence[str],
-    seeds: int,
-    updates: int,
-    fairness: str,
-    own_mu: bool = False,
-    fast: bool = False,
-    *,
-    poll: Poll,
-) -> Iterator[Digest]:
-    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
-    window shows.
-
-    ``fast`` says whether to use JAX.
-
-    Raises:
-        GrpoError: the race is not possible, or JAX is not installed. Raised before anything is computed.
-    """
-    train = fast_ensembles if fast else ensembles
-    lanes = race(
-        settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll, train=train
-    )
-    return digested(lanes)
 
 
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
@@ -114,7 +76,6 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
 
 JOBS: dict[str, Answer] = {
     "ensembles": trained,
-    "fast ensembles": trained_fast,
     "race": raced,
     "cluster": on_cluster,
     "repeats": repeated,

@@ -55,7 +55,7 @@ _WITHOUT = {
         "pyarrow._s3fs", "pyarrow._substrait", "pyarrow.acero", "pyarrow.csv", "pyarrow.dataset", "pyarrow.feather",
         "pyarrow.flight", "pyarrow.json", "pyarrow.orc", "pyarrow.parquet.encryption", "pyarrow.substrait",
     ),
-    "clusters and compiled bulk, which an installation by pip can have": (
+    "clusters, which an installation by pip can have, and JAX, which array_api_compat would use": (
         "dask", "dask_jobqueue", "distributed", "jax", "jaxlib", "ml_dtypes",
     ),
     "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),

@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
 from app.experiments.computed_on import ComputedOnField
-from app.experiments.fast_box import fast_box
 from app.experiments.race.measures import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.experiments.race.preset_menu import PresetMenu
@@ -82,7 +81,6 @@ class RaceChoices(QWidget):
         """
         super().__init__(parent)
         self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
-        self.fast = fast_box()
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
@@ -117,7 +115,6 @@ class RaceChoices(QWidget):
             self.constant,
             self.prompts,
             self.peaks,
-            self.fast,
             self.computed_on,
         )
         line = Wrap(self)
@@ -148,7 +145,6 @@ class RaceChoices(QWidget):
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)
         self.peaks.toggled.connect(self.changed)
-        self.fast.toggled.connect(self.changed)
         for box in (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts):
             box.currentIndexChanged.connect(self.changed)
         for box in (self.measure, self.axis):
@@ -176,7 +172,6 @@ class RaceChoices(QWidget):
             constant=CONSTANTS[self.constant.currentIndex()],
             levels=LEVELS if self.prompts.currentIndex() else None,
             local_peak=self.peaks.isChecked(),
-            fast=self.fast.isChecked(),
         )
 
     @property

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from app.experiments.race.results import RaceResults
 from grpo_core.claims.claim import sentence
-from grpo_core.experiments.outcome import by_both, of_fast, speed
+from grpo_core.experiments.outcome import speed
 from grpo_core.text import tr
 
 
 def headline(results: RaceResults) -> str:
-    """Return a line on which algorithm of a complete race is faster, one on which ends higher, and one on JAX.
+    """Return a line on which algorithm of a complete race is faster, and one on which ends higher.
 
-    A line that cannot be told is left out; all are before the race is complete.
+    A line that cannot be told is left out; both are before the race is complete.
     """
     if not results.complete:
         return ""
@@ -19,7 +19,6 @@ def headline(results: RaceResults) -> str:
     lines = (
         faster and tr("Which is faster? {sentence}").format(sentence=faster),
         higher and tr("Which ends higher? {sentence}").format(sentence=higher),
-        sentence(*of_fast(by_both(results.lanes.values()))),
     )
     return "\n".join(filter(None, lines))
 

@@ -72,7 +72,6 @@ class RacePlan:
         local_peak: whether the landscape has two peaks and a start near the lower one.
         own_mu: whether each algorithm makes the number of passes that its source specifies, rather than that of
             ``base``.
-        fast: whether to compute with JAX, with equal results up to rounding.
     """
 
     base: Settings
@@ -84,7 +83,6 @@ class RacePlan:
     levels: tuple[float, ...] | None = None
     local_peak: bool = False
     own_mu: bool = False
-    fast: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -109,11 +107,9 @@ class RacePlan:
         """Yield the results of one algorithm after another, computed through ``jobs``.
 
         Raises:
-            GrpoError: the race is impossible, or JAX is not installed; raised before anything is computed.
+            GrpoError: the race is impossible; raised before anything is computed.
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
         asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu)
-        if self.fast:
-            return jobs.compiled("race", *asked, True, poll=poll)
         return jobs.spread("race", *asked, poll=poll)

@@ -8,8 +8,8 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.boxes import down
 from app.experiments.computed_on import ComputedOnField, menu_button
-from app.experiments.fast_box import fast_box
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.experiments.sweep.results import TITLES
@@ -42,7 +42,6 @@ class SweepChoice:
         over, across: the swept settings; ``across`` is None if there is only one.
         seeds, updates: number of seeds and of updates.
         known: whether to use the settings with a known optimum rather than those of the run.
-        fast: whether to compute with JAX.
     """
 
     over: Swept = field(default_factory=lambda: Swept.of(BETA))
@@ -50,7 +49,6 @@ class SweepChoice:
     seeds: int = 64
     updates: int = 200
     known: bool = False
-    fast: bool = False
 
 
 BANDIT = SweepChoice()
@@ -155,17 +153,12 @@ class SweepChoices(QWidget):
             entry(tr("Values of the second setting")),
         )
         self.updates = entry(tr("Updates of each run"))
-        self.fast = fast_box()
-        self.fast.toggled.connect(self._on_fast)
         self.real = QPushButton(ADD)
         self.real.setToolTip(
             plain_tip(tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
         )
         inside_menu = QWidget()
-        column = QVBoxLayout(inside_menu)
-        column.addWidget(self.computed_on)
-        column.addWidget(self.fast)
-        column.addWidget(self.real)
+        down(self.computed_on, self.real, on=inside_menu)
         self.more = menu_button(tr("Where it is computed, and real runs next to it"), inside_menu)
         self.real.clicked.connect(self.more.menu().close)
         self.real.clicked.connect(self.real_wanted)
@@ -242,7 +235,6 @@ class SweepChoices(QWidget):
         """Define sweeps of the language model, or of the bandit, as chosen last."""
         if language != self.language:
             self.language, self.choice, self._other = language, self._other, self.choice
-            allow(self.fast, tr("JAX trains the bandit only.") if language else "")
             self.show_choice()
 
     @property
@@ -271,8 +263,6 @@ class SweepChoices(QWidget):
         offered = self._seeds_offered
         fill(self.seeds, [str(count) for count in offered], offered.index(choice.seeds))
         self.updates.setText(str(choice.updates))
-        with QSignalBlocker(self.fast):
-            self.fast.setChecked(choice.fast)
         with QSignalBlocker(self.estimators):
             self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
@@ -337,9 +327,6 @@ class SweepChoices(QWidget):
         self.choose(across=Swept.of(ESTIMATOR) if on else None)
 
     @Slot(bool)
-    def _on_fast(self, on: bool) -> None:
-        self.choose(fast=on)
-
     @Slot(int)
     def _on_slid(self, position: int) -> None:
         self.slid.emit(position / STEPS)

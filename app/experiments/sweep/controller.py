@@ -63,10 +63,6 @@ class SweepController(ExperimentController[SweepResults]):
                 self._polls += 1
                 poll()
 
-            if sweep.fast:  # JAX uses all cores on its own
-                return self._jobs.compiled(
-                    "fast ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted
-                )
             return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
 
         self._tell.start()

@@ -13,7 +13,7 @@ from app.experiments.sweep.plan import BETA, Sweep
 from app.experiments.sweep.results import SweepResults
 from grpo_core.claims.claim import sentence
 from grpo_core.claims.sweep import Between
-from grpo_core.experiments.outcome import by_both, of_fast, of_sweep, swept
+from grpo_core.experiments.outcome import of_sweep, swept
 from grpo_core.text import tr
 
 
@@ -35,9 +35,7 @@ def headline(results: SweepResults) -> str:
         [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
     )
     told = of_sweep(data, in_order=sweep.over.places.numeric, smoothness=sweep.over.path != BETA)
-    sentences = [sentence(*claims) for claims in told]
-    fast = of_fast(by_both(results.done.values()))
-    return " ".join([*sentences, sentence(*fast)] if fast else sentences)
+    return " ".join(sentence(*claims) for claims in told)
 
 
 def _place(sweep: Sweep, place: int, row: int) -> str:

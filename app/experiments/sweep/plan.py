@@ -120,7 +120,6 @@ class Sweep:
         across: a second swept setting, or None.
         seeds: S; the seeds are 0 to S - 1.
         updates: U, the updates of every run.
-        fast: whether to compute with JAX, with equal results up to rounding.
     """
 
     base: Settings
@@ -128,7 +127,6 @@ class Sweep:
     across: Swept | None = None
     seeds: int = 64
     updates: int = 200
-    fast: bool = False
 
     def __post_init__(self) -> None:
         """Give the swept settings and the seed in ``base`` fixed values, so that they do not affect comparisons."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import across
 from app.experiments.sweep.results import middle_seed
 from app.experiments.sweep.small_widgets import apply_style
 from app.theme.labels import Label, plain_tip
@@ -73,10 +74,7 @@ class SweepRunRow(QWidget):
         self.open.clicked.connect(self.open_wanted)
         self._runs: Ensemble | None = None
         self._look: tuple[Theme, float] | None = None
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 0, 8, 4)
-        row.setSpacing(8)
-        row.addWidget(self.says, 1)
+        row = across((self.says, 1), on=self, margins=(12, 0, 8, 4), spacing=8)
         for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
             row.addWidget(widget)
             widget.hide()  # the first sweep determines which buttons apply

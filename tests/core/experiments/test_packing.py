@@ -21,7 +21,6 @@ from tests.core.steps import random_step
 SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
 ASKED: dict[str, tuple[Any, ...]] = {
     "ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
-    "fast ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
     "race": (SMALL, ("RLOO", "Dr. GRPO"), 3, 4, "updates"),
     "repeats": (SMALL, (0, 1), 4),
 }

@@ -173,6 +173,15 @@ class Interactive(QWidget):
         self._experiments.append(made)
         return made
 
+    def tell(self, view: View, said: str, twins: Sequence[TwinStack], note: Label) -> None:
+        """Show ``said`` in ``note`` and as the description of charts that have been drawn, in the look of ``view``."""
+        for twin in twins:
+            twin.set_look(view.theme, view.scale)
+            twin.set_summary(said)
+            twin.refresh()
+        note.setFont(view.theme.font("strong", view.scale))
+        note.setText(said)
+
     # -- what the lesson asks ------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -211,9 +220,8 @@ class Interactive(QWidget):
 
 def note_label(name: str = "") -> Label:
     """Return a word-wrapped label. ``name`` is its style, for example "muted" or "section"."""
-    label = Label()
+    label = Label(wraps=True)
     label.setObjectName(name)
-    label.setWordWrap(True)
     return label
 
 

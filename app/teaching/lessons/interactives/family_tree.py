@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
@@ -18,9 +17,9 @@ from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.family_list import FamilyList
 from app.teaching.lessons.interactives.line_pictures import over_updates
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -65,9 +64,10 @@ CROWDED = 1.6
 """Minimum scale at which the sentence about a member's idea is omitted."""
 
 
-class FamilyTree(Interactive):
+class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
 
+    job = "family"
     offer = Offer(
         shows=(TREE, TABLE_OF_ALL),
         checks=("alone", "change", "largest", "silent", "switches"),
@@ -100,8 +100,6 @@ class FamilyTree(Interactive):
         row.addWidget(self.tree)
         row.addLayout(right, 1)
         self.member = member(FIRST)
-        self._settings: Settings | None = None
-        self.comparisons = self.experiments(self._compared)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -128,22 +126,18 @@ class FamilyTree(Interactive):
     @property
     def result(self) -> Compared | None:
         """Results so far of the comparison shown."""
-        return None if self._settings is None else self.comparisons.latest((self.member.name, self._settings))
+        return None if self.settings is None else self.trained.latest((self.member.name, self.settings))
 
     @property
     def _left(self) -> int:
         """Number of switches whose runs are missing: all of them before the first result."""
         turned = len(self.result.turned) if self.result is not None else -1
-        return len(switches(self.member, self._settings or Settings())) - turned
+        return len(switches(self.member, self.settings or Settings())) - turned
 
-    @property
-    def ready(self) -> bool:
-        return bool(self.comparisons.problem) or (self._settings is not None and not self._left)
+    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings]]:
+        return [(self.member.name, settings)]
 
-    @property
-    def progress_text(self) -> str:
-        if self.comparisons.problem or self.ready:
-            return self.comparisons.problem
+    def waiting(self) -> str:
         before = forebear(self.member)
         against = f"{self.member.name}, {before.name}" if before is not None else self.member.name
         return plural(
@@ -152,17 +146,10 @@ class FamilyTree(Interactive):
             self._left,
         ).format(members=against, seeds=SEEDS, left=self._left)
 
-    def _train(self, settings: Settings) -> None:
-        """Compute the comparison shown unless it is already available."""
-        if settings != self._settings:
-            self._settings = settings
-            self.comparisons.retry()
-        self.comparisons.want((self.member.name, settings))
-
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        self._train(view.wanted)
+        self.train(view.wanted)
         theme, scale = view.theme, view.scale
         self.tree.set_look(theme, scale * LARGER)
         self.tree.show_member(self.member.name)
@@ -199,7 +186,7 @@ class FamilyTree(Interactive):
 
     def _draw_switches(self, scale: float) -> None:
         rows = []
-        for switch in switches(self.member, self._settings or Settings()):
+        for switch in switches(self.member, self.settings or Settings()):
             titles = [described_at(path).title for path in switch.changes]
             before, own = zip(*switch.changes.values(), strict=True)
             rows.append([self._adds(switch.path), ", ".join(titles), _values_text(before), _values_text(own)])
@@ -262,12 +249,8 @@ class FamilyTree(Interactive):
 
     def _alone(self) -> float:
         """Return 1 if only PPO needs several answers a prompt, 2 if only GRPO does, and otherwise 3."""
-        needs = [at_a_glance(member(name), self._settings or Settings())[-1] != 1 for name in ("PPO", "GRPO")]
+        needs = [at_a_glance(member(name), self.settings or Settings())[-1] != 1 for name in ("PPO", "GRPO")]
         return 3.0 if needs[0] is needs[1] else 1.0 + needs[1]
-
-    def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
-        """Yield the comparison of the member named in ``key``, updated after each switch."""
-        return self.workspace.jobs.results("family", *key, poll=poll)
 
 
 def at_a_glance(one: Member, settings: Settings) -> list[object]:

@@ -89,21 +89,6 @@ def test_a_number_of_a_race_leads_to_a_run_that_explains_its_own(
     assert opened.args[0] == panel.controller.results.lanes["RLOO"].run(panel.chosen)  # type: ignore[union-attr]
 
 
-def test_a_race_by_jax_says_so_and_one_that_it_cannot_run_is_refused(driver: Driver, panel: ComparisonPanel) -> None:
-    panel.choices.entries.choose(("RLOO", "DAPO"))
-    panel.choices.fast.click()
-    settle(driver, panel)
-    assert "resample_dead" in panel.says.text() and "fast path" in panel.says.text()
-    panel.choices.entries.choose(("RLOO",))
-    panel.choices.entries.changed.emit()
-    settle(driver, panel)
-    assert panel.headline.text().startswith("Computed with JAX; of 16 runs, 2 were")
-    with driver.qtbot.waitSignal(panel.run_wanted) as opened:
-        panel.open_run()
-    assert "by NumPy. Computed with JAX" in opened.args[1]
-    panel.choices.fast.click()
-
-
 def test_a_chosen_seed_stays_while_nobody_races_and_what_was_shown_is_dimmed(
     driver: Driver, panel: ComparisonPanel
 ) -> None:

@@ -79,25 +79,6 @@ def own_points(panel: KlOverBetaPanel) -> PointSet:
     return next(points for points in panel.scatter.picture.points if points.name == "own")
 
 
-def test_a_sweep_by_jax_says_how_far_it_is_from_numpy(driver: Driver, panel: KlOverBetaPanel) -> None:
-    before = panel.controller.results
-    panel.choices.setup.setChecked(True)
-    panel.choices.fast.click()
-    rest(driver, panel)
-    results = panel.controller.results
-    assert results is not None and results is not before and before is not None and panel.controller.problem == ""
-    assert np.allclose(results.final("kl").middle, before.final("kl").middle, rtol=0, atol=1e-10)
-    assert "Computed with JAX; of 64 runs, 8 were" in panel.headline.text()
-    panel.selection.put(1.0, 0)
-    rest(driver, panel)
-    with driver.qtbot.waitSignal(panel.run_wanted) as opened:
-        panel.run.open.click()
-    assert "by NumPy. Computed with JAX" in opened.args[1]
-    panel.choices.fast.click()
-    rest(driver, panel)
-    assert "JAX" not in panel.headline.text()
-
-
 def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
     results = panel.controller.results
     assert results is not None and results.complete
