@@ -9,8 +9,7 @@ from app.theme.labels import Label
 
 def section_heading(text: str) -> Label:
     """Return a label with a section heading."""
-    label = Label(text, name="section")
-    return label
+    return Label(text, name="section")
 
 
 def muted(text: str) -> Label:

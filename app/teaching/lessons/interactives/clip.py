@@ -154,8 +154,7 @@ class Clip(Interactive):
                     len(ratio),
                 ).format(title=plot.title, count=len(ratio), clipped=int(clipped.sum()))
             )
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self.summary(view))
+        self.tell(view, self.summary(view), (), self.foot)
 
     def _ratios(self) -> np.ndarray:
         """Return the ratios of every token in every pass, (n,)."""

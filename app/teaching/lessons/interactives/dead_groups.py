@@ -122,8 +122,7 @@ class DeadGroups(Interactive):
         self.curve.set_look(view.theme, view.scale)
         self.curve.show_picture(over_chance(size, chance, *counted(self.settings)))
         self.curve.set_summary(self.summary(view))
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self.summary(view))
+        self.tell(view, self.summary(view), (), self.foot)
 
     def summary(self, view: View) -> str:
         dead, groups = counted(self.settings)

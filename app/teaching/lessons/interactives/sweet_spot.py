@@ -114,11 +114,9 @@ class SweetSpot(Interactive):
         allow(self.name, why_not)
         self.plot.show_picture(self._picture(way, here))
         summary = self.summary(view)
-        self.twin.set_look(view.theme, view.scale)
-        self.twin.set_summary("" if "words" in self.hidden else summary)
-        self.twin.refresh()
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(summary)
+        self.tell(view, summary, [self.twin], self.foot)
+        if "words" in self.hidden:
+            self.twin.set_summary("")
 
     def _way(self, view: View) -> np.ndarray:
         """Return the run's path (n, 2), the chance of a right answer and the gradient norm of each update so far."""
