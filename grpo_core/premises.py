@@ -108,3 +108,14 @@ def cut_off(step: Step, *, stop: int, call_end: int) -> np.ndarray:
     if task.has_tool:
         ended |= ((step.tokens == call_end) & real).sum(axis=-1) > task.calls
     return np.asarray((real.sum(axis=-1) >= task.max_tokens) & ~ended)
+
+
+def can_move(step: Step) -> bool:
+    """Return whether a gradient can move the policy: the learning rate is not 0. Of other trainers' runs it is True."""
+    return step.settings.is_recorded or step.settings.optimizer.learning_rate > 0
+
+
+def step_follows_rate(step: Step) -> bool:
+    """Return whether the learning rate scales the step, rather than a fixed length to which a bandit's is rescaled."""
+    settings = step.settings
+    return settings.is_recorded or settings.is_language or settings.optimizer.step_length is None

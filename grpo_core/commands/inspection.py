@@ -74,7 +74,7 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
     ]
     groups = [
         f"Group {g.group + 1} ({g.prompt}): mean reward {g.mean:.4f}, std {_number(g.std)}, {g.size} scored"
-        + _of_signal(g)
+        + _of_signal(g, by_step=step.settings.objective.credits_steps)
         for g in step_table.groups(step, origin=origin)
     ]
     trainers = "" if step.label is None else f" (step {step.label} of the trainer)"
@@ -113,13 +113,15 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
     return "\n".join(lines)
 
 
-def _of_signal(group: step_table.GroupRow) -> str:
-    """Return a note on a group whose advantages are all 0 or whose rewards are all equal. Empty for other groups."""
+def _of_signal(group: step_table.GroupRow, *, by_step: bool) -> str:
+    """Return a note on a group whose advantages are all 0 or whose rewards are all equal. Empty for other groups.
+
+    ``by_step``: whether rewards of steps are compared, not those of completions.
+    """
+    equal = "every step is paid the same" if by_step else "all rewards are equal"
     if group.silent:
-        return (
-            "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
-        )
-    return "; all rewards are equal, yet the advantages are not 0" if group.dead else ""
+        return f"; {equal}, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
+    return f"; {equal}, yet the advantages are not 0" if group.dead else ""
 
 
 def _explained(step: Step, quantity: Quantity) -> Node:

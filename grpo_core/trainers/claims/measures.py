@@ -210,9 +210,9 @@ class Unwritten(Claim[Run]):
         return others > 0 and agrees(self.share, others / counted)
 
     def words(self) -> str:
-        return tr(
-            "{share:.1%} of the loss falls on words that the model did not write: the mask counts their tokens."
-        ).format(share=self.share)
+        return tr("{share:.1%} of the tokens in the loss are not the model's own words: the mask counts them.").format(
+            share=self.share
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

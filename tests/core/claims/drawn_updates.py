@@ -47,6 +47,8 @@ ENDS: tuple[dict[str, Any], ...] = (
     {"task.landscape": "chain", "task.actions": 3, "task.max_length": 2, "objective.credit": "process"},
     {"task.landscape": "chain", "task.max_length": 1, "task.actions": 2, "objective.credit": "process",
      "task.faulty_action": 2},
+    {"task.landscape": "chain", "task.max_length": 3, "task.actions": 2, "objective.credit": "process",
+     "task.faulty_action": 2, "task.faulty_reward": 1.0},  # a step can be paid in full although it is wrong
 )  # fmt: skip # table, one row per line
 """Tasks that mean different things by a reward."""
 
@@ -68,7 +70,7 @@ def of_all_premises(chance: np.random.Generator) -> Iterator[Step]:
             "learner.group_size": int(chance.choice([1, 2, 2, 4])),
             "learner.staleness": int(chance.choice([0, 4])),
             "learner.mu": int(chance.integers(1, 3)),
-            "objective.baseline": "group_mean",
+            "objective.baseline": str(chance.choice(["group_mean", "group_mean", "batch_mean", "none"])),
             "seed": number_of(chance),
         }
     )
@@ -118,8 +120,9 @@ def still(chance: np.random.Generator) -> dict[str, Any]:
 def extreme(chance: np.random.Generator) -> dict[str, Any]:
     """Return changes to the settings with which gradients are large or the policy moves far."""
     return {
-        "optimizer.learning_rate": float(chance.choice([1.0, 30.0])),
+        "optimizer.learning_rate": float(chance.choice([0.0, 1.0, 30.0, 30.0])),
         "optimizer.kind": str(chance.choice(["sgd", "adam"])),
+        "optimizer.step_length": (None, None, 0.3)[chance.integers(3)],
         "task.landscape": str(chance.choice(["single_peak", "linear"])),
         "task.levels": (float(chance.choice([1.0, 1e3])),),
         "objective.std": str(chance.choice(["none", "sample", "batch"])),
@@ -296,7 +299,9 @@ def of_language(chance: np.random.Generator, number: int) -> Step:
     step = lm_step(1 + number % 3, prompts=1, group_size=4, settings=settings, seed=int(chance.integers(9)))
     cut = chance.random(4) < 0.5
     last = np.arange(step.mask.shape[1]) == step.mask.sum(axis=-1, keepdims=True) - 1
-    return dataclasses.replace(step, mask=step.mask & ~(last & cut[:, None]))
+    mask = step.mask & ~(last & cut[:, None])
+    limit = int(mask.sum(axis=-1).min(initial=mask.shape[1], where=cut))
+    return dataclasses.replace(step, mask=mask, settings=settings.replace({"task.max_tokens": limit}))
 
 
 def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step, Settings]]:
