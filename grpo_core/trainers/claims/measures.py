@@ -166,7 +166,7 @@ class ImportanceCut(Claim[Run]):
     def words(self) -> str:
         return tr(
             "By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats per token (k3). A "
-            "truncated importance weight would be cut at a cap of 2 at {cut:.1%} of the tokens."
+            "truncated importance weight would be cut at {cut:.1%} of the tokens with a cap of 2, as in verl."
         ).format(divergence=self.divergence, cut=self.cut)
 
 
