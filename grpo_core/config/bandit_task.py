@@ -28,11 +28,28 @@ class BanditTask:
         tr("Task"),
         choices=(*LANDSCAPES, *LONGER),
         live=False,
+        premises=("right", "payable"),
     )
     actions: int = setting(
-        10, tr("Number of actions."), tr("Actions"), symbol="A", low=2, high=64, usual=(2, 20), live=False
+        10,
+        tr("Number of actions."),
+        tr("Actions"),
+        symbol="A",
+        low=2,
+        high=64,
+        usual=(2, 20),
+        live=False,
+        premises=("right", "payable"),
     )
-    peak: float = setting(7.0, tr("Action with the highest reward."), tr("Peak at"), low=1, high=64, usual=(1, 10))
+    peak: float = setting(
+        7.0,
+        tr("Action with the highest reward."),
+        tr("Peak at"),
+        low=1,
+        high=64,
+        usual=(1, 10),
+        premises=("payable",),
+    )
     half_width: float = setting(
         5.0,
         tr("Distance from a peak at which its reward has fallen to 0."),
@@ -41,6 +58,7 @@ class BanditTask:
         above=True,
         high=64,
         usual=(1, 10),
+        premises=("payable",),
     )
     custom: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
@@ -48,6 +66,7 @@ class BanditTask:
         tr("Custom rewards"),
         low=-1e9,
         high=1e9,
+        premises=("payable",),
     )
     levels: tuple[float, ...] = setting(
         (0.0,),
@@ -56,6 +75,7 @@ class BanditTask:
         low=-1e9,
         high=1e9,
         live=False,
+        premises=("payable",),
     )
     bias_action: int = setting(
         1,
@@ -83,6 +103,7 @@ class BanditTask:
         high=256,
         usual=(1, 32),
         live=False,
+        premises=("right", "payable"),
     )
 
     faulty_action: int | None = setting(
@@ -93,6 +114,7 @@ class BanditTask:
         high=64,
         usual=(1, 10),
         optional=True,
+        premises=("payable",),
     )
     faulty_reward: float = setting(
         1.0,
@@ -101,6 +123,7 @@ class BanditTask:
         low=-1e9,
         high=1e9,
         usual=(0, 2),
+        premises=("payable",),
     )
 
     def __post_init__(self) -> None:

@@ -38,6 +38,8 @@ class About:
         since: the first version of the program with this setting.
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
+        premises: names in :data:`grpo_core.premises.PREMISES` of the facts that its value decides, and on which
+            sentences depend; None in the row of an older setting that decides none.
     """
 
     help: str
@@ -58,6 +60,7 @@ class About:
     since: str = FIRST
     choices_since: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
+    premises: tuple[str, ...] | None = None
 
     @property
     def offered(self) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class LanguageTask:
         choices=tuple(PROBLEMS),
         choices_since=(*((name, "0.2.0") for name in IN_WORDS), ("calculator", "0.3.0")),
         live=False,
+        premises=("payable",),
     )
     difficulty: str = setting(
         "mixed",
@@ -78,7 +79,13 @@ class LanguageTask:
         live=False,
     )
     answer_weight: float = setting(
-        1.0, tr("Reward of a right final answer."), tr("Right answer pays"), low=-100, high=100, usual=(0, 2)
+        1.0,
+        tr("Reward of a right final answer."),
+        tr("Right answer pays"),
+        low=-100,
+        high=100,
+        usual=(0, 2),
+        premises=("payable", "difficulty"),
     )
     working_weight: float = setting(
         0.0,
@@ -87,6 +94,7 @@ class LanguageTask:
         low=-100,
         high=100,
         usual=(0, 1),
+        premises=("payable",),
     )
     bonus: float = setting(
         0.15,
@@ -95,6 +103,7 @@ class LanguageTask:
         low=-100,
         high=100,
         usual=(0, 0.5),
+        premises=("payable",),
     )
     file: str = setting(
         "",
@@ -124,6 +133,7 @@ class LanguageTask:
         high=100,
         usual=(0, 1),
         since="0.2.0",
+        premises=("payable",),
     )
     brevity_weight: float = setting(
         0.0,
@@ -133,6 +143,7 @@ class LanguageTask:
         high=100,
         usual=(0, 1),
         since="0.2.0",
+        premises=("payable",),
     )
     calls: int = setting(
         3,
@@ -151,6 +162,7 @@ class LanguageTask:
         high=100,
         usual=(-0.2, 0.2),
         since="0.3.0",
+        premises=("payable",),
     )
     mask_tool: bool = setting(
         True,

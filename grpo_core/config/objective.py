@@ -69,6 +69,7 @@ class Objective:
         ),
         tr("Credit"),
         choices={"outcome": tr("outcome"), "process": tr("process")},
+        premises=("payable",),
     )
     level: str = setting(
         "token",
