@@ -54,7 +54,7 @@ def payable(step: Step, group: int) -> set[float] | None:
         return None
     if step.settings.is_language:
         paid = step.settings.language
-        return None if paid.answer_weight or paid.working_weight or paid.bonus else {0.0}
+        return None if any(paid.part_weights) else {0.0}
     task = step.settings.bandit
     a, level = np.arange(1, task.actions + 1), task.levels[group]
     match task.landscape:
