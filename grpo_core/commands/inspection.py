@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from grpo_core.lm.recorded_engine import engine_of
 from grpo_core.metrics import METRICS, Metric
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunReader
+from grpo_core.what_if.advice import tried
 
 
 def summary(reader: RunReader) -> str:
@@ -111,6 +112,15 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
         listed = [_explained(step, each) for each in node.inputs]
         lines.append(_aligned([(each.title, _number(each.value, 10)) for each in listed], "    "))
     return "\n".join(lines)
+
+
+def tried_advice(step: Step, earlier: Callable[[int], Step]) -> list[str]:
+    """Return a line on each change of a setting that improves an unhealthy number of a bandit's update, or why none."""
+    if step.settings.is_recorded or step.settings.is_language:
+        return ["Only a bandit's updates can be trained again at once."]
+    before = earlier(step.step - 1) if step.step > 1 else None
+    sentences = [sentence for _, sentence in tried(step, before)]
+    return sentences or ["No number of this update is unhealthy, or no change that was tried helps."]
 
 
 def _of_signal(group: step_table.GroupRow, *, by_step: bool) -> str:
