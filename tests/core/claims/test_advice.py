@@ -27,11 +27,11 @@ def ill(chance: np.random.Generator) -> Iterator[tuple[Step, Step | None]]:
         {
             "optimizer.learning_rate": float(chance.choice([0.003, 0.3, 2.0, 8.0])),
             "learner.mu": int(chance.choice([1, 4, 8])),
-            "learner.group_size": int(chance.choice([2, 8])),
+            "learner.group_size": int(chance.choice([2, 8, 64])),
             "task.landscape": "custom",
             "task.custom": (*(0.0,) * 6, 1.0, 0.0, 0.0, float(chance.choice([0.0, 200.0]))),
             "task.bias_action": 1,
-            "task.bias": float(chance.choice([0.0, 8.0])),
+            "task.bias": float(chance.choice([0.0, 6.0])),
             "objective.beta": float(chance.choice([0.0, 0.04])),
             "objective.std": str(chance.choice(["none", "sample"])),
             "seed": int(chance.integers(1000)),
