@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
@@ -105,3 +106,24 @@ def cut_off(step: Step, *, stop: int, call_end: int) -> np.ndarray:
     if task.has_tool:
         ended |= ((step.tokens == call_end) & real).sum(axis=-1) > task.calls
     return np.asarray((real.sum(axis=-1) >= task.max_tokens) & ~ended)
+
+
+def can_move(step: Step) -> bool:
+    """Return whether a gradient can move the policy: the learning rate is not 0. Of other trainers' runs it is True."""
+    return step.settings.is_recorded or step.settings.optimizer.learning_rate > 0
+
+
+def step_follows_rate(step: Step) -> bool:
+    """Return whether the learning rate scales the step, rather than a fixed length to which a bandit's is rescaled."""
+    settings = step.settings
+    return settings.is_recorded or settings.is_language or settings.optimizer.step_length is None
+
+
+PREMISES: dict[str, Callable[[Step], Any]] = {
+    "right": right_share,
+    "payable": lambda step: [possible_rewards(step, int(group)) for group in np.unique(step.group)],
+    "difficulty": has_difficulty,
+    "moves": can_move,
+    "follows_rate": step_follows_rate,
+}
+"""Facts that settings decide, by the name that a setting's row gives under ``premises``."""

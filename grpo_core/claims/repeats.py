@@ -179,6 +179,8 @@ class Later(Claim[Repeated]):
         return (self.own, self.before, self.of) == (data.own, int((past < self.own).sum()), len(past))
 
     def words(self) -> str:
+        if not self.before:
+            return tr("This run passed it at update {own}; no repeat was earlier").format(own=self.own)
         return tr("This run passed it at update {own}, later than {before} of them").format(
             own=self.own, before=self.before
         )

@@ -39,6 +39,8 @@ class About:
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
         plugins: the kind of row with which packages of others add choices (:mod:`grpo_core.plugins`), or an empty text.
+        premises: names in :data:`grpo_core.premises.PREMISES` of the facts that its value decides, and on which
+            sentences depend; None in the row of an older setting that decides none.
     """
 
     help: str
@@ -60,6 +62,7 @@ class About:
     choices_since: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
     plugins: str = ""
+    premises: tuple[str, ...] | None = None
 
     @property
     def offered(self) -> tuple[str, ...]:

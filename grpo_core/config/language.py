@@ -99,7 +99,7 @@ def _form(c: Completion) -> bool:
 
 def weight(reward: Reward, default: float, help: str, title: str, **about: Any) -> Any:
     """Return the setting of the weight of a part of the reward, by default from −100 to 100."""
-    field = setting(default, help, title, low=-100, high=100, **about)
+    field = setting(default, help, title, low=-100, high=100, **{"premises": ("payable",)} | about)
     return dataclasses.field(default=default, metadata={**field.metadata, "reward": reward})
 
 
@@ -118,6 +118,7 @@ class LanguageTask:
         choices=tuple(PROBLEMS),
         choices_since=(*((name, "0.2.0") for name in IN_WORDS), ("calculator", "0.3.0")),
         live=False,
+        premises=("payable",),
     )
     difficulty: str = setting(
         "mixed",
@@ -144,6 +145,7 @@ class LanguageTask:
     answer_weight: float = weight(
         Reward(name="right_answer", title=tr("right answer"), symbol="x^{A}", score=lambda c: c.right(), bounded=True),
         1.0, tr("Reward of a right final answer."), tr("Right answer pays"), usual=(0, 2),
+        premises=("payable", "difficulty"),
     )  # fmt: skip # table, one row per reward
     working_weight: float = weight(
         Reward(name="well_formed", title=tr("well-formed working"), symbol="x^{W}", score=lambda c: c.well_formed(),

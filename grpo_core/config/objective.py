@@ -79,6 +79,7 @@ class Objective:
         ),
         tr("Credit"),
         choices={"outcome": tr("outcome"), "process": tr("process")},
+        premises=("payable",),
     )
     level: str = setting(
         "token",
@@ -314,9 +315,8 @@ class Objective:
         if self.level == "sequence" and self.surrogate == "clip" and min(self.clip_low, self.clip_high) >= 0.05:
             sentences.append(
                 tr(
-                    "A sequence-level ratio is a geometric mean and stays close to 1: a clip range this "
-                    "wide hardly ever "
-                    "acts (GSPO uses 0.0003 and 0.0004)."
+                    "A sequence-level ratio is the geometric mean over a completion's tokens. With many tokens it "
+                    "stays close to 1, and a clip range this wide hardly ever acts (GSPO uses 0.0003 and 0.0004)."
                 )
             )
         if self.kl == "k1" and not self.kl_in_reward and not self.kl_importance and self.beta > 0:

@@ -23,6 +23,7 @@ from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.learners import nothing_earlier
 from grpo_core.queue import queue_job
 from grpo_core.record import Step
+from grpo_core.what_if.advice import tried
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -74,7 +75,13 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     }
 
 
+def tried_advice(step: Step, before: Step | None, *, poll: Poll) -> Iterator[tuple[str, str]]:
+    """Yield a metric and a sentence for each change of a setting that improves an unhealthy number of an update."""
+    yield from tried(step, before, poll=poll)
+
+
 JOBS: dict[str, Answer] = {
+    "advice": tried_advice,
     "ensembles": trained,
     "race": raced,
     "cluster": on_cluster,

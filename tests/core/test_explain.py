@@ -89,6 +89,7 @@ def test_inputs_lead_down_to_what_was_recorded() -> None:
     assert {name for name, latex in leaves if not latex} == {
         "reward",
         "tokens",
+        "written",
         "denominator",
         "logp",
         "old_logp",

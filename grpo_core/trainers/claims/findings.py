@@ -287,7 +287,7 @@ class Clipped(Claim[Run]):
         ).format(share=self.share)
         if not self.pulled:
             return what
-        rest = tr("The rest of the loss still gives up to {share:.0%} of them one.").format(share=self.pulled)
+        rest = tr("Up to {share:.0%} of them still get a gradient from the rest of the loss.").format(share=self.pulled)
         return f"{what} {rest}"
 
 

@@ -66,6 +66,7 @@ def test_every_kind_of_claim_is_drawn() -> None:
     }  # tests/app/panels
     tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *test_update_claims.IN_WHAT_IFS}
     tested |= {*test_cause_claims.KINDS, *LEADING, *SIGNALS, *REWEIGHTED, *PUT_RIGHT, *test_measured_claims.KINDS}
+    tested |= {*kinds_in("grpo_core.claims.advice")}  # tests/core/claims/test_advice.py
     assert (known - tables) | rows == of_experiments | elsewhere | tested - tables
 
 
