@@ -190,7 +190,7 @@ def test_what_is_said_of_the_clip_holds_for_the_ratios(count: int) -> None:
             ]
             assert f"Up to {max(shares):.0%} of the tokens of a pass are clipped" in what
             pulls = [recompute.token_gradient(s, n)[1] for s in run.steps for n in range(s.passes)]
-            assert ("The rest of the loss" in what) == any(p is not None and p.any() for p in pulls)
+            assert ("the rest of the loss" in what) == any(p is not None and p.any() for p in pulls)
             assert "wasted" not in what
         if never:
             assert settings.objective.level == "sequence" and not any(t.clipped.any() for ts in terms for t in ts)
