@@ -273,7 +273,7 @@ class KlOverBetaPanel(Panel):
         if results is None:
             if language and view.wanted.model.folder:
                 return words.FOLDER
-            return self.summary(view) if self.real is not None or not language else words.of_plan(self.planned())
+            return self.summary(view) if self.real is not None or not language else words.of_plan(self.choices.choice)
         here = self.controller.place_runner.problem or words.at_hand(
             self.selection.begun, results.sweep, self.selection.value
         )

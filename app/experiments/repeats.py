@@ -122,10 +122,8 @@ class RepeatResults:
 
     def own_of(self, run: RunHandle, past_half: int | None) -> int | None:
         """Return ``past_half``, an update of ``run``, or None if the run had other settings up to there."""
-        if past_half is None:
-            return None
-        alike = all(not differences(self.settings, used) for first, used in run.changes if first <= past_half)
-        return past_half if alike else None
+        used = [settings for first, settings in run.changes if past_half is not None and first <= past_half]
+        return None if any(differences(self.settings, settings) for settings in used) else past_half
 
     def answer(self, earlier: Sequence[RepeatResults] = ()) -> str:
         """Return a sentence about the probability of the best action in these repeats and in ``earlier`` ones.

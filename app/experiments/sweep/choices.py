@@ -51,7 +51,6 @@ class SweepChoice:
     known: bool = False
 
 
-BANDIT = SweepChoice()
 LANGUAGE = SweepChoice(over=Swept.of(BETA, language=True), seeds=LANGUAGE_SEEDS[0], updates=60)
 """The sweep suggested for a language model: some ten seconds of one core."""
 
@@ -82,7 +81,7 @@ class SweepChoices(QWidget):
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the controls. ``computed_on`` says where sweeps can be computed."""
         super().__init__(parent)
-        self.choice, self.language = BANDIT, False
+        self.choice, self.language = SweepChoice(), False
         self._other = LANGUAGE
         self.computed_on = ComputedOnField(computed_on)
         self._look: tuple[Theme, float] | None = None

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from app.experiments.sweep import theory
+from app.experiments.sweep.choices import SweepChoice
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.plan import BETA, Sweep
 from app.experiments.sweep.results import DIVERGED, SweepResults, course
@@ -20,14 +21,14 @@ from grpo_core.text import plural, tr
 FOLDER = tr("A sweep trains the built-in model only. For a model from a folder, queue real runs.")
 
 
-def of_plan(sweep: Sweep) -> str:
-    """Return text about what a planned sweep of the language model trains."""
-    seeds = plural("{count} seed", "{count} seeds", sweep.seeds).format(count=sweep.seeds)
+def of_plan(choice: SweepChoice) -> str:
+    """Return text about what a sweep of the language model would train."""
+    seeds = plural("{count} seed", "{count} seeds", choice.seeds).format(count=choice.seeds)
     return plural(
         "It trains at {symbol} {values}, with {seeds} and {updates:,} update each.",
         "It trains at {symbol} {values}, with {seeds} and {updates:,} updates each.",
-        sweep.updates,
-    ).format(symbol=sweep.over.symbol, values=sweep.over.text, seeds=seeds, updates=sweep.updates)
+        choice.updates,
+    ).format(symbol=choice.over.symbol, values=choice.over.text, seeds=seeds, updates=choice.updates)
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
