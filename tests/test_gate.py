@@ -46,7 +46,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 def parsers_in(tree: ast.Module) -> set[str]:
     """Return the parsers that a module imports or names, as “module.function”."""
-    found, known = set(), {}
+    found, known = set[str](), dict[str, str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in PARSERS:
             found |= {f"{node.module}.{one.name}" for one in node.names if one.name in PARSERS[node.module]}

@@ -207,7 +207,6 @@ class Line:
         results = process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)
         found = [*islice(results, 2)]
         if len(found) != 1:
-            results.close()
             raise process.malformed(tr("{count} results").format(count=len(found)))
         return found[0]
 

@@ -48,7 +48,7 @@ def attempts(path: Path, secret: Path) -> dict[str, Callable[[], object]]:
         "shorten it": lambda: os.truncate(secret, 1),
         "delete it": lambda: secret.with_name("deleted").unlink(),
         "write to the file": lambda: path.open("ab").close(),
-        "open a socket": lambda: socket.socket().close(),
+        "open a socket": lambda: [socket.socket()],
         "read the environment": _environment,
     }
     if sys.platform != "linux":
@@ -58,8 +58,8 @@ def attempts(path: Path, secret: Path) -> dict[str, Callable[[], object]]:
 
     parent, nothing = os.getppid(), "/nowhere/at all"
     return made | {
-        "open a local socket": lambda: socket.socket(socket.AF_UNIX).close(),
-        "open a pair of sockets": lambda: [one.close() for one in socket.socketpair()],
+        "open a local socket": lambda: [socket.socket(socket.AF_UNIX)],
+        "open a pair of sockets": socket.socketpair,
         "type into the terminal": lambda: [fcntl.ioctl(number, _TIOCSTI, b"\n") for number in range(3)],
         "open the terminal": lambda: os.close(os.open("/dev/tty", os.O_RDWR)),
         "signal the program": lambda: os.kill(parent, 0),

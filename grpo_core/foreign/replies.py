@@ -23,7 +23,7 @@ _UNBOUNDED_COLLECTIONS = (list, Sequence, set, frozenset)
 def yielded_by(answers: Callable[..., object]) -> Any:
     """Return the type of the results that a function declares to yield."""
     stated = types.SimpleNamespace(__annotations__={"return": answers.__annotations__["return"]})
-    (kind,) = typing.get_args(typing.get_type_hints(stated, answers.__globals__)["return"])  # type: ignore[attr-defined]
+    (kind,) = typing.get_args(typing.get_type_hints(stated, answers.__globals__)["return"])
     return kind
 
 
@@ -94,5 +94,5 @@ def _rows_agree(value: object) -> bool:
         and all(array is None or array.shape == (rows, len(columns)) for array, columns in wide)
         and (pairs is None or pairs.shape == (rows, 2))
         and all(column.ndim == 1 for column in (value.group, value.rewards))
-        and np.all((value.group >= 0) & (value.group < max(rows, 1)))
+        and bool(np.all((value.group >= 0) & (value.group < max(rows, 1))))
     )

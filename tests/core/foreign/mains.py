@@ -95,7 +95,7 @@ def filling(room: str, kind: str, *, poll: Poll) -> Iterator[object]:
         yield True
 
 
-def late(path: str, *, poll: Poll) -> Iterator[bool]:
+def late(path: str, *, poll: Poll) -> Iterator[tuple[bool, bool]]:
     """Enclose the process after it has started a thread."""
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     yield from enclosed(path, None, 1 << 20, poll=poll)
@@ -185,14 +185,14 @@ LIES: dict[str, Callable[[Connection], object]] = {
     "too long": lambda there: os.write(there.fileno(), b"\xff\xff\xff\xff" + struct.pack("!Q", 6 << 30)),
     "no end": lambda there: os.write(there.fileno(), struct.pack("!i", 1000) + b"beginning"),
     "unknown": lambda there: send(there, {"is": "a surprise"}),
-    "ready again": lambda there: [send(there, {"is": "ready"}) for _ in range(3)],
+    "ready again": lambda there: _twice(send, there, {"is": "ready"}),
     "no result": lambda there: send(there, {"is": "result"}),
     "lost bytes": lambda there: send(there, {"is": "result", "result": array(0, "<f8", [9])}, [b"12345678"]),
     "no bytes": lambda there: send(there, {"is": "result", "result": array(7, "<f8", [1])}),
     "objects": lambda there: send(there, {"is": "result", "result": array(0, "O", [1])}, [b"12345678"]),
     "another type": lambda there: send(there, {"is": "result", "result": "a text"}),
     "uneven rows": lambda there: _result(there, table_of(("a", "b"))),
-    "two results": lambda there: [_result(there, table_of(("a",))) for _ in range(2)],
+    "two results": lambda there: _twice(_result, there, table_of(("a",))),
     "no error": lambda there: send(there, {"is": "error", "kind": ["?"]}),
     "an error of its own": lambda there: send(there, {"is": "error", "kind": "ZeroDivisionError", "text": "raw"}),
     "passes": lambda there: send(there, {"is": "passes", "count": -1}),
@@ -214,6 +214,11 @@ def array(place: int, dtype: str, shape: Sequence[int]) -> dict[str, object]:
 def table_of(completions: tuple[str, ...]) -> Completions:
     """Return a table with one prompt."""
     return Completions(prompts=("a",), completions=completions, group=np.zeros(1, int), rewards=np.zeros(1))
+
+
+def _twice(action: Callable[..., object], *arguments: object) -> None:
+    for _ in range(2):
+        action(*arguments)
 
 
 def _result(there: Connection, value: object) -> None:
