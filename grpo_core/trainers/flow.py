@@ -122,8 +122,8 @@ def weights_by_settings(step: Step, *, summed: bool = False) -> np.ndarray | Non
     low, high = values.get("vllm_importance_sampling_clip_min"), values.get("vllm_importance_sampling_clip_max")
     low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
     if limits == "truncate":
-        return np.clip(weight, low, high)
-    return np.where((weight < low) | (weight > high), 0.0, weight)
+        return np.asarray(np.clip(weight, low, high))
+    return np.asarray(np.where((weight < low) | (weight > high), 0.0, weight))
 
 
 def other_weights(step: Step, *, summed: bool = False) -> tuple[float, float, float] | None:

@@ -136,7 +136,7 @@ def _link(
         )
     solved = next((f for f in known if f.check == "dead_groups_right"), None)
     if solved is not None:
-        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("The task is solved."))
+        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("They are solved."))
     figure = measured(CHECKS[row.measure].measure, measures[row.measure])
     if figure is not None:
         return Link(name=name, title=row.title, state=State.HOLDS, what=(figure,))

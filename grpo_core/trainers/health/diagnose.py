@@ -90,7 +90,8 @@ class Diagnosing:
                 measures[name] = check.across(measures[name])
         every_finding = [f for name, check in CHECKS.items() for f in check.findings(name, measures[name], settings)]
         findings = _without_replaced([finding for finding in every_finding if not finding.ended])
-        ended = _without_replaced([finding for finding in every_finding if finding.ended])
+        over = _without_replaced([finding for finding in every_finding if finding.ended])
+        ended = sorted(over, key=lambda one: any(other.check in CHECKS[one.check].follows for other in over))
         for name, check in CHECKS.items():
             if name in looked and 0 < len(measures[name]) < check.least:
                 looked.discard(name)
@@ -132,13 +133,15 @@ def _without_replaced(findings: Sequence[Finding]) -> list[Finding]:
 def _in_order(findings: Sequence[Finding], broken: Link | None) -> list[Finding]:
     """Return the findings, worst first. A cause ranks no lower than its effects.
 
-    Numbers that are not finite and the finding on the link that breaks come first, since the others follow from them.
+    Numbers that are not finite and the finding on the link that breaks come first, since the others may follow from
+    them.
     """
+    first = {"non_finite"} if broken is None else {"non_finite", broken.check, *CHECKS[broken.check].follows}
 
     def rank(cause: Finding) -> tuple[bool, int]:
         effects = [finding for finding in findings if cause.check in CHECKS[finding.check].follows]
         worst = min(finding.grade.rank for finding in (cause, *effects))
-        return cause.check not in ("non_finite", "" if broken is None else broken.check), worst
+        return cause.check not in first, worst
 
     return sorted(findings, key=rank)
 

@@ -220,7 +220,7 @@ def norm(update: Update) -> Measure | None:
     value = max(_norms(update))
     if update.step is not None and update.signals is not None and update.settings.recorded.names_loss:
         premise = "push" if update.push > 0 else ""
-    elif update.table is not None and not no_advantage(update):
+    elif update.table is not None and update.table.advantage is not None and not no_advantage(update):
         moves = update.step is None and bool(np.nan_to_num(update.table.advantage).any())
         premise = "advantage" if moves else ""
     else:
