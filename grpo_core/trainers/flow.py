@@ -13,8 +13,6 @@ from grpo_core.record import Step
 
 GRADIENT_NORMS = ("grad_norm", "actor/grad_norm", "optim/grad_norm")
 """Names under which trainers report the norm of the gradient, before clipping."""
-SPREADS = ("reward_std",)
-"""Names under which trainers report the standard deviation of the rewards within groups."""
 ZERO = 1e-9
 """Largest gradient, push or advantage that counts as 0."""
 NEARLY = 0.01
