@@ -80,6 +80,19 @@ def from_reference(step: Step, typical: Callable[[np.ndarray], Any] = np.mean) -
     return float(typical(away)) if len(away) else None
 
 
+def own_ends(step: Step) -> np.ndarray:
+    """Return the last token of each completion that stops before the limit without a known end token, (B,).
+
+    -1 for the other completions. A last token that does not count in the loss was not written by the model.
+    """
+    task, lengths = step.settings.recorded, step.there.sum(axis=1)
+    place = np.maximum(lengths - 1, 0)[:, None]
+    last, counts = (np.take_along_axis(values, place, axis=1)[:, 0] for values in (step.tokens, step.mask))
+    ended = (np.isin(step.tokens, task.eos_ids) & step.there).any(axis=1)
+    stops = ~ended & counts & (lengths > 0) & (lengths < (task.max_tokens or 0))
+    return np.asarray(np.where(stops, last, -1))
+
+
 def signals(step: Step) -> np.ndarray:
     """Return which completions have an advantage other than 0, boolean (B,)."""
     given = np.nan_to_num(recompute.advantage(step))

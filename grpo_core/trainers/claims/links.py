@@ -23,6 +23,7 @@ from grpo_core.trainers.flow import (
     factors,
     from_reference,
     other_weights,
+    own_ends,
     prefixes,
     signals,
     thirds,
@@ -101,6 +102,12 @@ def _gradient(premise: str, text: str) -> Kind[Run]:
 
 def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
     return [prefixes(u.step, u.prompts) for u in data if u.step is not None and u.prompts is not None]
+
+
+def _ends_on(data: Run, v: Any) -> bool:
+    every = [own_ends(update.step) for update in data if update.step is not None]
+    known = tuple(data[0].settings.recorded.eos_ids) == v.known
+    return known and v.count == sum(int((last == v.token).sum()) for last in every) and v.all == sum(map(len, every))
 
 
 def _is_still(data: Run, v: Any) -> bool:
@@ -225,6 +232,13 @@ LINKS: dict[str, Kind[Run]] = {
         holds=lambda data, v: (
             data[0].step is not None and agrees(v.gap, from_reference(data[0].step, np.median) or 0.0)
         ),
+    ),
+    "other_end": Kind(
+        text=tr(
+            "{count:,} of {all:,} completions stop before the limit on token {token}, which the trainer does not take "
+            "for an end: it knows {known}."
+        ),
+        holds=_ends_on,
     ),
     "sampler_still": Kind(
         text=tr(

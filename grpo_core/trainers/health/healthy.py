@@ -41,6 +41,7 @@ QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
     knobs.reach: Quantity(name=tr("completions that are clipped"), share=True),
     lengths.cut_off: Quantity(name=tr("completions that are cut off"), share=True),
     lengths.length: Quantity(name=tr("mean length in tokens")),
+    lengths.other_ends: Quantity(name=tr("completions without a known end"), share=True),
     links.delivered: Quantity(name=tr("mean difference between sampler and reference in nats")),
     links.given: Quantity(name=tr("mean size of an advantage")),
     links.left: Quantity(name=tr("loss left by masks and weights"), share=True),
