@@ -113,7 +113,8 @@ REPORTS: dict[str, Report] = {
         settings={"mask_truncated_completions": True}, suppressed=(EOS,),
     ),
     "end_is_not_eos": Report(
-        source="huggingface/trl#7039", finding="unknown_end", settings={"max_completion_length": 90},
+        source="huggingface/trl#7039", finding="unknown_end",
+        settings={"max_completion_length": 90, "learning_rate": 1e-4},
         edits=(
             (ALONE, "torch.tensor(self.eos_token_ids, ", f"torch.tensor([*self.eos_token_ids, {OTHER_END}], "),
             (ALONE, "generation_config=self.generation_config", "generation_config=self.with_other_end()"),

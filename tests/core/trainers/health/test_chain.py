@@ -155,7 +155,7 @@ def test_a_problem_that_has_ended_is_listed_apart_with_its_own_figures() -> None
 def test_a_stretch_that_has_ended_stays_as_it_is_whatever_follows() -> None:
     numbers = np.random.default_rng(5)
     reported = 0
-    for _ in range(300):
+    for _ in range(200):
         marks = (numbers.random(60) < np.repeat(numbers.choice([0.1, 0.5, 0.9], 6), 10)).tolist()
         whole = [one for one in spans(marks, 2) if one.ended]
         reported += len(whole)
