@@ -106,8 +106,8 @@ def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
 
 def _ends_on(data: Run, v: Any) -> bool:
     every = [own_ends(update.step) for update in data if update.step is not None]
-    known = tuple(data[0].settings.recorded.eos_ids) == v.known
-    return known and v.count == sum(int((last == v.token).sum()) for last in every) and v.all == sum(map(len, every))
+    count = sum(int((last == v.token).sum()) for last in every)
+    return (count, sum(map(len, every)), tuple(data[0].settings.recorded.eos_ids)) == (v.count, v.all, v.known)
 
 
 def _is_still(data: Run, v: Any) -> bool:
