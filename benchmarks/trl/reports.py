@@ -46,7 +46,7 @@ SAMPLER: tuple[Any, ...] = (
 """Edits with which a second model, ``trainer.sampler``, takes the place of vLLM."""
 RATIO = "vllm_importance_sampling_ratio = torch.exp(logps_diff)"
 USED = {"per_device_train_batch_size": 16, "num_generations": 8, "learning_rate": 3e-3, "max_completion_length": 12}
-EOS = 1
+EOS, OTHER_END = 1, 7
 Deliver = Callable[[int], bool]
 
 
@@ -111,6 +111,14 @@ REPORTS: dict[str, Report] = {
     "end_is_not_eos_masked": Report(
         source="huggingface/trl#7039", link="factors", finding="weights_gone",
         settings={"mask_truncated_completions": True}, suppressed=(EOS,),
+    ),
+    "end_is_not_eos": Report(
+        source="huggingface/trl#7039", finding="unknown_end",
+        settings={"max_completion_length": 90, "learning_rate": 1e-4},
+        edits=(
+            (ALONE, "torch.tensor(self.eos_token_ids, ", f"torch.tensor([*self.eos_token_ids, {OTHER_END}], "),
+            (ALONE, "generation_config=self.generation_config", "generation_config=self.with_other_end()"),
+        ),
     ),
     "lora_never_delivered": Report(
         source="modelscope/ms-swift#9855", link="sampler", finding="sampler_still", deliver=never, steps=60,
@@ -182,7 +190,11 @@ def trained(report: Report, out: Path) -> Trace:
         logits[..., list(report.suppressed)] = -torch.inf
         return torch.gather(logits.log_softmax(-1), -1, ids[:, -kept:, None])[..., 0]
 
-    made.scored = scored
+    def with_other_end() -> Any:
+        made.generation_config.eos_token_id = [EOS, OTHER_END]
+        return made.generation_config
+
+    made.scored, made.with_other_end = scored, with_other_end
     if report.suppressed:
         made.generation_config.suppress_tokens = list(report.suppressed)
 

@@ -13,8 +13,6 @@ from grpo_core.record import Step
 
 GRADIENT_NORMS = ("grad_norm", "actor/grad_norm", "optim/grad_norm")
 """Names under which trainers report the norm of the gradient, before clipping."""
-SPREADS = ("reward_std",)
-"""Names under which trainers report the standard deviation of the rewards within groups."""
 ZERO = 1e-9
 """Largest gradient, push or advantage that counts as 0."""
 NEARLY = 0.01
@@ -82,6 +80,19 @@ def from_reference(step: Step, typical: Callable[[np.ndarray], Any] = np.mean) -
     return float(typical(away)) if len(away) else None
 
 
+def own_ends(step: Step) -> np.ndarray:
+    """Return the last token of each completion that stops before the limit without a known end token, (B,).
+
+    -1 for the other completions. A last token that does not count in the loss was not written by the model.
+    """
+    task, lengths = step.settings.recorded, step.there.sum(axis=1)
+    place = np.maximum(lengths - 1, 0)[:, None]
+    last, counts = (np.take_along_axis(values, place, axis=1)[:, 0] for values in (step.tokens, step.mask))
+    ended = (np.isin(step.tokens, task.eos_ids) & step.there).any(axis=1)
+    stops = ~ended & counts & (lengths > 0) & (lengths < (task.max_tokens or 0))
+    return np.asarray(np.where(stops, last, -1))
+
+
 def signals(step: Step) -> np.ndarray:
     """Return which completions have an advantage other than 0, boolean (B,)."""
     given = np.nan_to_num(recompute.advantage(step))
@@ -122,8 +133,8 @@ def weights_by_settings(step: Step, *, summed: bool = False) -> np.ndarray | Non
     low, high = values.get("vllm_importance_sampling_clip_min"), values.get("vllm_importance_sampling_clip_max")
     low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
     if limits == "truncate":
-        return np.clip(weight, low, high)
-    return np.where((weight < low) | (weight > high), 0.0, weight)
+        return np.asarray(np.clip(weight, low, high))
+    return np.asarray(np.where((weight < low) | (weight > high), 0.0, weight))
 
 
 def other_weights(step: Step, *, summed: bool = False) -> tuple[float, float, float] | None:

@@ -12,18 +12,18 @@ import numpy as np
 
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.record import Step
-from grpo_core.text import plural, tr
+from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run, Seen
 from grpo_core.trainers.flow import (
     GRADIENT_NORMS,
     NEARLY,
-    SPREADS,
     ZERO,
     away_from,
     changes,
     factors,
     from_reference,
     other_weights,
+    own_ends,
     prefixes,
     signals,
     thirds,
@@ -84,8 +84,6 @@ def _norms(update: Seen) -> list[float]:
 
 
 def _has_cause(update: Seen, premise: str) -> bool:
-    if premise == "reward":
-        return any(value > 0 for name, value in update.reported if name in SPREADS)
     given = update.advantage
     if premise == "advantage":
         return update.step is None and given is not None and bool(np.nan_to_num(given).any())
@@ -106,9 +104,15 @@ def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
     return [prefixes(u.step, u.prompts) for u in data if u.step is not None and u.prompts is not None]
 
 
+def _ends_on(data: Run, v: Any) -> bool:
+    every = [own_ends(update.step) for update in data if update.step is not None]
+    count = sum(int((last == v.token).sum()) for last in every)
+    return (count, sum(map(len, every)), tuple(data[0].settings.recorded.eos_ids)) == (v.count, v.all, v.known)
+
+
 def _is_still(data: Run, v: Any) -> bool:
     known = changes(_courses([update for update, _ in _with_signal(data)]), 0)
-    return len(known) == v.count > 0 and agrees(v.change, max(known.values())) and v.change <= v.noise
+    return bool(known) and agrees(v.change, max(known.values())) and v.change <= v.noise
 
 
 def _stays_at_reference(data: Run, v: Any) -> bool:
@@ -119,9 +123,7 @@ def _stays_at_reference(data: Run, v: Any) -> bool:
 def _sampler_is_still(data: Run, v: Any) -> bool:
     courses = _courses(data)
     mine, theirs = (changes(courses, which) for which in (0, 1))
-    if not theirs or len(theirs) != v.count:
-        return False
-    return agrees(v.change, max(theirs.values())) and agrees(v.moved, max(mine[key] for key in theirs))
+    return bool(theirs) and agrees(v.change, max(theirs.values())) and agrees(v.moved, max(mine[key] for key in theirs))
 
 
 def _samples_the_reference(data: Run, v: Any) -> bool:
@@ -208,20 +210,10 @@ LINKS: dict[str, Kind[Run]] = {
         "advantage",
         tr("In {count:,} of {all:,} updates with an advantage, the trainer reports a gradient norm of 0."),
     ),
-    "gradient_zero:reward": _gradient(
-        "reward",
-        tr(
-            "In {count:,} of {all:,} updates whose rewards differ, as the trainer reports, it also reports a gradient "
-            "norm of 0."
-        ),
-    ),
     "still": Kind(
-        text=lambda v: plural(
-            "{count:,} beginning of a completion (a prompt and a first token) was scored in several updates with an "
-            "advantage. Its log-probability changed by at most {change} nats, no more than by rounding.",
-            "{count:,} beginnings of completions (a prompt and a first token) were scored in several updates with an "
-            "advantage. Their log-probabilities changed by at most {change} nats, no more than by rounding.",
-            v.count,
+        text=tr(
+            "Beginnings of completions (a prompt and a first token) were scored in several updates with an advantage: "
+            "their log-probabilities changed by at most {change} nats, no more than by rounding."
         ),
         holds=_is_still,
     ),
@@ -241,15 +233,18 @@ LINKS: dict[str, Kind[Run]] = {
             data[0].step is not None and agrees(v.gap, from_reference(data[0].step, np.median) or 0.0)
         ),
     ),
+    "other_end": Kind(
+        text=tr(
+            "{count:,} of {all:,} completions stop before the limit on token {token}, which the trainer does not take "
+            "for an end: it knows {known}."
+        ),
+        holds=_ends_on,
+    ),
     "sampler_still": Kind(
-        text=lambda v: plural(
-            "{count:,} beginning of a completion was scored in several updates. The sampler's log-probability of it "
-            "changed by at most {change} nats, and the trainer's by up to {moved:.3g}: the sampler does not get "
-            "the trained weights.",
-            "{count:,} beginnings of completions were scored in several updates. The sampler's log-probabilities of "
-            "them changed by at most {change} nats, and the trainer's by up to {moved:.3g}: the sampler does not "
-            "get the trained weights.",
-            v.count,
+        text=tr(
+            "Beginnings of completions were scored in several updates: the sampler's log-probabilities of them changed "
+            "by at most {change} nats, and the trainer's by up to {moved:.3g}. The sampler does not get the trained "
+            "weights."
         ),
         holds=_sampler_is_still,
     ),
@@ -260,21 +255,7 @@ LINKS: dict[str, Kind[Run]] = {
         ),
         holds=_samples_the_reference,
     ),
-    "rose": Kind(
-        text=tr(
-            "The mean reward rises from {before:.3g} in the first third of the run to {after:.3g} in the last, with a "
-            "standard error of {error:.2g}."
-        ),
-        holds=lambda data, v: _course_is(data, v) and v.after > v.before,
-    ),
-    "fell": Kind(
-        text=tr(
-            "The mean reward falls from {before:.3g} in the first third of the run to {after:.3g} in the last, with a "
-            "standard error of {error:.2g}."
-        ),
-        holds=lambda data, v: _course_is(data, v) and v.after < v.before,
-    ),
-    "within_noise": Kind(
+    "course": Kind(
         text=tr(
             "The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last; the standard "
             "error of the difference is {error:.2g}."

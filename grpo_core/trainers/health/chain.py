@@ -42,53 +42,37 @@ class Row:
     past: bool = True
 
 
+BY_TRACE = tr("A trace of GRPO Lab's recorder would show it.")
 CHAIN: Mapping[str, Row] = {
     "rewards": Row(
-        title=tr("Rewards differ within groups"),
-        measure="dead_groups_wrong",
+        title=tr("Rewards differ within groups"), measure="dead_groups_wrong",
         breaks=("groups_of_one", "reward_of_prompt", "dead_groups_wrong", "dead_groups_same", "dead_groups_right"),
         shown_by=tr("Completions with their rewards would show it (TRL: log_completions, verl: rollout_data_dir)."),
         past=False,
     ),
     "advantages": Row(
-        title=tr("Completions get advantages"),
-        measure="advantages_zero",
-        breaks=("advantages_zero",),
+        title=tr("Completions get advantages"), measure="advantages_zero", breaks=("advantages_zero",),
         shown_by=tr("The column of advantages in TRL's completions, or a trace of GRPO Lab's recorder, would show it."),
     ),
     "factors": Row(
-        title=tr("Masks and weights let them through"),
-        measure="weights_gone",
-        breaks=("other_weights", "weights_gone"),
-        shown_by=tr("A trace of GRPO Lab's recorder would show it."),
+        title=tr("Masks and weights let them through"), measure="weights_gone",
+        breaks=("other_weights", "weights_gone"), shown_by=BY_TRACE,
     ),
-    "push": Row(
-        title=tr("Tokens are pushed"),
-        measure="no_push",
-        breaks=("no_push",),
-        shown_by=tr("A trace of GRPO Lab's recorder would show it."),
-    ),
+    "push": Row(title=tr("Tokens are pushed"), measure="no_push", breaks=("no_push",), shown_by=BY_TRACE),
     "gradient": Row(
-        title=tr("There is a gradient"),
-        measure="gradient_zero",
-        breaks=("gradient_zero",),
+        title=tr("There is a gradient"), measure="gradient_zero", breaks=("gradient_zero",),
         shown_by=tr("The line grad_norm of the trainer's log would show it."),
     ),
     "moved": Row(
-        title=tr("The policy moves"),
-        measure="policy_unmoved",
-        breaks=("policy_unmoved",),
+        title=tr("The policy moves"), measure="policy_unmoved", breaks=("policy_unmoved",),
         shown_by=tr("Several passes per batch, or prompts that return in later updates, would show it."),
     ),
     "sampler": Row(
-        title=tr("The sampler gets the new policy"),
-        measure="sampler_differs",
+        title=tr("The sampler gets the new policy"), measure="sampler_differs",
         breaks=("sampler_is_reference", "sampler_still", "sampler_differs"),
-        shown_by=tr(
-            "The sampler's own log-probabilities would show it (vLLM: logprobs; TRL records them with use_vllm)."
-        ),
+        shown_by=tr("The sampler's own log-probabilities would show it (in TRL with use_vllm)."),
     ),
-}
+}  # fmt: skip # table
 """Every link but the last, the reward, in order."""
 
 
@@ -136,7 +120,7 @@ def _link(
         )
     solved = next((f for f in known if f.check == "dead_groups_right"), None)
     if solved is not None:
-        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("The task is solved."))
+        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("They are solved."))
     figure = measured(CHECKS[row.measure], measures[row.measure])
     if figure is not None:
         return Link(name=name, title=row.title, state=State.HOLDS, what=(figure,))
@@ -171,9 +155,9 @@ def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
         return Link(name="reward", title=title, state=State.NOT_SHOWN, why=why)
     before, after, error = thirds(means)
     rise, needed = after - before, limit("reward_errors") * error
-    facts = {"before": before, "after": after, "error": error}
+    what = (Fault.of("course", before=before, after=after, error=error),)
     if rise > 0 and rise >= needed:
-        return Link(name="reward", title=title, state=State.HOLDS, what=(Fault.of("rose", **facts),))
+        return Link(name="reward", title=title, state=State.HOLDS, what=what)
     earned = [share for _, share in rewards[-max(len(rewards) // 3, 1) :] if share is not None]
     why = ""
     if earned and float(np.mean(earned)) >= limit("learned"):
@@ -185,8 +169,7 @@ def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
             "If it goes on like this, about {count} more updates would show it.",
             more,
         ).format(count=more)
-    kind = "fell" if -rise >= needed and rise < 0 else "within_noise"
-    return Link(name="reward", title=title, state=State.NOT_SHOWN, what=(Fault.of(kind, **facts),), why=why)
+    return Link(name="reward", title=title, state=State.NOT_SHOWN, what=what, why=why)
 
 
 def first_break(links: Sequence[Link]) -> Link | None:

@@ -110,7 +110,7 @@ _OURS = {
         ),
         source="unslothai/unsloth-zoo#870, NVIDIA-NeMo/RL#2269, huggingface/trl#7039",
         absent=NO_SIGNAL, bad=links.is_gone,
-        follows=("other_weights", "sampler_is_reference", "sampler_still", "sampler_differs"),
+        follows=("unknown_end", "other_weights", "sampler_is_reference", "sampler_still", "sampler_differs"),
     ),
     "no_push": Check(
         title=tr("No token is pushed"),
@@ -337,6 +337,16 @@ _OURS = {
         ),
         source="Search-R1, arXiv:2503.09516, section 3.1", of_texts=True,
         said_by=("mask_covers_others",),
+    ),
+    "unknown_end": Check(
+        title=tr("An end that the trainer does not know"),
+        missing=lengths.no_ends, measure=lengths.other_ends, judge=lengths.judge_other_ends,
+        quantity=Quantity(name=tr("completions without a known end"), share=True),
+        change=tr(
+            "Add this token to the end tokens of the model's generation settings; otherwise such completions count as "
+            "cut off in the trainer's figures, and mask_truncated_completions leaves them out."
+        ),
+        source="huggingface/trl#7039", of_texts=True,
     ),
     "truncation": Check(
         title=tr("Completions that are cut off"),

@@ -105,7 +105,8 @@ class Diagnosing:
                 missing[name] = failed(name, error)
                 looked.discard(name)
         findings = _without_replaced([finding for finding in every_finding if not finding.ended])
-        ended = _without_replaced([finding for finding in every_finding if finding.ended])
+        over = _without_replaced([finding for finding in every_finding if finding.ended])
+        ended = sorted(over, key=lambda one: any(other.check in CHECKS[one.check].follows for other in over))
         for name, check in CHECKS.items():
             if name in looked and 0 < len(measures[name]) < check.least:
                 looked.discard(name)

@@ -115,6 +115,7 @@ LIMITS: dict[str, Limit] = {
     "length_drift": Limit(value=0.3, grade=WARNING, source="healthy runs of TRL: at most 11 %"),
     "length_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
     "length_updates": Limit(value=6, grade=None, source="thirds of two updates, for a standard error of each"),
+    "other_end": Limit(value=0.2, grade=WARNING, source="chosen: a stop sequence may end some; huggingface/trl#7039"),
     "cut": Limit(value=0.8, grade=SERIOUS, source="DAPO, section 3.4: noise where truncated samples dominate"),
     "cut_many": Limit(value=0.5, grade=NOTICE, source="healthy tiny runs of TRL: 69 to 84 %, so a notice alone"),
     "cut_costs": Limit(

@@ -14,7 +14,6 @@ from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import (
     GRADIENT_NORMS,
     NEARLY,
-    SPREADS,
     away_from,
     changes,
     factors,
@@ -30,7 +29,6 @@ from grpo_core.trainers.health.groups import counted, dead_groups
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.numerics import is_half
 from grpo_core.trainers.health.policy_checks import NO_LOSS
-from grpo_core.trainers.health.rewards import no_advantage
 from grpo_core.trainers.health.update import Update
 
 
@@ -220,11 +218,9 @@ def norm(update: Update) -> Measure | None:
     value = max(_norms(update))
     if update.step is not None and update.signals is not None and update.settings.recorded.names_loss:
         premise = "push" if update.push > 0 else ""
-    elif update.table is not None and not no_advantage(update):
-        moves = update.step is None and bool(np.nan_to_num(update.table.advantage).any())
-        premise = "advantage" if moves else ""
     else:
-        premise = "reward" if any(spread > 0 for name in SPREADS for spread in update.reported(name)) else ""
+        gained = None if update.step is not None or update.table is None else update.table.advantage
+        premise = "advantage" if gained is not None and np.nan_to_num(gained).any() else ""
     if not premise:
         return None
     seen = Evidence(step=update.label, what=tr("grad_norm is {value:.3g}").format(value=value))
@@ -293,7 +289,7 @@ def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     if len(after) >= limit("updates") and max(m.value for m in inside) == limit("unmoved"):
         what = Fault.of("unmoved", count=len(after))
     elif len(measures) >= limit("still_updates") and between:
-        what = Fault.of("still", count=len(between), change=max(between.values()), noise=noise)
+        what = Fault.of("still", change=max(between.values()), noise=noise)
     elif len(away) >= limit("still_updates"):
         what = Fault.of("still_reference", count=len(away), change=max(away), noise=noise)
     else:
@@ -326,12 +322,8 @@ def judge_start(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     first = measures[0]
     if first.value <= max(limit("elsewhere"), first.more["noise"]):
         return None
-    return Verdict(
-        grade=grade("elsewhere"),
-        what=[Fault.of("elsewhere", gap=first.value)],
-        began=first.label,
-        evidence=(),
-    )
+    what = Fault.of("elsewhere", gap=first.value)
+    return Verdict(grade=grade("elsewhere"), what=[what], began=first.label, evidence=())
 
 
 def delivered(update: Update) -> Measure | None:
@@ -382,5 +374,5 @@ def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verd
     change = max(mine[key] for key in theirs)
     if change <= max(10 * noise, limit("sampler")):
         return None
-    what = Fault.of("sampler_still", count=len(theirs), change=max(theirs.values()), moved=change)
+    what = Fault.of("sampler_still", change=max(theirs.values()), moved=change)
     return Verdict(grade=grade("gradient_zero"), what=[what], began=measures[0].label, evidence=())

@@ -321,13 +321,27 @@ def of_steps_that_stop(numbers: np.random.Generator) -> Iterator[Any]:
 
 
 def of_gradients(numbers: np.random.Generator) -> Iterator[Any]:
-    """Yield runs whose trainer reports a gradient of 0, with tokens, advantages, or rewards alone."""
+    """Yield runs whose trainer reports a gradient of 0, with tokens or advantages alone."""
     count, paid = int(numbers.integers(3, 8)), [0.0, 1.0] * 4
-    zero = {"grad_norm": 0.0, "reward_std": 0.5}
+    zero = {"grad_norm": 0.0}
     yield with_reports(of_steps(recorded(), count, lambda step: step, passes=1, prompts=2, tokens=3), zero)
     given = completions(paid, advantage=numbers.normal(size=8))
     yield with_reports(Tables([given] * count, recorded()), zero)
-    yield with_reports(Tables([completions(paid)] * count, recorded()), zero)
+
+
+def of_ends(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run whose completions mostly end on a token that the trainer does not know as an end."""
+    settings = recorded()
+    task = dataclasses.replace(settings.recorded, eos_ids=(97,), max_tokens=9)
+    end = int(numbers.integers(4))
+
+    def ending(step: Step) -> Step:
+        tokens = step.tokens.copy()
+        tokens[:, -1] = np.where(numbers.random(len(tokens)) < 0.8, end, tokens[:, -1])
+        there = np.ones(step.mask.shape, bool)
+        return dataclasses.replace(step, tokens=tokens, mask=there, present=None)
+
+    yield of_steps(dataclasses.replace(settings, task=task), 4, ending, passes=1, prompts=2, tokens=3)
 
 
 def of_weights(numbers: np.random.Generator) -> Iterator[Any]:
@@ -395,6 +409,7 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
         of_gradients,
         of_samplers,
         of_weights,
+        of_ends,
     )
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
