@@ -142,12 +142,6 @@ class SessionFiles(QObject):
 
     # -- opening -----------------------------------------------------------------------------------------------------
 
-    def ask_open(self) -> None:
-        """Ask for a session file, and open it."""
-        name = file_to_open(self._window, tr("Open session"), str(Path.home()), SESSIONS)
-        if name:
-            self.open(Path(name))
-
     def open(self, path: Path) -> None:
         """Copy the runs of a session to the user's folder, and show them as in the session.
 

@@ -13,7 +13,6 @@ from PySide6.QtCore import Slot
 from app.commands.command import Command
 from app.commands.targets import CommandTargets
 from app.controllers.export import file_name
-from app.messages.message import BarAction
 from app.part import WindowPart
 from app.settings.files import exists
 from app.teaching.commands.export_entries import export_entries
@@ -27,7 +26,8 @@ from app.teaching.controllers.rehearsals import RehearsalController
 from app.teaching.lessons.own import is_lesson_file
 from app.teaching.lessons.recovery import LessonRecovery
 from app.teaching.lessons.saved_state import SavedState
-from app.teaching.panel_rows import HOMEWORK
+from app.teaching.panel_rows import HOMEWORK, LESSON
+from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from app.workspace.window_mode import Takeover
@@ -38,8 +38,6 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.application import Application
 
-LESSON_ID = "one_update"
-"""Id of the lesson that is offered first."""
 LONGEST_NOTES = 1_000_000
 SUFFIXES = (".grpo", ".grposession")
 """Suffixes of arguments that denote files rather than lessons."""
@@ -106,8 +104,19 @@ class Teaching(WindowPart):
         if panel.id == HOMEWORK.id:
             self.homework.serve(panel)  # type: ignore[arg-type]
 
-    def starts(self) -> tuple[BarAction, ...]:
-        return (BarAction(text=tr("A lesson"), run=partial(self.lessons.open, LESSON_ID)),)
+    def doors(self) -> tuple[Door, ...]:
+        learn = Door(
+            id="learn",
+            title=tr("Learn"),
+            sentence=tr(
+                "Short lessons: predict, then see the answer in live numbers. Also for a class on a projector."
+            ),
+            icon="door-learn",
+            panel=LESSON.id,
+            subjects=frozenset({"lessons", "films", "sessions"}),
+            begin=self.lessons.show,
+        )
+        return (learn,)
 
     def present(self, name: str) -> None:
         """Open a lesson, a session or a run, and start presenting.

@@ -36,12 +36,6 @@ class ModelExports:
         if path is not None:
             self._folders.open(path)
 
-    def ask_checkpoint(self) -> None:
-        """Ask for the folder of a checkpoint, and continue from it."""
-        name = folder_to_use(self._program.window, tr("Choose the folder of a checkpoint"), str(Path.home()))
-        if name:
-            self.take_up(Path(name))
-
     def take_up(self, folder: Path) -> None:
         """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
         path = library.new_path(self._program.run_manager.folder, folder.name)
