@@ -74,8 +74,8 @@ class Application(QObject):
         window, messages: the main window and its message bar.
         actions: the commands as actions.
         targets: the objects on which the commands act. panels, layouts, runs, run_files, recent_files,
-            session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural, zooming,
-            startup, shutdown: the functions of the commands, by subject.
+            session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural,
+            zooming, startup, shutdown: the functions of the commands, by subject.
         parts: what the parts have added to the window.
     """
 
@@ -343,7 +343,7 @@ class Application(QObject):
         self.transport.apply_style(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
         self.zooming.adapt()
-        if not (self.workspace.mode.presenting or self.workspace.mode.maximized):
+        if not self.workspace.mode.presenting:
             self.preferences.change(theme=self.look.choice, scale=self.look.scale)
 
     @Slot()

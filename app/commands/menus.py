@@ -15,7 +15,7 @@ EXCLUSIVE = (THEME, LAYOUT)
 
 
 def fill_menus(bar: QMenuBar, actions: Actions, shows: Callable[[str], bool]) -> None:
-    """Fill ``bar`` with the listed ``actions`` whose subject it ``shows``, in the order of the table, replacing its content."""
+    """Fill ``bar`` with the listed ``actions`` whose subjects ``shows`` accepts, replacing its content."""
     for old in bar.findChildren(QMenu):
         old.deleteLater()
     bar.clear()

@@ -77,12 +77,14 @@ def _layouts(targets: CommandTargets) -> list[Command]:
     own = [name for name in layouts.saved if name not in LAYOUTS]
     return [
         *(
-            Command(id=f"layout.{name}", subject=REST, text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)), menu=LAYOUT,
+            Command(id=f"layout.{name}", subject=REST, menu=LAYOUT,
+                    text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)),
                     run=partial(layouts.choose, name), checked=partial(chosen, name),
                     shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip=tr("Arrange the panels in this layout."))
             for place, name in enumerate((*LAYOUTS, *own), start=1)
         ),
-        Command(id="save_layout", subject=REST, text=tr("Save layout as…"), menu=LAYOUT, run=layouts.ask_save, divided=True,
+        Command(id="save_layout", subject=REST, text=tr("Save layout as…"), menu=LAYOUT, run=layouts.ask_save,
+                divided=True,
                 tip=tr("Save the arrangement of the panels under a name.")),
         Command(id="reset_layout", text=tr("Reset layout"), menu=LAYOUT, run=layouts.reset,
                 tip=tr("Put every panel back in its original place.")),

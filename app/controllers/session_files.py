@@ -17,7 +17,7 @@ from app.part import WindowPart
 from app.plotting.numbers import in_bytes
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.settings.store import PreferenceStore
-from app.theme.file_dialogs import file_to_open, file_to_save
+from app.theme.file_dialogs import file_to_save
 from app.training.controller import Controller
 from app.window.layouts import LAYOUTS
 from app.window.main_window import MainWindow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +82,6 @@ class Teaching(WindowPart):
         self.rehearsals = RehearsalController(window, self.lessons, self)
         program.exports.subject = self._film_subject
         workspace.mode.takeover = _Shown(self.lessons, self.presenter)
-        workspace.mode.layout_wanted.connect(self._on_layout_wanted)
         workspace.mode.size_changed.connect(self._on_size_changed)
         program.preferences.changed.connect(self._on_preferences)
         self.lessons.player.changed.connect(self._on_lesson)
@@ -229,10 +227,6 @@ class Teaching(WindowPart):
         self.lessons.set_stage(self.presenter.active)
 
     @Slot()
-    def _on_layout_wanted(self) -> None:
-        self.presenter.maximizer.forget()
-
-    @Slot()
     def _on_size_changed(self) -> None:
         self.presenter.arrange_later()
 
@@ -254,10 +248,6 @@ class _Shown(Takeover):
     @property
     def presenting(self) -> bool:
         return self._presenter.active
-
-    @property
-    def maximized(self) -> bool:
-        return self._presenter.maximizer.panel is not None
 
     @property
     def own(self) -> SavedState | None:

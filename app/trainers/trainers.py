@@ -100,9 +100,7 @@ class Trainers(WindowPart):
         mine = Door(
             id="my_run",
             title=tr("My run"),
-            sentence=tr(
-                "Open what your own trainer wrote: which rewards, tokens and settings moved the policy, and why."
-            ),
+            sentence=tr("What your own trainer wrote: which rewards, tokens and settings moved the policy, and why."),
             icon="door-run",
             panel=MY_RUN.id,
             subjects=frozenset(OF_MY_RUN),
@@ -169,9 +167,7 @@ class Trainers(WindowPart):
                 self._program.messages.say(refused)
                 return
         if not paths:
-            self._program.messages.say(
-                tr("Nothing is on the clipboard that can be opened: copy a path or a log first.")
-            )
+            self._program.messages.say(tr("The clipboard has nothing to open: copy a path or a log first."))
         for path in paths:
             self._program.runs.open_path(path)
 

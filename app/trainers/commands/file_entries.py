@@ -15,7 +15,8 @@ def file_entries(targets: CommandTargets, models: ModelExports) -> list[Command]
     """Return the commands that open and export such models."""
     can = ModelConditions(Conditions(targets))
     return [
-        Command(id="new_shipped_run", subject="models", text=tr("New SmolLM2 135M (shipped)"), after="new_run", menu=FILE,
+        Command(id="new_shipped_run", subject="models", text=tr("New SmolLM2 135M (shipped)"), after="new_run",
+                menu=FILE,
                 run=models.open_shipped,
                 blocked=can.needs_shipped_model,
                 tip=tr("Train a real language model of 135 million parameters on sums in words, offline.")),
@@ -34,7 +35,8 @@ def file_entries(targets: CommandTargets, models: ModelExports) -> list[Command]
                 blocked=can.can_export_adapter,
                 tip=tr("Write the adapter after the update shown in the format of peft, with a card on its "
                     "training.")),
-        Command(id="export_model", subject="models", text=tr("Export whole model…"), after="export_adapter", menu=EXPORT,
+        Command(id="export_model", subject="models", text=tr("Export whole model…"), after="export_adapter",
+                menu=EXPORT,
                 run=models.ask_model,
                 blocked=can.can_export_model,
                 tip=tr("Write the model after the update shown: merged weights, tokenizer and a card on its "

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from app.controllers.export import SCRIPTS
 from app.messages.message import Severity
 from app.sessions.file_task import TaskPoll
-from app.theme.file_dialogs import folder_to_use
 from app.trainers.controllers.model_folders import ModelFolders
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library

@@ -32,8 +32,8 @@ class MyRunPanel(RunsPanel):
         self.column.addWidget(heading(tr("Open a run, a log, a checkpoint or a model")))
         text = Label(
             tr(
-                "The program looks what it is: a run of TRL, verl, verifiers or prime-rl, a table of scalars, a model's "
-                "folder, a run or a session of this program. Nothing is changed. You can also drop it on the window."
+                "The program recognizes runs of TRL, verl, verifiers and prime-rl, tables of scalars, folders of "
+                "models, and its own runs and sessions. It changes none of them. You can also drop them on the window."
             )
         )
         text.setWordWrap(True)
