@@ -155,19 +155,20 @@ class Trainers(WindowPart):
         HomeRuns(self._program.runs, self).serve(panel)
 
     def open_pasted(self) -> None:
-        """Open what is on the clipboard: files, the path of a file or a folder, or the text of a log."""
-        mime, text = QApplication.clipboard().mimeData(), QApplication.clipboard().text().strip()
-        paths = [Path(url.toLocalFile()) for url in mime.urls() if url.isLocalFile()]
+        """Open what is on the clipboard: files, the path of a file or a folder, or a log in lines of JSON."""
+        mime = QApplication.clipboard().mimeData()
+        text, urls = (mime.text().strip(), mime.urls()) if mime is not None else ("", [])
+        paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
         if not paths and len(text) < LONGEST_PATH and "\n" not in text and exists(text):
             paths = [Path(text)]
-        if not paths and text:
-            suffix = ".jsonl" if text[0] in "[{" else ".csv"
-            paths = [library.free_name(self._program.paths.cache / f"{tr('Pasted')}{suffix}")]
+        if not paths and text.startswith("{"):
+            folder = library.free_name(self._program.paths.cache / tr("Pasted"))
+            paths = [folder / ("1.jsonl" if '"score"' in text.partition("\n")[0] else "traces.jsonl")]
             if refused := write_or_say(paths[0], text.encode(), tr("The pasted text")):
                 self._program.messages.say(refused)
                 return
         if not paths:
-            self._program.messages.say(tr("The clipboard has nothing to open: copy a path or a log first."))
+            self._program.messages.say(tr("The clipboard has nothing to open: copy a path, or lines of JSON."))
         for path in paths:
             self._program.runs.open_path(path)
 

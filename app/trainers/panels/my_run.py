@@ -32,8 +32,8 @@ class MyRunPanel(RunsPanel):
         self.column.addWidget(heading(tr("Open a run, a log, a checkpoint or a model")))
         text = Label(
             tr(
-                "The program recognizes runs of TRL, verl, verifiers and prime-rl, tables of scalars, folders of "
-                "models, and its own runs and sessions. It changes none of them. You can also drop them on the window."
+                "The program recognizes runs of TRL, verl, verifiers and prime-rl, folders of models, and its own "
+                "runs and sessions. It changes none of them. You can also drop them on the window."
             )
         )
         text.setWordWrap(True)

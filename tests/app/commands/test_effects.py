@@ -28,7 +28,6 @@ EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
     "thinning": (lambda p: (p.preferences.current.thinning, p.run_manager.training.thin), (True, True)),
     "full_screen": (lambda p: p.window.isFullScreen(), True),
     "speaker": (lambda p: p.part("teaching").presenter.speaker.isVisible(), True),
-    "present.counter": (lambda p: p.part("teaching").presenter.counter.isHidden(), False),
     "present.blank": (lambda p: p.part("teaching").presenter.blank.isHidden(), False),
     "present.ring": (lambda p: p.part("teaching").presenter.ring.on, True),
     "palette": (lambda p: p.palette.isVisible(), True),
@@ -48,7 +47,6 @@ SWITCHES = {
     "thinning",
     "speaker",
     "present.blank",
-    "present.counter",
     "present.ring",
 }
 """Commands that undo their effect when run again."""
@@ -82,7 +80,6 @@ def program(shared: Driver) -> Iterator[Application]:
     "thinning",
     "full_screen",
     "speaker",
-    "present.counter",
     "present.blank",
     "present.ring",
     "palette",

@@ -21,7 +21,7 @@ from tests.app.conftest import Driver
 
 @pytest.fixture
 def palette(qtbot: QtBot, window: Any, actions: Actions) -> CommandPalette:
-    made = CommandPalette(actions, window)
+    made = CommandPalette(actions, window, lambda subject: "")
     made.open_fresh()
     qtbot.waitUntil(lambda: QApplication.activeWindow() is made)
     return made

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QInputDialog,
     QLineEdit,
-    QMenu,
     QScrollBar,
     QToolBar,
     QWidget,
@@ -36,7 +35,9 @@ pytestmark = pytest.mark.one_window
 PRESSED = (QAbstractButton, QComboBox, QAbstractSlider, QLineEdit, QAbstractItemView)
 MOST = {"play": 60, "learn": 45, "my_run": 60}
 """Maximum number of commands in the menus, and in the palette before anything is typed, by door."""
-TRACE = Path(__file__).parents[2] / "data" / "traces" / "grpo"
+DATA = Path(__file__).parents[2] / "data"
+TRACE = DATA / "traces" / "grpo"
+LOGS = (DATA / "sources" / "verl" / "1.jsonl", DATA / "sources" / "verifiers" / "traces.jsonl")
 
 
 @pytest.fixture
@@ -207,17 +208,19 @@ def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: Door
     driver.qtbot.waitUntil(lambda: driver.program.workspace.view.run.is_recorded)
     driver.settle()
     assert not driver.program.window.alone and driver.program.preferences.current.layout == "Recorded run"
-    QApplication.clipboard().setText("step,reward,kl\n1,0.1,0.0\n2,0.3,0.01\n3,0.4,0.02\n")
-    first = driver.program.workspace.run
-    driver.program.part("trainers").open_pasted()
-    driver.qtbot.waitUntil(lambda: driver.program.workspace.run is not first)
-    assert driver.program.workspace.view.run.is_recorded
+    for log in LOGS:
+        first = driver.program.workspace.run
+        QApplication.clipboard().setText(log.read_text("utf-8"))
+        driver.program.part("trainers").open_pasted()
+        driver.qtbot.waitUntil(lambda first=first: driver.program.workspace.run is not first)  # type: ignore[misc]
+        assert driver.program.workspace.view.run.is_recorded
 
 
 def test_an_empty_clipboard_is_answered_in_a_sentence(driver: Driver) -> None:
     QApplication.clipboard().clear()
     driver.program.part("trainers").open_pasted()
-    assert driver.messages == ["The clipboard has nothing to open: copy a path or a log first."]
+    driver.settle()
+    assert driver.messages == ["The clipboard has nothing to open: copy a path, or lines of JSON."]
 
 
 def test_a_number_leads_to_its_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,6 +237,5 @@ def test_no_menu_is_empty(driver: Driver, doors: DoorsController) -> None:
     for one in doors.all:
         doors.enter(one)
         driver.program.player.pause()
-        menus = driver.program.window.menuBar().findChildren(QMenu)
         driver.rest()
-        assert all(not menu.isEmpty() for menu in menus if menu.menuAction().isVisible())
+        assert all(not menu.isEmpty() for menu in tops(driver.program.window))

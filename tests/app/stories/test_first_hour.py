@@ -154,7 +154,7 @@ class Clicks:
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.count = driver, 0
-        driver.program.startup.welcome()
+        driver.program.doors.show_home()
         driver.settle()
 
     def on(self, widget: QWidget, place: QPoint | None = None) -> None:
@@ -182,7 +182,9 @@ def test_the_policy_is_there_without_a_click(driver: Driver) -> None:
 
 def test_the_history_shows_curves_after_one_click(driver: Driver) -> None:
     clicks, history = Clicks(driver), driver.program.window.panels.of(TRAINING_HISTORY)
-    clicks.on_button("Run 50")
+    clicks.on_button("Play")
+    driver.qtbot.waitUntil(lambda: driver.head > 2)
+    driver.program.player.pause()
     driver.rest()
     driver.settle()
     assert history.seen and all(chart.has_data() for chart in history.charts) and clicks.count == 1
@@ -190,18 +192,23 @@ def test_the_history_shows_curves_after_one_click(driver: Driver) -> None:
 
 def test_the_step_detail_shows_its_rows_after_one_click(driver: Driver) -> None:
     clicks, detail = Clicks(driver), driver.program.window.panels.of(STEP_DETAIL)
-    clicks.on_button("Step")
+    clicks.on_button("Play")
+    driver.qtbot.waitUntil(lambda: driver.head > 0)
+    driver.program.player.pause()
     driver.rest()
     driver.settle()
     assert detail.seen and detail.table.model().rowCount() == 8 and clicks.count == 1
 
 
-def test_kl_over_beta_shows_a_sweep_after_one_click(driver: Driver) -> None:
+def test_kl_over_beta_shows_a_sweep_after_two_clicks(driver: Driver) -> None:
     clicks = Clicks(driver)
+    clicks.on_button("Play")
+    driver.program.player.pause()
+    driver.rest()
     clicks.on_tab("KL over β")
     shown = driver.program.window.panels.of(KL_OVER_BETA)
     driver.qtbot.waitUntil(lambda: not shown.busy)
-    assert shown.seen and shown.controller.results is not None and clicks.count == 1
+    assert shown.seen and shown.controller.results is not None and clicks.count == 2
 
 
 def test_the_token_inspector_shows_a_language_model_after_one_click_on_the_first_screen(driver: Driver) -> None:
