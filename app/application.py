@@ -293,7 +293,7 @@ class Application(QObject):
         self.actions.ran.connect(self.workspace.request_frame)
         self.recent_files.changed.connect(self._on_commands_changed)
         self.layouts.changed.connect(self._on_commands_changed)
-        self.doors.changed.connect(self._on_commands_changed)
+        self.doors.changed.connect(self._fill_menus)
         self.workspace.mode.lesson_changed.connect(self._on_lesson)
         self.workspace.mode.presenting_changed.connect(self._on_presenting)
         self.window.closing.connect(self.shutdown.close)
@@ -335,6 +335,10 @@ class Application(QObject):
     def _on_commands_changed(self) -> None:
         """Update menus and palette after the set of commands has changed, for example when a layout was saved."""
         self.actions.set_commands(all_commands(self.targets))
+        self._fill_menus()
+
+    @Slot()
+    def _fill_menus(self) -> None:
         fill_menus(self.window.menuBar(), self.actions, self.doors.shows)
 
     @Slot()

@@ -82,7 +82,8 @@ class PanelRequests(QObject):
     def _serve_home(self, panel: HomePanel) -> None:
         from app.controllers.home import HomeRuns
 
-        panel.offer(self._doors.all, self._doors.enter, self._first_steps.actions)
+        steps = [(action.text, action.run) for action in self._first_steps.actions]
+        panel.offer(self._doors.all, self._doors.enter, steps)
         HomeRuns(self._runs, self).serve(panel)
 
     @Slot(int)

@@ -159,7 +159,7 @@ class Trainers(WindowPart):
         mime = QApplication.clipboard().mimeData()
         text, urls = (mime.text().strip(), mime.urls()) if mime is not None else ("", [])
         paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
-        if not paths and len(text) < LONGEST_PATH and "\n" not in text and exists(text):
+        if not paths and 0 < len(text) < LONGEST_PATH and "\n" not in text and exists(text):
             paths = [Path(text)]
         if not paths and text.startswith("{"):
             folder = library.free_name(self._program.paths.cache / tr("Pasted"))

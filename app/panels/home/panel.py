@@ -8,7 +8,6 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app.messages.message import BarAction
 from app.panels.home.card import RunCard
 from app.panels.home.door import DoorButton
 from app.panels.home.previews import Preview
@@ -113,16 +112,18 @@ class HomePanel(RunsPanel):
         self.column.addWidget(heading(tr("Or watch one thing happen, then go on yourself")))
         self.column.addLayout(self._begin_row)
 
-    def offer(self, doors: Sequence[Door], enter: Callable[[Door], object], steps: Sequence[BarAction]) -> None:
-        """Add a button for each door, and one for each of the first steps."""
+    def offer(
+        self, doors: Sequence[Door], enter: Callable[[Door], object], steps: Sequence[tuple[str, Callable[[], object]]]
+    ) -> None:
+        """Add a button for each door, and one for each of the first steps, given as (label, callback)."""
         for door in doors:
             one = DoorButton(door)
             one.clicked.connect(partial(enter, door))
             self._door_row.addWidget(one, 1)
             self.doors.append(one)
-        for action in steps:
-            button = QPushButton(action.text)
-            button.clicked.connect(action.run)
+        for text, run in steps:
+            button = QPushButton(text)
+            button.clicked.connect(run)
             self._begin_row.addWidget(button)
             self.begin.append(button)
 
