@@ -150,11 +150,12 @@ def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: 
 
 
 class Clicks:
-    """A user's clicks in the window of an empty profile, counted."""
+    """A user's clicks in the window of an empty profile, counted. They begin on the first screen, unless ``inside``."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, *, inside: bool = False) -> None:
         self.driver, self.count = driver, 0
-        driver.program.doors.show_home()
+        if not inside:
+            driver.program.doors.show_home()
         driver.settle()
 
     def on(self, widget: QWidget, place: QPoint | None = None) -> None:
@@ -222,7 +223,7 @@ def test_the_token_inspector_shows_a_language_model_after_one_click_on_the_first
 
 @pytest.mark.parametrize(("button", "language"), [("Show a language model", True), ("Compute an update", False)])
 def test_the_empty_token_inspector_offers_what_fills_it(driver: Driver, button: str, language: bool) -> None:
-    clicks = Clicks(driver)
+    clicks = Clicks(driver, inside=True)
     clicks.on_tab("Token inspector")
     clicks.on_button(button)
     driver.qtbot.waitUntil(lambda: driver.head == 1, timeout=60_000)
@@ -236,7 +237,7 @@ def test_the_empty_token_inspector_offers_what_fills_it(driver: Driver, button: 
 
 def test_kl_over_beta_beside_a_language_model_offers_a_sweep_at_once(driver: Driver) -> None:
     language(driver)
-    clicks = Clicks(driver)
+    clicks = Clicks(driver, inside=True)
     shown = panel(driver, "kl_over_beta")
     clicks.on_button("Sweep now")
     driver.qtbot.waitUntil(lambda: not shown.busy)
