@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QUrl, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, this_build
@@ -46,8 +46,8 @@ from grpo_core.trainers.hf.reading import read_model
 if TYPE_CHECKING:
     from app.application import Application
 
-LONGEST_PATH = 4096
-"""Maximum number of characters of a pasted text that is taken as a path."""
+LONGEST_PASTE = 10_000
+"""Number of characters of a pasted text in which paths are looked for."""
 OF_MY_RUN = (
     "playback", "what if", "saving", "pictures", "data", "models", "completions", "token_inspector", "token_overview",
     "reward_weights", "run_comparison", "diagnosis", "step_summary", "step_detail", "training_history", "controls",
@@ -156,17 +156,17 @@ class Trainers(WindowPart):
 
     def open_pasted(self) -> None:
         """Open what is on the clipboard: files, the path of a file or a folder, or a log in lines of JSON."""
-        mime = QApplication.clipboard().mimeData()
-        text, urls = (mime.text().strip(), mime.urls()) if mime is not None else ("", [])
-        paths = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
-        if not paths and 0 < len(text) < LONGEST_PATH and "\n" not in text and exists(text):
-            paths = [Path(text)]
-        if not paths and text.startswith("{"):
+        text = QApplication.clipboard().text().strip()
+        if text.startswith("{"):
             folder = library.free_name(self._program.paths.cache / tr("Pasted"))
             paths = [folder / ("1.jsonl" if '"score"' in text.partition("\n")[0] else "traces.jsonl")]
             if refused := write_or_say(paths[0], text.encode(), tr("The pasted text")):
                 self._program.messages.say(refused)
                 return
+        else:
+            lines = [line for line in text[:LONGEST_PASTE].splitlines() if line]
+            named = [Path(QUrl(line).toLocalFile() if line.startswith("file:") else line) for line in lines]
+            paths = [path for path in named if exists(place_of(path))]
         if not paths:
             self._program.messages.say(tr("The clipboard has nothing to open: copy a path, or lines of JSON."))
         for path in paths:

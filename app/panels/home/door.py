@@ -41,7 +41,7 @@ class DoorButton(QAbstractButton):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(round(240 * self._scale), self.minimumHeight())
+        return QSize(round(110 * self._scale), self.minimumHeight())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -246,7 +246,7 @@ class Presenter(QObject):
             self._lift()
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)
-        elif not self.active and self._before is not None:
+        elif self._before is not None:
             if self._before.state == Qt.WindowState.WindowNoState:  # leaving full screen may end on another screen
                 self._window.setGeometry(self._before.box)
             given_back = self._window.saved_docks.give_back(BORROWER)

@@ -203,7 +203,7 @@ def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: Door
     driver.settle()
     panel = driver.program.window.panels["my_run"]
     paste = panel.buttons[2]  # type: ignore[attr-defined]
-    QApplication.clipboard().setText(str(TRACE))
+    QApplication.clipboard().setText(TRACE.as_uri())
     QTest.mouseClick(paste, Qt.MouseButton.LeftButton)
     driver.qtbot.waitUntil(lambda: driver.program.workspace.view.run.is_recorded)
     driver.settle()
@@ -217,10 +217,11 @@ def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: Door
 
 
 def test_an_empty_clipboard_is_answered_in_a_sentence(driver: Driver) -> None:
-    QApplication.clipboard().clear()
-    driver.program.part("trainers").open_pasted()
-    driver.settle()
-    assert driver.messages == ["The clipboard has nothing to open: copy a path, or lines of JSON."]
+    for text in ("", "x" * 100_000, "no such file"):
+        QApplication.clipboard().setText(text)
+        driver.program.part("trainers").open_pasted()
+        driver.settle()
+        assert driver.messages[-1] == "The clipboard has nothing to open: copy a path, or lines of JSON."
 
 
 def test_a_number_leads_to_its_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,6 @@ def test_the_layout_for_language_models_has_the_answers_in_the_middle_and_the_to
         "score_your_own",
         "kl_over_beta",
         "step_detail",
-        "home",
     }
     docks = language.program.window.docks
     assert docks["evolution"].geometry().right() < docks["token_inspector"].geometry().left()
