@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.clock import Timer
 from app.messages.message_bar import MessageBar
@@ -57,7 +57,6 @@ class MainWindow(QMainWindow):
         self.alone = ""
         self._beside: QByteArray | None = None
         """The docks before one panel filled the window."""
-        self._opened: tuple[str, QWidget | None] = ("", None)
         self._flush_waits = False
         """Whether Qt has requested to paint a frame before it was completely drawn."""
         self._paint = Timer(self, self._on_paint)
@@ -125,53 +124,22 @@ class MainWindow(QMainWindow):
 
     def show_panel(self, spec: PanelSpec[P]) -> P:
         """Show the dock of a panel, in front of its tabs, and return the panel."""
-        if self.alone not in ("", spec.id) and not self.saved_docks.lent:
+        if self.alone != spec.id:
             self.leave_alone()
         dock = self.docks[spec.id]
         dock.show()
         dock.raise_()
-        self.note_opened(spec.id)
         return self.panels.of(spec)
-
-    def note_opened(self, id: str) -> None:
-        """Record that the panel ``id`` was brought to the front. Commands apply to it until the focus moves."""
-        self._opened = id, QApplication.focusWidget()
-
-    @property
-    def just_opened(self) -> str | None:
-        """Id of the panel brought to the front since the focus last moved, or None if it is no longer shown."""
-        id, focus = self._opened
-        return id if id and focus is QApplication.focusWidget() and in_window(self.docks[id]) else None
 
     def childEvent(self, event: QChildEvent) -> None:
         """Set up the tab bars, which Qt creates whenever docks become tabs."""
         super().childEvent(event)
         if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
             style_tabs(bar)
-            bar.tabBarClicked.connect(self._on_tab)
-            bar.currentChanged.connect(self._on_current_tab)
-
-    @Slot(int)
-    def _on_tab(self, place: int) -> None:
-        """Bring the panel of the clicked tab to the front, as a menu does."""
-        bar = self.sender()
-        assert isinstance(bar, QTabBar)
-        titles = {dock.windowTitle(): id for id, dock in self.docks.items()}
-        if (id := titles.get(bar.tabText(place))) is not None:
-            self.note_opened(id)
-
-    @Slot(int)
-    def _on_current_tab(self, place: int) -> None:
-        """Bring panels to the front when the arrow keys move through a focused tab bar."""
-        bar = self.sender()
-        if isinstance(bar, QTabBar) and bar.hasFocus():
-            self._on_tab(place)
 
     @Slot()
     def _on_explained(self) -> None:
         self.explain_homes.show()
-        if self.explain_homes.is_pinned:
-            self.note_opened(EXPLAIN.id)
 
     def add_toolbars(self, transport: QToolBar) -> None:
         """Add the transport at the top and the timeline below it, as wide as the window."""
@@ -211,8 +179,8 @@ class MainWindow(QMainWindow):
         self.show_bars(False)
 
     def leave_alone(self) -> None:
-        """Show the panels and the toolbars as they were before one panel filled the window."""
-        if self.alone and self._beside is not None:
+        """Show the panels and the toolbars as they were before one panel filled the window, except in a lesson."""
+        if self.alone and self._beside is not None and not self.saved_docks.lent:
             self._set_bare(False)
             self.alone = ""
             put_back(self, self.docks, self._beside)

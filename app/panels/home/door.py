@@ -26,8 +26,7 @@ class DoorButton(QAbstractButton):
         self.door = door
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setSizePolicy(policy)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setText(door.title)
         self.setAccessibleName(door.title)
         self.setAccessibleDescription(door.sentence)

@@ -27,7 +27,6 @@ class ModelExports:
 
     def __init__(self, program: Application, folders: ModelFolders) -> None:
         self._program, self._folders = program, folders
-        self.ask = folders.ask
 
     def open_shipped(self) -> None:
         """Start a run of the pretrained model included in the full package."""

@@ -185,7 +185,11 @@ def compute(driver: Driver) -> None:
     driver.program.player.step()
 
 
-@pytest.mark.parametrize("act", [show_run, show_panel, compute])
+def toggle_panel(driver: Driver) -> None:
+    driver.program.actions["panel.token_inspector"].trigger()
+
+
+@pytest.mark.parametrize("act", [show_run, show_panel, toggle_panel, compute])
 def test_the_panels_come_back_as_they_were_with_whatever_is_to_be_seen(
     driver: Driver, act: Callable[[Driver], None]
 ) -> None:
@@ -240,3 +244,14 @@ def test_no_menu_is_empty(driver: Driver, doors: DoorsController) -> None:
         driver.program.player.pause()
         driver.rest()
         assert all(not menu.isEmpty() for menu in tops(driver.program.window))
+
+
+@pytest.mark.own_window
+def test_a_window_that_is_closed_on_the_first_screen_opens_with_its_panels(driver: Driver) -> None:
+    window = driver.program.window
+    before = {id for id, dock in window.docks.items() if dock.isVisible()}
+    home(driver)
+    driver.program.shutdown.close()
+    driver.qtbot.waitUntil(lambda: window.may_close)
+    assert driver.program.layout_files.restore(window) is None
+    assert not window.alone and {id for id, dock in window.docks.items() if not dock.isHidden()} >= before
