@@ -108,7 +108,7 @@ class DoorsController(QObject):
         if self.shows(subject):
             return ""
         titles = [door.title for door in self.all if subject in door.subjects]
-        return tr(", ", "between doors").join(titles) or tr("Show everything")
+        return tr(", ").join(titles) or tr("Show everything")
 
     def _alone(self, id: str) -> None:
         self._run = self._workspace.run
