@@ -19,6 +19,7 @@ from app.commands.table import all_commands
 from app.commands.targets import CommandTargets
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
+from app.controllers.doors import DoorsController
 from app.controllers.export import ExportController
 from app.controllers.film_keys import FilmKeys
 from app.controllers.first_steps import FirstSteps
@@ -73,8 +74,8 @@ class Application(QObject):
         window, messages: the main window and its message bar.
         actions: the commands as actions.
         targets: the objects on which the commands act. panels, layouts, runs, run_files, recent_files,
-            session_files, exporter, exports, background_runs, breakpoints, first_steps, prompts, structural, zooming,
-            startup, shutdown: the functions of the commands, by subject.
+            session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural,
+            zooming, startup, shutdown: the functions of the commands, by subject.
         parts: what the parts have added to the window.
     """
 
@@ -172,8 +173,9 @@ class Application(QObject):
             self.parts,
         )
         self.held_runs = HeldRuns(workspace, self.run_manager, self.runs.open_path, self)
-        self.first_steps = FirstSteps(
-            window, workspace, self.player, self.run_manager, self.layouts, self.runs, self.parts, self
+        self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self.runs, self)
+        self.doors = DoorsController(
+            window, workspace, self.player, self.layouts, self.runs, self.parts, preferences, self
         )
         self._film_keys = FilmKeys(window, self.player, self.first_steps, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
@@ -188,6 +190,7 @@ class Application(QObject):
             self.controller,
             self.player,
             self.first_steps,
+            self.doors,
             self.parts,
             self,
         )
@@ -215,7 +218,7 @@ class Application(QObject):
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)
-        self.palette = CommandPalette(self.actions, self.window)
+        self.palette = CommandPalette(self.actions, self.window, self.doors.owner)
         self.sheet = ShortcutSheet(self.actions, self.window)
         self.targets = CommandTargets(
             window=self.window,
@@ -232,7 +235,7 @@ class Application(QObject):
             exports=self.exports,
             background_runs=self.background_runs,
             breakpoints=self.breakpoints,
-            first_steps=self.first_steps,
+            doors=self.doors,
             palette=self.palette,
             sheet=self.sheet,
             parts=self.parts,
@@ -254,7 +257,7 @@ class Application(QObject):
             self.parts,
             self.preferences,
             self.messages,
-            self.first_steps,
+            self.doors,
             self.layouts,
             self,
         )
@@ -289,6 +292,7 @@ class Application(QObject):
         self.actions.ran.connect(self.workspace.request_frame)
         self.recent_files.changed.connect(self._on_commands_changed)
         self.layouts.changed.connect(self._on_commands_changed)
+        self.doors.changed.connect(self._fill_menus)
         self.workspace.mode.lesson_changed.connect(self._on_lesson)
         self.workspace.mode.presenting_changed.connect(self._on_presenting)
         self.window.closing.connect(self.shutdown.close)
@@ -312,7 +316,6 @@ class Application(QObject):
     @Slot()
     def _on_frame(self) -> None:
         self.actions.refresh()
-        self.startup.dismiss_welcome()
         if self._hooks is not None:
             for report in self._hooks.take_reports():
                 self.messages.report(report)
@@ -331,7 +334,11 @@ class Application(QObject):
     def _on_commands_changed(self) -> None:
         """Update menus and palette after the set of commands has changed, for example when a layout was saved."""
         self.actions.set_commands(all_commands(self.targets))
-        fill_menus(self.window.menuBar(), self.actions)
+        self._fill_menus()
+
+    @Slot()
+    def _fill_menus(self) -> None:
+        fill_menus(self.window.menuBar(), self.actions, self.doors.shows)
 
     @Slot()
     def _on_look(self) -> None:
@@ -339,7 +346,7 @@ class Application(QObject):
         self.transport.apply_style(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
         self.zooming.adapt()
-        if not (self.workspace.mode.presenting or self.workspace.mode.maximized):
+        if not self.workspace.mode.presenting:
             self.preferences.change(theme=self.look.choice, scale=self.look.scale)
 
     @Slot()

@@ -341,8 +341,7 @@ HOME = PanelSpec(
     factory=_home,
     area=Area.CENTRE,
     size=(768, 480),
-    help=tr("Your last runs, recorded examples, first steps and lessons."),
-    shown=at(Area.CENTRE, LayoutVariant.BANDIT, LayoutVariant.LANGUAGE, LayoutVariant.RECORDED, rank=9),
+    help=tr("The first screen: ways in, your last runs and recorded examples."),
 )
 
 LAB: tuple[PanelSpec[Panel], ...] = tuple(spec for spec in [*vars().values()] if isinstance(spec, PanelSpec))

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
-from app.messages.message import BarAction
+from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from grpo_core.runs.session import Manifest
@@ -41,8 +41,8 @@ class WindowPart(QObject):
     def connect_panel(self, panel: Panel) -> None:
         """Connect a panel that has just been created."""
 
-    def starts(self) -> tuple[BarAction, ...]:
-        """Return buttons for the first screen."""
+    def doors(self) -> tuple[Door, ...]:
+        """Return doors of the first screen."""
         return ()
 
     def opener(self, path: Path) -> Callable[[Path], object] | None:

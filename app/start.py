@@ -125,8 +125,6 @@ def _windowed(options: argparse.Namespace) -> int:
     if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), space):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
     program.window.show()
-    if first:
-        program.startup.welcome()
     watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)

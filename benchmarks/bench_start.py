@@ -118,7 +118,7 @@ def seconds_to_first_update(home: Path) -> float:
     program = window.program
     window.wait(1000)  # a user who clicks has seen the window
     begin = time.perf_counter()
-    program.actions["new_language_run"].trigger()
+    program.runs.new_language_run()
     program.player.run()
     window.until(lambda: program.workspace.view.step.number >= 1)
     window.app.processEvents()

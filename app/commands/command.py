@@ -11,6 +11,8 @@ from PySide6.QtGui import QKeySequence
 
 from grpo_core.text import tr
 
+REST = "rest"
+"""Subject of commands that are behind no door."""
 Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
@@ -58,6 +60,9 @@ class Command:
         repeats: whether holding the key runs it repeatedly.
         divided: whether there is a separator above it in the menu.
         after: id of the command that it follows in the table, for a command of a part; empty for the end.
+        subject: what it is about; a door (:class:`app.widgets.door.Door`) chooses subjects. Empty for a command behind
+            every door, :data:`REST` for one that is shown only with all others.
+        listed: whether menus show it. The palette finds any other command once something is typed.
     """
 
     id: str
@@ -75,6 +80,8 @@ class Command:
     repeats: bool = False
     divided: bool = False
     after: str = ""
+    subject: str = ""
+    listed: bool = True
 
     def status(self) -> CommandStatus:
         """Return the command's current name, icon and check mark, and the reason why it cannot run, if any."""

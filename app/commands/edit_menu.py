@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.commands.command import Command
+from app.commands.command import REST, Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import EDIT
 from app.commands.targets import CommandTargets
@@ -52,16 +52,18 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
         Command(id="explain", text=tr("Explain the selected number"), menu=EDIT, run=explain,
                 shortcuts=("E",), icon="explain", divided=True, blocked=when.needs_number,
                 tip=tr("Show its formula, the values in it, and where they came from.")),
-        Command(id="pin_explain", text=tr("Keep Explain as a panel"), menu=EDIT, run=window.explain_homes.pin,
+        Command(id="pin_explain", subject=REST, text=tr("Keep Explain as a panel"), menu=EDIT,
+                run=window.explain_homes.pin,
                 shortcuts=("Shift+E",), checked=lambda: window.explain_homes.is_pinned,
                 tip=tr("Show explanations in a panel next to the others, or in a sheet at the number.")),
-        Command(id="what_if", text=tr("What if…"), menu=EDIT, shortcuts=("W",),
+        Command(id="what_if", subject="what if", text=tr("What if…"), menu=EDIT, shortcuts=("W",),
                 run=lambda: window.show_panel(WHAT_IF).focus_choice(),
                 tip=tr("Show what another algorithm or other settings would have made of the update shown.")),
-        Command(id="table_twin", text=tr("Show as table"), menu=EDIT, run=toggle_table, shortcuts=("T",),
+        Command(id="table_twin", subject="what if", text=tr("Show as table"), menu=EDIT, run=toggle_table,
+                shortcuts=("T",),
                 icon="table", blocked=when.needs_plot, checked=shows_table,
                 tip=tr("Switch the picture in focus between plot and table.")),
-        Command(id="copy_picture", text=tr("Copy picture"), menu=EDIT, run=copy_picture,
+        Command(id="copy_picture", subject=REST, text=tr("Copy picture"), menu=EDIT, run=copy_picture,
                 shortcuts=("Ctrl+Shift+C",), icon="copy", blocked=when.needs_plot,
                 tip=tr("Copy the picture in focus to the clipboard.")),
     ]  # fmt: skip # table, one row per line

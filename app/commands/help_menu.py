@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.about import about
-from app.commands.command import Command
+from app.commands.command import REST, Command
 from app.commands.menu_paths import HELP
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
@@ -23,12 +23,10 @@ def help_commands(targets: CommandTargets) -> list[Command]:
                 shortcuts=("F1",), tip=tr("All keys, searchable.")),
         Command(id="palette", text=tr("Find a command"), menu=HELP, run=targets.palette.open_fresh,
                 shortcuts=("Ctrl+Shift+P",), tip=tr("Type a few letters of what you want to do.")),
-        Command(id="first_steps", text=tr("First steps"), menu=HELP, run=targets.first_steps.offer, divided=True,
-                tip=tr("Where to begin, one click each: watch a policy learn, cheat or be pulled back, or a model "
-                    "token by token.")),
-        Command(id="glossary", text=tr("Glossary"), menu=HELP, run=lambda: window.show_panel(GLOSSARY),
+        Command(id="glossary", divided=True, text=tr("Glossary"), menu=HELP, run=lambda: window.show_panel(GLOSSARY),
                 shortcuts=("Shift+F1",), tip=tr("Every term in one sentence, with its formula.")),
-        Command(id="references", text=tr("References"), menu=HELP, run=lambda: window.show_panel(REFERENCES),
+        Command(id="references", subject=REST, text=tr("References"), menu=HELP,
+                run=lambda: window.show_panel(REFERENCES),
                 tip=tr("The papers behind what is shown.")),
         Command(id="about", text=tr("About GRPO Lab"), menu=HELP, run=show_about, divided=True,
                 tip=tr("The version of this build, and its licences.")),

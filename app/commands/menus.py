@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QMenuBar
 
@@ -12,8 +14,8 @@ EXCLUSIVE = (THEME, LAYOUT)
 """Menus with at most one checked entry."""
 
 
-def fill_menus(bar: QMenuBar, actions: Actions) -> None:
-    """Fill ``bar`` from ``actions``, in the order of the table, replacing its content."""
+def fill_menus(bar: QMenuBar, actions: Actions, shows: Callable[[str], bool]) -> None:
+    """Fill ``bar`` with the listed ``actions`` whose subjects ``shows`` accepts, replacing its content."""
     for old in bar.findChildren(QMenu):
         old.deleteLater()
     bar.clear()
@@ -22,7 +24,7 @@ def fill_menus(bar: QMenuBar, actions: Actions) -> None:
     for group in groups.values():
         # a click on the checked entry must not uncheck it, and none need be checked
         group.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
-    for action in actions:
+    for action in (one for one in actions if one.command.listed and shows(one.command.subject)):
         path = action.command.menu
         menu = _menu(bar, menus, path)
         if action.command.divided and not menu.isEmpty():

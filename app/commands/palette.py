@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import (
@@ -32,27 +33,33 @@ from app.commands.fuzzy import score
 from grpo_core.text import tr
 
 Index = QModelIndex | QPersistentModelIndex
-ACTION = Qt.ItemDataRole.UserRole
+ACTION, OWNER = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole.value + 1
 _FAINT = 0.7
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 class PaletteModel(QAbstractListModel):
-    """The commands that match the typed text, best first. Blocked commands are included, with the reason."""
+    """The commands that match the typed text, best first. Blocked commands are included, with the reason.
 
-    def __init__(self, actions: Actions, parent: QObject | None = None) -> None:
+    Args:
+        owner: returns the doors to commands about a subject, or an empty string for those in the menus.
+    """
+
+    def __init__(self, actions: Actions, owner: Callable[[str], str], parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._actions = actions
+        self._actions, self._owner = actions, owner
         self._shown: list[CommandAction] = []
         self._query = ""
 
     def search(self, query: str) -> None:
-        """Show the matches of ``query`` or, if it is empty, all commands in the order of the menus."""
+        """Show the matches of ``query`` or, if it is empty, the commands in the menus, in their order."""
         self._query = query
         scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
         fitting = [(action, points) for action, points in scored if points is not None]
         if query.strip():
             fitting.sort(key=lambda pair: -pair[1])
+        else:
+            fitting = [(a, points) for a, points in fitting if a.command.listed and not self._owner(a.command.subject)]
         self.beginResetModel()
         self._shown = [action for action, _ in fitting]
         self.endResetModel()
@@ -79,9 +86,12 @@ class PaletteModel(QAbstractListModel):
             parts = (
                 action.text(),
                 action.command.shown_keys,
+                self._owner(action.command.subject),
                 tr("not now: {why}").format(why=action.why) if action.why else "",
             )
             return ", ".join(part for part in parts if part)
+        if role == OWNER:
+            return self._owner(action.command.subject)
         return action if role == ACTION else None
 
 
@@ -112,7 +122,7 @@ class _Row(QStyledItemDelegate):
         painter.setPen(ink)
         box = option.rect.adjusted(12, 5, -12, -5)
         line = QRect(box.left(), box.top(), box.width(), option.fontMetrics.height())
-        keys = action.command.shown_keys
+        keys = "   ".join(filter(None, (index.data(OWNER), action.command.shown_keys)))
         width = option.fontMetrics.horizontalAdvance(keys) + 12
         painter.drawText(line, Qt.AlignmentFlag.AlignRight, keys)
         shorter = option.fontMetrics.elidedText(action.text(), Qt.TextElideMode.ElideRight, line.width() - width)
@@ -126,12 +136,12 @@ class _Row(QStyledItemDelegate):
 class CommandPalette(QDialog):
     """A text field with the matching commands. It closes when the user clicks elsewhere."""
 
-    def __init__(self, actions: Actions, parent: QWidget) -> None:
+    def __init__(self, actions: Actions, parent: QWidget, owner: Callable[[str], str]) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
         self.setWindowTitle(tr("Find a command"))
         self.setAccessibleName(tr("Find a command"))
         self._window = parent
-        self.model = PaletteModel(actions, self)
+        self.model = PaletteModel(actions, owner, self)
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("What do you want to do?"))
         self.line.setAccessibleName(tr("Find a command"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.commands.command import Command
+from app.commands.command import REST, Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import RUN
 from app.commands.targets import CommandTargets
@@ -13,8 +13,6 @@ from grpo_core.text import tr
 
 USUAL_SPEED = 2
 """Index in ``SPEEDS`` that serves as the starting point if the current speed is not one of them."""
-FILM_STEP = 0.05
-"""Number of seconds by which a key press moves through a film."""
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:
@@ -34,52 +32,51 @@ def run_commands(targets: CommandTargets) -> list[Command]:
         Command(id="step", text=tr("Step", "verb"), menu=RUN, run=player.step, shortcuts=(".",), icon="step",
                 blocked=when.can_step, repeats=True,
                 tip=tr("Go to the next update, or compute it if this is the newest.")),
-        Command(id="step_back", text=tr("Step back"), menu=RUN, run=player.step_back, shortcuts=(",",),
+        Command(id="step_back", subject="playback", text=tr("Step back"), menu=RUN, run=player.step_back,
+                shortcuts=(",",),
                 icon="step_back", blocked=when.not_at_start, repeats=True,
                 tip=tr("Go back to the previous update; nothing is lost.")),
-        Command(id="stage", text=tr("Stage"), menu=RUN, run=player.stage, shortcuts=("Shift+.",),
+        Command(id="stage", subject="playback", text=tr("Stage"), menu=RUN, run=player.stage, shortcuts=("Shift+.",),
                 icon="stage", blocked=when.can_show_stage, repeats=True, divided=True,
                 tip=tr("Reveal the next stage of the update: sample, score, normalize, update.")),
-        Command(id="stage_back", text=tr("Stage back"), menu=RUN, run=player.stage_back,
+        Command(id="stage_back", subject="playback", text=tr("Stage back"), menu=RUN, run=player.stage_back,
                 shortcuts=("Shift+,",), icon="stage_back", blocked=when.not_at_start, repeats=True,
                 tip=tr("Hide the last stage again.")),
-        Command(id="film_on", text=tr("Film forward"), menu=RUN, run=lambda: player.scrub(FILM_STEP),
-                shortcuts=("Alt+.",), blocked=when.not_at_start, repeats=True,
-                tip=tr("Move a twentieth of a second forward in the film of the update shown.")),
-        Command(id="film_back", text=tr("Film back"), menu=RUN, run=lambda: player.scrub(-FILM_STEP),
-                shortcuts=("Alt+,",), blocked=when.not_at_start, repeats=True,
-                tip=tr("Move a twentieth of a second back in the film of the update shown.")),
-        Command(id="run_n", text=tr("Run 50"), menu=RUN, shortcuts=("Ctrl+.",), icon="run_n",
+        Command(id="run_n", subject="training", text=tr("Run 50"), menu=RUN, shortcuts=("Ctrl+.",), icon="run_n",
                 run=lambda: player.run_n(50, at_once=True), blocked=when.can_train, divided=True,
                 tip=tr("Fifty more updates, as fast as they can be computed, then pause.")),
-        Command(id="faster", text=tr("Faster"), menu=RUN, run=lambda: change_speed(1), shortcuts=("Ctrl+Up",),
+        Command(id="faster", subject="training", text=tr("Faster"), menu=RUN, run=lambda: change_speed(1),
+                shortcuts=("Ctrl+Up",),
                 repeats=True, tip=tr("More updates per second.")),
-        Command(id="slower", text=tr("Slower"), menu=RUN, run=lambda: change_speed(-1), shortcuts=("Ctrl+Down",),
+        Command(id="slower", subject="training", text=tr("Slower"), menu=RUN, run=lambda: change_speed(-1),
+                shortcuts=("Ctrl+Down",),
                 repeats=True, tip=tr("Fewer updates per second.")),
-        Command(id="breakpoints", text=tr("Stop when…"), menu=RUN, run=targets.breakpoints.show,
+        Command(id="breakpoints", subject="training", text=tr("Stop when…"), menu=RUN, run=targets.breakpoints.show,
                 shortcuts=("Ctrl+Shift+B",), divided=True,
                 tip=tr("Breakpoints: stop the run at the update where a condition on a series becomes true.")),
-        Command(id="reset", text=tr("Reset"), menu=RUN, run=targets.runs.reset, shortcuts=("Ctrl+Home",),
+        Command(id="reset", subject="training", text=tr("Reset"), menu=RUN, run=targets.runs.reset,
+                shortcuts=("Ctrl+Home",),
                 icon="to_start", blocked=when.may_reset, divided=True,
                 tip=tr("Start this run again with its original settings and seed; the old run stays as thin lines.")),
-        Command(id="branch", text=tr("Branch here"), menu=RUN, run=targets.runs.branch, shortcuts=("Ctrl+B",),
+        Command(id="branch", subject="training", text=tr("Branch here"), menu=RUN, run=targets.runs.branch,
+                shortcuts=("Ctrl+B",),
                 icon="branch", blocked=when.can_branch,
                 tip=tr("Begin a new run at the update shown, with the settings shown.")),
-        Command(id="new_seed", text=tr("New seed"), menu=RUN, run=targets.runs.new_seed,
+        Command(id="new_seed", subject="training", text=tr("New seed"), menu=RUN, run=targets.runs.new_seed,
                 icon="new_seed", blocked=when.may_seed,
                 tip=tr("Begin a new run with the next seed and the settings shown; this one stays in the list.")),
-        Command(id="repeat", text=tr("Repeat × {count}").format(count=COUNT), menu=RUN,
+        Command(id="repeat", subject="training", text=tr("Repeat × {count}").format(count=COUNT), menu=RUN,
                 run=lambda: window.show_panel(TRAINING_HISTORY).repeat(), blocked=when.can_repeat,
                 divided=True,
                 tip=tr("Run the same settings with other seeds, side by side, to see how much of this run is "
                     "chance.")),
-        Command(id="race", text=tr("Race", "verb"), menu=RUN, shortcuts=("Ctrl+R",),
+        Command(id="race", subject="experiments", text=tr("Race", "verb"), menu=RUN, shortcuts=("Ctrl+R",),
                 run=lambda: window.show_panel(COMPARISON).race(),
                 tip=tr("Race algorithms over the same seeds, on the rewards of the run shown.")),
-        Command(id="sweep", text=tr("Sweep"), menu=RUN, shortcuts=("Ctrl+Shift+R",),
+        Command(id="sweep", subject="experiments", text=tr("Sweep"), menu=RUN, shortcuts=("Ctrl+Shift+R",),
                 run=lambda: window.show_panel(KL_OVER_BETA).sweep(),
                 tip=tr("Train many seeds at each β of a grid, or at each value of another setting.")),
-        Command(id="queue", text=tr("Runs in the background"), menu=RUN, run=targets.background_runs.show,
+        Command(id="queue", subject=REST, text=tr("Runs in the background"), menu=RUN, run=targets.background_runs.show,
                 tip=tr("Sweep the language model over a setting: real runs, one after the other, in the "
                     "background.")),
     ]  # fmt: skip # table, one row per line

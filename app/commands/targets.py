@@ -9,8 +9,8 @@ from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
+from app.controllers.doors import DoorsController
 from app.controllers.export import ExportController
-from app.controllers.first_steps import FirstSteps
 from app.controllers.layouts import LayoutsController
 from app.controllers.panels import PanelsController
 from app.controllers.recent_files import RecentFiles
@@ -46,7 +46,7 @@ class CommandTargets:
     exports: ExportController
     background_runs: BackgroundRunsController
     breakpoints: BreakpointsController
-    first_steps: FirstSteps
+    doors: DoorsController
     palette: CommandPalette
     sheet: ShortcutSheet
     parts: Sequence[WindowPart]

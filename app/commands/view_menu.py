@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt
 
-from app.commands.command import Command
+from app.commands.command import REST, Command
 from app.commands.menu_paths import LAYOUT, PANEL, THEME, VIEW
 from app.commands.targets import CommandTargets
 from app.panel_registry import PANELS
@@ -40,6 +40,9 @@ def view_commands(targets: CommandTargets) -> list[Command]:
         Command(id="reduced_motion", text=tr("Reduced motion"), menu=VIEW, divided=True, run=toggle_reduced_motion,
                 checked=lambda: preferences.current.reduced_motion,
                 tip=tr("Changes appear at once, without animation.")),
+        Command(id="everything", text=tr("Show everything"), menu=VIEW, run=targets.doors.toggle_everything,
+                checked=lambda: preferences.current.everything, divided=True,
+                tip=tr("Show the commands of every door in the menus, and those that are behind none.")),
         *_themes(targets),
         *_layouts(targets),
         *_panels(targets),
@@ -74,12 +77,14 @@ def _layouts(targets: CommandTargets) -> list[Command]:
     own = [name for name in layouts.saved if name not in LAYOUTS]
     return [
         *(
-            Command(id=f"layout.{name}", text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)), menu=LAYOUT,
+            Command(id=f"layout.{name}", subject=REST, menu=LAYOUT,
+                    text=tr("Layout “{name}”").format(name=LAYOUTS.get(name, name)),
                     run=partial(layouts.choose, name), checked=partial(chosen, name),
                     shortcuts=(f"Ctrl+{place}",) if place <= 9 else (), tip=tr("Arrange the panels in this layout."))
             for place, name in enumerate((*LAYOUTS, *own), start=1)
         ),
-        Command(id="save_layout", text=tr("Save layout as…"), menu=LAYOUT, run=layouts.ask_save, divided=True,
+        Command(id="save_layout", subject=REST, text=tr("Save layout as…"), menu=LAYOUT, run=layouts.ask_save,
+                divided=True,
                 tip=tr("Save the arrangement of the panels under a name.")),
         Command(id="reset_layout", text=tr("Reset layout"), menu=LAYOUT, run=layouts.reset,
                 tip=tr("Put every panel back in its original place.")),
@@ -93,6 +98,7 @@ def _panels(targets: CommandTargets) -> list[Command]:
             id=f"panel.{spec.id}",
             text=tr("Panel “{title}”").format(title=spec.title),
             menu=PANEL,
+            subject=spec.id,
             run=partial(panels.toggle, spec.id),
             checked=partial(panels.is_shown, spec.id),
             tip=spec.help,

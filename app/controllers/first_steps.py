@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.runs import RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
-from app.part import WindowPart
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.window.main_window import MainWindow
@@ -208,12 +207,11 @@ class FirstSteps(QObject):
         run_manager: RunManager,
         layouts: LayoutsController,
         runs: RunsController,
-        parts: Sequence[WindowPart],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._player = window, workspace, player
-        self._run_manager, self._layouts, self._runs, self._parts = run_manager, layouts, runs, parts
+        self._run_manager, self._layouts, self._runs = run_manager, layouts, runs
         self._playing: Experience | None = None
         self._run: RunHandle | None = None
         self._act = -1
@@ -233,13 +231,8 @@ class FirstSteps(QObject):
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """Buttons for the experiences and for what the parts offer: a lesson, a run of another trainer."""
-        experiences = (BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
-        return (*experiences, *(action for part in self._parts for action in part.starts()))
-
-    def offer(self) -> None:
-        """Offer the experiences, whatever run is shown."""
-        self._say(tr("First steps, each in its own run; Space pauses it at any time."), self.actions)
+        """Buttons for the experiences."""
+        return tuple(BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
 
     def begin(self, experience: Experience) -> None:
         """Play ``experience`` on a new run. If the current run has no updates, close it."""

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 
-from app.controllers.first_steps import FirstSteps
 from app.controllers.runs import RunsController
-from app.panels.home.panel import HomePanel
+from app.panels.home.panel import RunsPanel
 from app.panels.home.previews import Preview, examples, last_runs
 from app.sessions.file_task import FileTask, TaskPoll
 
@@ -17,18 +16,17 @@ from app.sessions.file_task import FileTask, TaskPoll
 class HomeRuns(QObject):
     """Rereads the runs whenever the panel comes to the front."""
 
-    def __init__(self, runs: RunsController, first_steps: FirstSteps, parent: QObject | None = None) -> None:
+    def __init__(self, runs: RunsController, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._runs, self._first_steps = runs, first_steps
-        self._panel: HomePanel | None = None
+        self._runs = runs
+        self._panel: RunsPanel | None = None
         self._task: FileTask | None = None
 
-    def serve(self, panel: HomePanel) -> None:
+    def serve(self, panel: RunsPanel) -> None:
         """Show the runs in ``panel`` from now on, and carry out its requests."""
         self._panel = panel
         panel.came_to_front.connect(self._read)
         panel.run_wanted.connect(self._runs.open_path)
-        panel.offer([(action.text, action.run) for action in self._first_steps.actions])
         if panel.seen:
             self._read()
 

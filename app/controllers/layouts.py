@@ -43,7 +43,6 @@ class LayoutsController(QObject):
 
     def choose(self, name: str) -> None:
         """Arrange the docks according to the named layout, and store it as the user's preference."""
-        self._workspace.mode.layout_wanted.emit()
         if name in LAYOUTS:
             self._window.show_layout(name)
         else:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app import panel_registry as registry
 from app.controllers.background_runs import BackgroundRunsController
+from app.controllers.doors import DoorsController
 from app.controllers.first_steps import TOKENS, FirstSteps
 from app.controllers.runs import RunsController
 from app.part import WindowPart
@@ -37,12 +38,14 @@ class PanelRequests(QObject):
         controller: Controller,
         player: Player,
         first_steps: FirstSteps,
+        doors: DoorsController,
         parts: Sequence[WindowPart],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._runs, self._controller = window, runs, controller
         self._player, self._first_steps, self._parts = player, first_steps, parts
+        self._doors = doors
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._lend_devices)
@@ -79,7 +82,9 @@ class PanelRequests(QObject):
     def _serve_home(self, panel: HomePanel) -> None:
         from app.controllers.home import HomeRuns
 
-        HomeRuns(self._runs, self._first_steps, self).serve(panel)
+        steps = [(action.text, action.run) for action in self._first_steps.actions]
+        panel.offer(self._doors.all, self._doors.enter, steps)
+        HomeRuns(self._runs, self).serve(panel)
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:

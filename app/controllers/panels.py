@@ -27,11 +27,11 @@ class PanelsController:
     def toggle(self, id: str) -> None:
         """Hide the panel ``id`` if it is shown, otherwise bring it to the front."""
         holder = self._holders[id]
-        holder.setVisible(not holder.isVisible())
+        shown = holder.isVisible()
+        self._window.leave_alone()
+        holder.setVisible(not shown)
         if holder.isVisible():
             holder.raise_()
-            if id in self._window.docks:
-                self._window.note_opened(id)
 
     def in_focus(self) -> Panel | None:
         """Return the panel with the keyboard focus."""

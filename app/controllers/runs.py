@@ -11,7 +11,7 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.run_files import RunFiles
-from app.controllers.session_files import SessionFiles
+from app.controllers.session_files import SESSIONS, SessionFiles
 from app.controllers.structural_changes import StructuralChanges
 from app.examples import example
 from app.messages.message import Severity
@@ -148,9 +148,11 @@ class RunsController:
     # -- open and save -----------------------------------------------------------------------------------------------
 
     def ask_open(self) -> None:
-        """Ask for a run file, and open it."""
-        kinds = ";;".join((RUNS, *filter(None, (part.files for part in self._parts))))
-        name = file_to_open(self._window, tr("Open run"), str(self._run_manager.folder), kinds)
+        """Ask for a file of any kind that the program opens, and open it."""
+        kinds = (RUNS, SESSIONS, *filter(None, (part.files for part in self._parts)))
+        patterns = " ".join(kind.rpartition("(")[2].rstrip(")") for kind in kinds)
+        every = tr("All that the program opens ({patterns})").format(patterns=patterns)
+        name = file_to_open(self._window, tr("Open"), str(self._run_manager.folder), ";;".join((every, *kinds)))
         if name:
             self.open_path(Path(name))
 

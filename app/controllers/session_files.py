@@ -17,7 +17,7 @@ from app.part import WindowPart
 from app.plotting.numbers import in_bytes
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.settings.store import PreferenceStore
-from app.theme.file_dialogs import file_to_open, file_to_save
+from app.theme.file_dialogs import file_to_save
 from app.training.controller import Controller
 from app.window.layouts import LAYOUTS
 from app.window.main_window import MainWindow
@@ -141,12 +141,6 @@ class SessionFiles(QObject):
         self._recent_files.remember(target)
 
     # -- opening -----------------------------------------------------------------------------------------------------
-
-    def ask_open(self) -> None:
-        """Ask for a session file, and open it."""
-        name = file_to_open(self._window, tr("Open session"), str(Path.home()), SESSIONS)
-        if name:
-            self.open(Path(name))
 
     def open(self, path: Path) -> None:
         """Copy the runs of a session to the user's folder, and show them as in the session.

@@ -51,6 +51,7 @@ class ShutdownController(QObject):
         """Stop the worker, then close the window."""
         for part in self._parts:
             part.leave()
+        self._window.leave_alone()
         self._player.rest()
         if self._controller.shutdown(timeout=0.2):
             self._on_finished()

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Slot
 
-from app.controllers.first_steps import FirstSteps
+from app.controllers.doors import DoorsController
 from app.controllers.layouts import LayoutsController
 from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
@@ -26,8 +26,6 @@ from grpo_core.foreign.formats import place_of
 from grpo_core.runs import library
 from grpo_core.text import plural, tr
 
-WELCOME = "welcome"
-
 
 class Startup(QObject):
     """The startup actions of one window."""
@@ -41,7 +39,7 @@ class Startup(QObject):
         parts: Sequence[WindowPart],
         preferences: PreferenceStore,
         messages: MessageBar,
-        first_steps: FirstSteps,
+        doors: DoorsController,
         layouts: LayoutsController,
         parent: QObject | None = None,
     ) -> None:
@@ -50,14 +48,17 @@ class Startup(QObject):
         self._files = files
         self._parts = parts
         self._preferences, self._messages = preferences, messages
-        self._first_steps, self._layouts = first_steps, layouts
+        self._doors, self._layouts = doors, layouts
         self._searches: list[FileTask] = []
 
     # -- opening files
     # ---------------------------------------------------------------------------------------------------
 
     def open(self, files: Sequence[Path], present: str | None, *, last_run: bool) -> None:
-        """Open the requested files or, if there are none and ``last_run`` is set, the last run of the previous session.
+        """Open the requested files.
+
+        If there are none and ``last_run`` is set, open the last run of the previous session, or the first screen if
+        there was none.
 
         Args:
             files: runs and sessions.
@@ -74,6 +75,8 @@ class Startup(QObject):
             self.reopen(Path(last))
         elif not files:
             self._layouts.suit()
+            if last_run:
+                self._doors.show_home()
 
     def reopen(self, path: Path) -> None:
         """Show a run of an earlier session, paused. It replaces the new run if that is still untouched.
@@ -92,24 +95,6 @@ class Startup(QObject):
 
     # -- offers
     # ----------------------------------------------------------------------------------------------------------
-
-    def welcome(self) -> None:
-        """Show a one-line message with first steps.
-
-        It disappears with the first update, or with another kind of run.
-        """
-        text = tr(
-            "A bandit with ten actions and a uniform policy. Press Run, or Space, and watch it climb onto action 7. "
-            "Or begin with one of these; Space pauses it at any time."
-        )
-        actions = self._first_steps.actions
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=WELCOME))
-
-    def dismiss_welcome(self) -> None:
-        """Remove the welcome message once the current run has an update or is a language model's."""
-        run = self._workspace.run
-        if run is not None and (run.head or run.origin.settings.is_language):
-            self._messages.remove(WELCOME)
 
     def offer_unfinished(self) -> None:
         """After a crash, find the newest run that was not closed properly, and offer it unless it is already shown.

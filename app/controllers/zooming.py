@@ -59,7 +59,7 @@ class Zooming(QObject):
         """Rearrange the docks for the current font size, if needed."""
         window, scale, size = self._window, self._look.scale, self._window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
-        if scale == self._scale or self._mode.maximized:
+        if scale == self._scale:
             return
         if self._mode.presenting and not self._mode.lesson:
             self._mode.size_changed.emit()

@@ -191,11 +191,13 @@ class PlaceLabel(Label):
             left += width
 
 
-NEXT, BACK, NO_EVENT = tr("Next: {event} ›"), tr("‹ Back: {event}"), tr("No event yet")
+NEXT, BACK, HERE = tr("Next: {event} ›"), tr("‹ Back: {event}"), tr("Here: {event}")
+NO_EVENT, RUNNING = tr("No event yet"), tr("Events at a pause")
 """Labels of the button at the end of the line.
 
-The button goes to the next event after the update shown or, if there is none, back to the last one. The third
-label says that there are no events yet.
+The button goes to the next event after the update shown or, if there is none, back to the last one. The other labels
+name the only event if it is at the update shown, and say that there are no events yet, or that the run has to pause
+before they are searched for.
 """
 
 
@@ -250,9 +252,15 @@ class TimelinePanel(Panel):
         earlier = None if view.running or following else next_event(view.run, view.cursor.step, forwards=False)
         self._forwards = earlier is None
         event, pattern = following or earlier, NEXT if following else BACK
-        why_not = tr("Events are searched for when the run pauses.") if view.running else tr("Nothing is marked yet.")
+        here = None if view.running or event else next_event(view.run, view.cursor.step - 1)
+        if view.running:
+            text, why_not = RUNNING, tr("Events are searched for when the run pauses.")
+        elif here:
+            text, why_not = HERE.format(event=here[1]), tr("The only event is at the update shown.")
+        else:
+            text, why_not = NO_EVENT, tr("Nothing is marked yet.")
         allow(self.next_button, "" if event else why_not)
-        self.next_button.setText(pattern.format(event=event[1]) if event else NO_EVENT)
+        self.next_button.setText(pattern.format(event=event[1]) if event else text)
         self.next_button.setAccessibleName(
             tr("Go to the next event") if self._forwards else tr("Go to the previous event")
         )
@@ -275,8 +283,8 @@ class TimelinePanel(Panel):
         behind = _widest(metrics, [tr("controls apply to update {head:,}").format(head=most)])
         self.behind.setFixedSize(behind, round(metrics.height() * 1.4))
         metrics = self.next_button.fontMetrics()
-        texts = [text.format(event=event) for event in EVENTS for text in (NEXT, BACK)]
-        following = _widest(metrics, [*texts, NO_EVENT]) + round(26 * view.scale)
+        texts = [text.format(event=event) for event in EVENTS for text in (NEXT, BACK, HERE)]
+        following = _widest(metrics, [*texts, NO_EVENT, RUNNING]) + round(26 * view.scale)
         self.next_button.setFixedSize(following, round(metrics.height() * 1.5))
         space = self.width() - place - behind - following - GAPS
         self.behind.setVisible(space >= SHORTEST * view.scale)

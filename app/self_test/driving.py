@@ -34,7 +34,6 @@ class Driven:
         paths = find_paths({"GRPO_LAB_HOME": str(home / "home")})
         self.program = Application(application, paths, Preferences(theme="light", speed=None), own_process=True)
         self.program.window.show()
-        self.program.startup.welcome()
         self.settle()
 
     def wait(self, reached: Callable[[], bool], what: str, seconds: float) -> None:

@@ -105,6 +105,8 @@ class Preferences:
     on_cluster: bool = False
     cluster: str = ""
     layout: str = "Bandit"
+    door: str = ""
+    everything: bool = False
     breakpoints: tuple[Breakpoint, ...] = ()
     recent: tuple[str, ...] = ()
     last_run: str | None = None
@@ -113,8 +115,10 @@ class Preferences:
         check(self)
         _check_text("layout", self.layout)
         _check_text("cluster", self.cluster)
-        if not isinstance(self.on_cluster, bool):
-            raise SettingsError("on_cluster", self.on_cluster, tr("allowed is yes or no"))
+        _check_text("door", self.door)
+        for name in ("on_cluster", "everything"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingsError(name, getattr(self, name), tr("allowed is yes or no"))
         if self.last_run is not None:
             _check_text("last_run", self.last_run)
         _check_texts("recent", self.recent)

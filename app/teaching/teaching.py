@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from PySide6.QtCore import Slot
 from app.commands.command import Command
 from app.commands.targets import CommandTargets
 from app.controllers.export import file_name
-from app.messages.message import BarAction
 from app.part import WindowPart
 from app.settings.files import exists
 from app.teaching.commands.export_entries import export_entries
@@ -27,7 +25,8 @@ from app.teaching.controllers.rehearsals import RehearsalController
 from app.teaching.lessons.own import is_lesson_file
 from app.teaching.lessons.recovery import LessonRecovery
 from app.teaching.lessons.saved_state import SavedState
-from app.teaching.panel_rows import HOMEWORK
+from app.teaching.panel_rows import HOMEWORK, LESSON
+from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from app.workspace.window_mode import Takeover
@@ -38,8 +37,6 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.application import Application
 
-LESSON_ID = "one_update"
-"""Id of the lesson that is offered first."""
 LONGEST_NOTES = 1_000_000
 SUFFIXES = (".grpo", ".grposession")
 """Suffixes of arguments that denote files rather than lessons."""
@@ -85,7 +82,6 @@ class Teaching(WindowPart):
         self.rehearsals = RehearsalController(window, self.lessons, self)
         program.exports.subject = self._film_subject
         workspace.mode.takeover = _Shown(self.lessons, self.presenter)
-        workspace.mode.layout_wanted.connect(self._on_layout_wanted)
         workspace.mode.size_changed.connect(self._on_size_changed)
         program.preferences.changed.connect(self._on_preferences)
         self.lessons.player.changed.connect(self._on_lesson)
@@ -106,8 +102,19 @@ class Teaching(WindowPart):
         if panel.id == HOMEWORK.id:
             self.homework.serve(panel)  # type: ignore[arg-type]
 
-    def starts(self) -> tuple[BarAction, ...]:
-        return (BarAction(text=tr("A lesson"), run=partial(self.lessons.open, LESSON_ID)),)
+    def doors(self) -> tuple[Door, ...]:
+        learn = Door(
+            id="learn",
+            title=tr("Learn"),
+            sentence=tr(
+                "Short lessons: predict, then see the answer in live numbers. Also for a class on a projector."
+            ),
+            icon="door-learn",
+            panel=LESSON.id,
+            subjects=frozenset({"lessons", "films", "sessions"}),
+            begin=self.lessons.show,
+        )
+        return (learn,)
 
     def present(self, name: str) -> None:
         """Open a lesson, a session or a run, and start presenting.
@@ -220,10 +227,6 @@ class Teaching(WindowPart):
         self.lessons.set_stage(self.presenter.active)
 
     @Slot()
-    def _on_layout_wanted(self) -> None:
-        self.presenter.maximizer.forget()
-
-    @Slot()
     def _on_size_changed(self) -> None:
         self.presenter.arrange_later()
 
@@ -245,10 +248,6 @@ class _Shown(Takeover):
     @property
     def presenting(self) -> bool:
         return self._presenter.active
-
-    @property
-    def maximized(self) -> bool:
-        return self._presenter.maximizer.panel is not None
 
     @property
     def own(self) -> SavedState | None:

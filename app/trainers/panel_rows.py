@@ -11,6 +11,7 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.trainers.panels.completions.panel import CompletionsPanel
     from app.trainers.panels.diagnosis.panel import DiagnosisPanel
+    from app.trainers.panels.my_run import MyRunPanel
     from app.trainers.panels.reward_weights.panel import RewardWeightsPanel
     from app.trainers.panels.run_comparison.panel import RunComparisonPanel
     from app.trainers.panels.step_summary.panel import StepSummaryPanel
@@ -124,4 +125,21 @@ STEP_SUMMARY = PanelSpec(
     shows_recorded=True,
     help=tr("Which groups of the update gave no signal, and which tokens carry its push, its KL or its loss."),
     shown=at(Area.RIGHT, LayoutVariant.RECORDED),
+)
+
+
+def _my_run(workspace: Workspace) -> MyRunPanel:
+    from app.trainers.panels.my_run import MyRunPanel
+
+    return MyRunPanel(workspace)
+
+
+MY_RUN = PanelSpec(
+    id="my_run",
+    after="home",
+    title=tr("My run"),
+    factory=_my_run,
+    area=Area.CENTRE,
+    size=(768, 480),
+    help=tr("Open a run of another trainer from a folder, a file or the clipboard, or one of the last runs."),
 )

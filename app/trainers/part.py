@@ -50,13 +50,14 @@ def panels() -> tuple[PanelSpec[Any], ...]:
     from app.trainers.panel_rows import (
         COMPLETIONS,
         DIAGNOSIS,
+        MY_RUN,
         REWARD_WEIGHTS,
         RUN_COMPARISON,
         STEP_SUMMARY,
         TOKEN_OVERVIEW,
     )
 
-    return COMPLETIONS, TOKEN_OVERVIEW, REWARD_WEIGHTS, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY
+    return COMPLETIONS, TOKEN_OVERVIEW, REWARD_WEIGHTS, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY, MY_RUN
 
 
 def window() -> type[WindowPart]:

@@ -9,16 +9,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QUrl, Slot
+from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, this_build
 from app.commands.command import Command
 from app.commands.targets import CommandTargets
+from app.controllers.home import HomeRuns
 from app.controllers.runs import OWN_SUFFIX
-from app.messages.message import BarAction
 from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
 from app.part import WindowPart
-from app.settings.files import exists
+from app.settings.files import exists, write_or_say
 from app.theme.file_dialogs import folder_to_use
 from app.trainers.commands.file_entries import file_entries
 from app.trainers.controllers.examinations import Examinations
@@ -26,12 +27,14 @@ from app.trainers.controllers.model_exports import ModelExports
 from app.trainers.controllers.model_folders import ModelFolders, is_model
 from app.trainers.controllers.recorded_runs import RecordedRuns
 from app.trainers.examination import examination_of
-from app.trainers.panel_rows import COMPLETIONS
+from app.trainers.panel_rows import COMPLETIONS, MY_RUN
+from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.formats import place_of
+from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
 from grpo_core.stored_times import StoredTimes
@@ -42,6 +45,13 @@ from grpo_core.trainers.hf.reading import read_model
 
 if TYPE_CHECKING:
     from app.application import Application
+
+LONGEST_PASTE = 10_000
+"""Number of characters of a pasted text in which paths are looked for."""
+OF_MY_RUN = (
+    "playback", "what if", "saving", "pictures", "data", "models", "completions", "token_inspector", "token_overview",
+    "reward_weights", "run_comparison", "diagnosis", "step_summary", "step_detail", "training_history", "controls",
+)  # fmt: skip # short names, side by side
 
 
 class Trainers(WindowPart):
@@ -84,13 +94,24 @@ class Trainers(WindowPart):
     # -- the rows ------------------------------------------------------------------------------------------------------
 
     def commands(self, targets: CommandTargets) -> list[Command]:
-        return file_entries(targets, self.models, self.ask_open_folder)
+        return file_entries(targets, self.models)
 
-    def starts(self) -> tuple[BarAction, ...]:
-        return (BarAction(text=tr("Open a run of your trainer…"), run=self.ask_open_folder),)
+    def doors(self) -> tuple[Door, ...]:
+        mine = Door(
+            id="my_run",
+            title=tr("My run"),
+            sentence=tr("What your own trainer wrote: which rewards, tokens and settings moved the policy, and why."),
+            icon="door-run",
+            panel=MY_RUN.id,
+            subjects=frozenset(OF_MY_RUN),
+            begin=lambda: None,
+        )
+        return (mine,)
 
     def connect_panel(self, panel: Panel) -> None:
-        """Connect what a panel of this part asks for to the panels that show it."""
+        """Connect what a panel of this part asks for to what does it."""
+        if panel.id == MY_RUN.id:
+            self._serve(panel)
         requests = {
             "token_wanted": self._on_token,
             "completion_wanted": self._on_completion,
@@ -126,6 +147,30 @@ class Trainers(WindowPart):
     def open_recorded(self, path: Path) -> bool:
         self.recorded_runs.open(path, lambda _: None)
         return True
+
+    def _serve(self, panel: Any) -> None:
+        panel.file_wanted.connect(self._program.runs.ask_open)
+        panel.folder_wanted.connect(self.ask_open_folder)
+        panel.paste_wanted.connect(self.open_pasted)
+        HomeRuns(self._program.runs, self).serve(panel)
+
+    def open_pasted(self) -> None:
+        """Open what is on the clipboard: files, the path of a file or a folder, or a log in lines of JSON."""
+        text = QApplication.clipboard().text().strip()
+        if text.startswith("{"):
+            folder = library.free_name(self._program.paths.cache / tr("Pasted"))
+            paths = [folder / ("1.jsonl" if '"score"' in text.partition("\n")[0] else "traces.jsonl")]
+            if refused := write_or_say(paths[0], text.encode(), tr("The pasted text")):
+                self._program.messages.say(refused)
+                return
+        else:
+            lines = [line for line in text[:LONGEST_PASTE].splitlines() if line]
+            named = [Path(QUrl(line).toLocalFile() if line.startswith("file:") else line) for line in lines]
+            paths = [path for path in named if exists(place_of(path))]
+        if not paths:
+            self._program.messages.say(tr("The clipboard has nothing to open: copy a path, or lines of JSON."))
+        for path in paths:
+            self._program.runs.open_path(path)
 
     def ask_open_folder(self) -> None:
         """Ask for the folder of a run trained by another program, and open it."""

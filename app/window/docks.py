@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabBar, QToolButton, QWidget
 
@@ -13,11 +13,10 @@ from grpo_core.text import tr
 
 
 class TitleButton(QToolButton):
-    """A small button of a title bar that draws its own symbol: "float" or "close"."""
+    """The small button of a title bar that closes its panel."""
 
-    def __init__(self, sign: str, name: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self._sign = sign
         self.setProperty("quiet", True)
         self.setAccessibleName(name)
         self.setToolTip(plain_tip(name))
@@ -34,43 +33,26 @@ class TitleButton(QToolButton):
         colour.setAlphaF(1.0 if self.underMouse() else 0.45)
         painter.setPen(QPen(colour, max(self.width() / 16, 1.1)))
         inner = QRectF(self.rect()).adjusted(*(v * self.width() * 0.3 for v in (1, 1, -1, -1)))
-        if self._sign == "close":
-            painter.drawLine(inner.topLeft(), inner.bottomRight())
-            painter.drawLine(inner.topRight(), inner.bottomLeft())
-        else:
-            shift = inner.width() * 0.3
-            painter.drawRect(inner.adjusted(0, shift, -shift, 0))
-            painter.drawPolyline(
-                [inner.topLeft() + QPointF(shift, 0), inner.topRight(), inner.bottomRight() - QPointF(0, shift)]
-            )
+        painter.drawLine(inner.topLeft(), inner.bottomRight())
+        painter.drawLine(inner.topRight(), inner.bottomLeft())
 
 
 class DockTitle(QWidget):
-    """A panel's name, and buttons to float and to close the panel."""
+    """A panel's name, and a button to close the panel. A double-click or a drag makes the panel float."""
 
     def __init__(self, dock: QDockWidget, title: str, help: str) -> None:
         super().__init__(dock)
-        self._dock = dock
         self.setObjectName("dockTitle")
         self.label = Label(title)
         self.label.setObjectName("section")
         self.label.setToolTip(plain_tip(help))
-        floating, close = (
-            TitleButton("float", tr("Float {title}").format(title=title)),
-            TitleButton("close", tr("Close {title}").format(title=title)),
-        )
-        floating.clicked.connect(self._on_float)
+        close = TitleButton(tr("Close {title}").format(title=title))
         close.clicked.connect(dock.close)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 3, 4, 3)
         row.setSpacing(2)
         row.addWidget(self.label, 1)
-        row.addWidget(floating)
         row.addWidget(close)
-
-    @Slot()
-    def _on_float(self) -> None:
-        self._dock.setFloating(not self._dock.isFloating())
 
 
 class NoTitle(QWidget):

@@ -66,7 +66,7 @@ class ExplainSheet(QFrame):
         self.pin.setProperty("flat", True)
         self.pin.setToolTip(plain_tip(tr("Shift+E: keep it as a panel next to the others.")))
         self.pin.clicked.connect(self.pinned)
-        close = TitleButton("close", tr("Close (Esc)"))
+        close = TitleButton(tr("Close (Esc)"))
         close.clicked.connect(self.left)
         top = QHBoxLayout()
         top.setContentsMargins(12, 4, 6, 0)

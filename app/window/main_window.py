@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.clock import Timer
 from app.messages.message_bar import MessageBar
@@ -19,7 +19,7 @@ from app.window.explain_homes import ExplainHomes
 from app.window.layouts import arrange, arrangement, layout_for
 from app.window.panel_set import PanelSet
 from app.window.picture_room import PictureRoom
-from app.window.saved_docks import SavedDocks
+from app.window.saved_docks import SavedDocks, put_back
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -33,6 +33,7 @@ class MainWindow(QMainWindow):
         panels: panels by id, created on first access.
         docks: docks by panel id.
         saved_docks: the arrangement of the docks before a lesson or presenting mode.
+        alone: id of the panel that fills the window in place of all others; empty if there is none.
         messages: the message bar.
         overlay: the widget over the panels that shows the messages.
         explain_homes: manages where the Explain panel is shown.
@@ -53,7 +54,9 @@ class MainWindow(QMainWindow):
         super().__init__(parent)
         self.workspace = workspace
         self.may_close = False
-        self._opened: tuple[str, QWidget | None] = ("", None)
+        self.alone = ""
+        self._beside: QByteArray | None = None
+        """The docks before one panel filled the window."""
         self._flush_waits = False
         """Whether Qt has requested to paint a frame before it was completely drawn."""
         self._paint = Timer(self, self._on_paint)
@@ -121,51 +124,22 @@ class MainWindow(QMainWindow):
 
     def show_panel(self, spec: PanelSpec[P]) -> P:
         """Show the dock of a panel, in front of its tabs, and return the panel."""
+        if self.alone != spec.id:
+            self.leave_alone()
         dock = self.docks[spec.id]
         dock.show()
         dock.raise_()
-        self.note_opened(spec.id)
         return self.panels.of(spec)
-
-    def note_opened(self, id: str) -> None:
-        """Record that the panel ``id`` was brought to the front. Commands apply to it until the focus moves."""
-        self._opened = id, QApplication.focusWidget()
-
-    @property
-    def just_opened(self) -> str | None:
-        """Id of the panel brought to the front since the focus last moved, or None if it is no longer shown."""
-        id, focus = self._opened
-        return id if id and focus is QApplication.focusWidget() and in_window(self.docks[id]) else None
 
     def childEvent(self, event: QChildEvent) -> None:
         """Set up the tab bars, which Qt creates whenever docks become tabs."""
         super().childEvent(event)
         if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
             style_tabs(bar)
-            bar.tabBarClicked.connect(self._on_tab)
-            bar.currentChanged.connect(self._on_current_tab)
-
-    @Slot(int)
-    def _on_tab(self, place: int) -> None:
-        """Bring the panel of the clicked tab to the front, as a menu does."""
-        bar = self.sender()
-        assert isinstance(bar, QTabBar)
-        titles = {dock.windowTitle(): id for id, dock in self.docks.items()}
-        if (id := titles.get(bar.tabText(place))) is not None:
-            self.note_opened(id)
-
-    @Slot(int)
-    def _on_current_tab(self, place: int) -> None:
-        """Bring panels to the front when the arrow keys move through a focused tab bar."""
-        bar = self.sender()
-        if isinstance(bar, QTabBar) and bar.hasFocus():
-            self._on_tab(place)
 
     @Slot()
     def _on_explained(self) -> None:
         self.explain_homes.show()
-        if self.explain_homes.is_pinned:
-            self.note_opened(EXPLAIN.id)
 
     def add_toolbars(self, transport: QToolBar) -> None:
         """Add the transport at the top and the timeline below it, as wide as the window."""
@@ -191,8 +165,42 @@ class MainWindow(QMainWindow):
         """Widget to show or hide for each panel, by id: its dock, except for the timeline."""
         return {TIMELINE.id: self.panels.of(TIMELINE), **self.docks}
 
+    def show_alone(self, id: str) -> None:
+        """Show the panel ``id`` in place of all others and of the toolbars, until :meth:`leave_alone`."""
+        if not self.alone:
+            self._beside = self.saveState()
+        elif self.alone != id:
+            self._set_bare(False)
+        self.alone = id
+        for dock in self.docks.values():
+            dock.setFloating(False)
+            dock.setVisible(dock is self.docks[id])
+        self._set_bare(True)
+        self.show_bars(False)
+
+    def leave_alone(self) -> None:
+        """Show the panels and the toolbars as they were before one panel filled the window, except in a lesson."""
+        if self.alone and self._beside is not None and not self.saved_docks.lent:
+            self._set_bare(False)
+            self.alone = ""
+            put_back(self, self.docks, self._beside)
+
+    def _set_bare(self, on: bool) -> None:
+        dock = self.docks[self.alone]
+        dock.bare = on
+        dock.refresh_title()
+
+    def show_bars(self, on: bool) -> None:
+        """Show or hide the toolbars."""
+        for bar in self.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setVisible(on)
+
     def show_layout(self, name: str) -> None:
         """Arrange the docks according to the named layout, and focus the picture in the middle."""
+        if self.alone and not self.saved_docks.lent:
+            self._set_bare(False)
+            self.alone = ""
+        self.show_bars(True)
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels.of(TIMELINE).show()

@@ -18,7 +18,7 @@ TICK_MS = 33
 class FilmClock(QObject):
     """A clock that plays a film by moving the cursor.
 
-    It pauses when the user scrubs, and ends when anything else moves the cursor.
+    It ends when anything else moves the cursor.
 
     Attributes:
         film: the film being played or paused; None if there is none.
@@ -79,12 +79,6 @@ class FilmClock(QObject):
     def paused(self) -> bool:
         """Whether a film is paused and the cursor is still where the film left it."""
         return self.film is not None and not self.playing and self._workspace.cursor == self._shown
-
-    def scrub(self, film: Film, seconds: float) -> None:
-        """Pause ``film`` at the position of the cursor plus ``seconds``."""
-        self.pause()
-        self.film = film
-        self._go_to(min(max(film.seconds_at(self._workspace.cursor) + seconds, 0.0), film.seconds))
 
     @Slot()
     def _on_tick(self) -> None:

@@ -195,12 +195,6 @@ class Player(QObject):
         else:
             self.step_back()
 
-    def scrub(self, seconds: float) -> None:
-        """Move ``seconds`` forward in the film of the current update, and pause there."""
-        self.pause()
-        if self._workspace.cursor.step > 0:
-            self.film.scrub(update_film(self._workspace.cursor.step, self._passes, math.inf), seconds)
-
     def run_n(self, updates: int, *, at_once: bool = False) -> None:
         """Go forward by ``updates`` updates, compute those that are not recorded yet, and then stop.
 

@@ -28,7 +28,6 @@ class Takeover:
     Attributes:
         lesson: whether a lesson is open.
         presenting: whether the window is shown to an audience, with a look and a layout that are not preferences.
-        maximized: whether one panel is shown in place of all others.
         own: the user's own state during a lesson; None otherwise.
     """
 
@@ -38,10 +37,6 @@ class Takeover:
 
     @property
     def presenting(self) -> bool:
-        return False
-
-    @property
-    def maximized(self) -> bool:
         return False
 
     @property
@@ -58,13 +53,11 @@ class WindowMode(QObject):
     Signals:
         lesson_changed: emitted when a lesson opens, ends, or shows another step.
         presenting_changed: emitted when presenting begins or ends.
-        layout_wanted: emitted before a layout chosen by the user is applied.
         size_changed: emitted when whoever presents should arrange the docks again.
     """
 
     lesson_changed = Signal()
     presenting_changed = Signal()
-    layout_wanted = Signal()
     size_changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -80,11 +73,6 @@ class WindowMode(QObject):
     def presenting(self) -> bool:
         """Whether the window is shown to an audience."""
         return self.takeover.presenting
-
-    @property
-    def maximized(self) -> bool:
-        """Whether one panel is shown in place of all others."""
-        return self.takeover.maximized
 
     @property
     def own(self) -> OwnState | None:

@@ -67,9 +67,10 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
             "weights": [path.name for path in folder.glob("*.safetensors")],
         }
         (folder / ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
-    return tr("{out} contains a checkpoint after update {step}; open it with File, “Take up a checkpoint…”.").format(
-        out=out, step=step.step
-    )
+    return tr(
+        "{out} contains a checkpoint after update {step}; to continue from it in the window, open the folder behind "
+        "the door “My run”."
+    ).format(out=out, step=step.step)
 
 
 @dataclass(frozen=True, kw_only=True)

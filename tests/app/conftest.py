@@ -232,13 +232,14 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
     program, window = driver.program, driver.program.window
     if "teaching" in names():
         teaching = program.part("teaching")
-        teaching.presenter.maximizer.restore()
         teaching.lessons.progress.reached.clear()
         teaching.lessons.progress.history.clear()
+    window.leave_alone()
     window.explain_homes.close()
     program.workspace.breakpoints.set_all(())
     program.workspace.editing.restrict((), ())
     program.preferences.put(driver.preferences)
+    program.doors.changed.emit()
     program.player.tempi, program.player.staged = driver.preferences.tempi, not driver.preferences.reduced_motion
     program.look.set(driver.preferences.theme, driver.preferences.scale, legible=0)
     window.setWindowState(Qt.WindowState.WindowNoState)

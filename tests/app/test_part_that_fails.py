@@ -24,7 +24,7 @@ def test_the_window_opens_and_trains_without_it(
         assert [part.name for part in driver.program.parts] == ["trainers"]
         said = [line.message.text for line in driver.program.messages.lines]
         assert said == ["The part “teaching” of the program cannot be used: ValueError: a fault of its own."]
-        assert "lessons" not in driver.program.actions.by_id and "open_recorded" in driver.program.actions.by_id
+        assert "lessons" not in driver.program.actions.by_id and "export_trl" in driver.program.actions.by_id
         driver.run(2)
         assert driver.program.workspace.run is not None and driver.program.workspace.run.head == 2
     finally:

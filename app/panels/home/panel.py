@@ -1,17 +1,19 @@
-"""The Home panel: recent runs, examples, and starting points."""
+"""The Home panel: the doors, starting points, recent runs and examples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.panels.home.card import RunCard
+from app.panels.home.door import DoorButton
 from app.panels.home.previews import Preview
 from app.theme.labels import Label
 from app.theme.scroll_area import plain_scroll_area
+from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.widgets.wrap import Wrap
 from app.workspace.view import View
@@ -21,12 +23,12 @@ from grpo_core.text import plural, tr
 NO_RUNS = tr("Every run is saved automatically; those with an update appear here next time.")
 
 
-class HomePanel(Panel):
-    """Three rows: the user's runs, recorded examples, and buttons for first steps, lessons and new runs.
+class RunsPanel(Panel):
+    """Two rows of pictures, the user's runs and recorded examples, below what a subclass puts at the top.
 
     Attributes:
         cards: the runs shown, the user's own first.
-        begin: the buttons of the last row.
+        column: the layout into which the subclass puts the widgets at the top.
 
     Signals:
         came_to_front: read the runs again and pass them to :meth:`show_runs`.
@@ -40,40 +42,27 @@ class HomePanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.cards: list[RunCard] = []
-        self.begin: list[QPushButton] = []
         self._in_front = False
         inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(8)
-        self._rows = {name: Wrap() for name in ("own", "examples", "begin")}
-        for name, title in (
-            ("begin", tr("Begin with")),
-            ("own", tr("Your last runs")),
-            ("examples", tr("Recorded examples")),
-        ):
-            heading = Label(title)
-            heading.setObjectName("section")
-            column.addWidget(heading)
+        outer, self.column = QVBoxLayout(inside), QVBoxLayout()
+        outer.setContentsMargins(24, 16, 24, 16)
+        outer.setSpacing(8)
+        self.column.setSpacing(8)
+        outer.addLayout(self.column)
+        self._rows = {name: Wrap() for name in ("own", "examples")}
+        for name, title in (("own", tr("Your last runs")), ("examples", tr("Recorded examples"))):
+            outer.addWidget(heading(title))
             if name == "own":
                 self.none = Label(NO_RUNS)
                 self.none.setObjectName("muted")
                 self.none.setWordWrap(True)
-                column.addWidget(self.none)
+                outer.addWidget(self.none)
             self._rows[name].setSpacing(8)
-            column.addLayout(self._rows[name])
-        column.addStretch(1)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(plain_scroll_area(inside))
-
-    def offer(self, actions: Sequence[tuple[str, Callable[[], None]]]) -> None:
-        """Add a button for each of ``actions``, given as (label, callback)."""
-        for text, run in actions:
-            button = QPushButton(text)
-            button.clicked.connect(run)
-            self._rows["begin"].addWidget(button)
-            self.begin.append(button)
+            outer.addLayout(self._rows[name])
+        outer.addStretch(1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(plain_scroll_area(inside))
 
     def show_runs(self, own: Sequence[Preview], recorded: Sequence[Preview]) -> None:
         """Show the user's own runs and the examples."""
@@ -94,11 +83,7 @@ class HomePanel(Panel):
             card.set_look(view.theme, view.scale)
 
     def summary(self, view: View) -> str:
-        return plural(
-            "{count} run to open, {begin} ways to begin.",
-            "{count} runs to open, {begin} ways to begin.",
-            len(self.cards),
-        ).format(count=len(self.cards), begin=len(self.begin))
+        return plural("{count} run to open.", "{count} runs to open.", len(self.cards)).format(count=len(self.cards))
 
     def on_frame(self) -> None:
         """If the panel has come to the front, request the runs. Then draw."""
@@ -106,3 +91,59 @@ class HomePanel(Panel):
         if came:
             self.came_to_front.emit()
         super().on_frame()
+
+
+class HomePanel(RunsPanel):
+    """The first screen: the doors, buttons for first steps, and runs.
+
+    Attributes:
+        doors: the buttons of the doors.
+        begin: the buttons of the first steps.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self.doors: list[DoorButton] = []
+        self.begin: list[QPushButton] = []
+        self._door_row, self._begin_row = QHBoxLayout(), Wrap()
+        self._door_row.setSpacing(12)
+        self._begin_row.setSpacing(8)
+        self.column.addLayout(self._door_row)
+        self.column.addWidget(heading(tr("Or watch one thing happen, then go on yourself")))
+        self.column.addLayout(self._begin_row)
+
+    def offer(
+        self, doors: Sequence[Door], enter: Callable[[Door], object], steps: Sequence[tuple[str, Callable[[], object]]]
+    ) -> None:
+        """Add a button for each door, and one for each of the first steps, given as (label, callback)."""
+        for door in doors:
+            one = DoorButton(door)
+            one.clicked.connect(partial(enter, door))
+            self._door_row.addWidget(one, 1)
+            self.doors.append(one)
+        for text, run in steps:
+            button = QPushButton(text)
+            button.clicked.connect(run)
+            self._begin_row.addWidget(button)
+            self.begin.append(button)
+
+    def draw(self, view: View) -> None:
+        super().draw(view)
+        for door in self.doors:
+            door.set_look(view.theme, view.scale)
+
+    def summary(self, view: View) -> str:
+        titles = tr(", ").join(door.door.title for door in self.doors)
+        return tr("Ways in: {titles}. {runs}").format(titles=titles, runs=super().summary(view))
+
+    def focus_picture(self) -> None:
+        """Move the keyboard focus to the first door."""
+        if self.doors:
+            self.doors[0].setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def heading(title: str) -> Label:
+    """Return a heading above a row."""
+    label = Label(title)
+    label.setObjectName("section")
+    return label

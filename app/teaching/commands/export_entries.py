@@ -23,11 +23,11 @@ def export_entries(
         return "" if lessons.is_open else when.needs_own_update() or when.not_at_start()
 
     return [
-        Command(id="export_handout", text=tr("Export handout…"), after="export_film", menu=EXPORT,
+        Command(id="export_handout", subject="lessons", text=tr("Export handout…"), after="export_film", menu=EXPORT,
                 run=ask_handout,
                 blocked=lessons.needs_lesson,
                 tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
-        Command(id="export_page", text=tr("Export page…"), after="export_handout", menu=EXPORT,
+        Command(id="export_page", subject="lessons", text=tr("Export page…"), after="export_handout", menu=EXPORT,
                 run=ask_page,
                 blocked=can_export_page,
                 tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QScreen
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
+from shiboken6 import Shiboken
 
 from app.clock import Timer, soon
 from app.panel_registry import PIPELINE
@@ -15,7 +16,6 @@ from app.teaching.presenting import screens
 from app.teaching.presenting.awake import Awake
 from app.teaching.presenting.blank import Blank
 from app.teaching.presenting.counter import StepCounter
-from app.teaching.presenting.maximize import Maximizer, focus_again, focus_of
 from app.teaching.presenting.notes import NotesFile
 from app.teaching.presenting.ring import PointerRing
 from app.teaching.presenting.speaker import SpeakerWindow
@@ -46,13 +46,29 @@ class _Before:
     scale: float
 
 
+def focus_of(window: QMainWindow) -> QWidget | None:
+    """Return the widget that has the focus in ``window``, or will have it when the window is activated.
+
+    The result is None if there is no such widget, which is often the case.
+    """
+    return window.focusWidget()
+
+
+def focus_again(window: QMainWindow, widget: QWidget | None) -> None:
+    """Return the focus to ``widget``, or clear the focus, after it was moved by hiding docks."""
+    now = focus_of(window)
+    if widget is not None and Shiboken.isValid(widget):
+        widget.setFocus(Qt.FocusReason.OtherFocusReason)
+    elif now is not None:
+        now.clearFocus()
+
+
 class Presenter(QObject):
     """Starts and ends presenting mode: full screen, large type, blank screen, counter, ring, and speaker's window.
 
     Attributes:
         active: whether presenting mode is on; neither its look nor its layout is stored as a preference.
         blank, ring, counter: the overlays of the window.
-        maximizer: shows one panel in place of all others.
         speaker: the speaker's window.
         notes: where the speaker's notes are stored.
 
@@ -72,7 +88,6 @@ class Presenter(QObject):
         self.active = False
         self._lesson = False
         self._awake = Awake()
-        self.maximizer = Maximizer(window, window.docks, look)
         self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window, PIPELINE.id)
         self.speaker = SpeakerWindow(window)
         self.speaker.set_presenting(False)
@@ -114,7 +129,6 @@ class Presenter(QObject):
         """
         if self.active:
             return
-        self.maximizer.restore()
         window = self._window
         if self._before is None:  # otherwise presenting has just ended, and the docks are still being restored
             full = window.isFullScreen() or window.isMaximized()
@@ -146,7 +160,6 @@ class Presenter(QObject):
         self.blank.lift()
         self.ring.switch(False)
         self.counter.switch(False)
-        self.maximizer.forget()
         self._awake.release()
         self._window.menuBar().show()
         self.speaker.set_presenting(False)
@@ -172,16 +185,9 @@ class Presenter(QObject):
             self.arrange_later()
 
     def leave(self) -> None:
-        """Leave a blank screen or a maximized panel for the full picture, or otherwise end presenting mode."""
-        if not (self.blank.lift() or self.maximizer.restore()):
+        """Leave a blank screen for the picture, or otherwise end presenting mode."""
+        if not self.blank.lift():
             self.stop()
-
-    def maximize(self, panel: str | None) -> None:
-        """Show one panel in place of all others, or show all again if one is maximized."""
-        if not self.maximizer.restore() and panel is not None and panel in self._window.docks:
-            # the size of a lesson's page follows the available space
-            self.maximizer.maximize(panel, enlarge=not self._lesson)
-        self._workspace.request_frame()
 
     def toggle_blank(self) -> None:
         """Toggle the black screen."""
@@ -232,7 +238,7 @@ class Presenter(QObject):
         """Arrange the docks for the current sizes of window and panels."""
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
-        if self.active and self.maximizer.panel is None:
+        if self.active:
             run = self._workspace.run
             recorded = run is not None and run.origin.settings.is_recorded
             self._window.show_layout(RECORDED if recorded else PRESENT)
@@ -240,7 +246,7 @@ class Presenter(QObject):
             self._lift()
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)
-        elif not self.active and self._before is not None:
+        elif self._before is not None:
             if self._before.state == Qt.WindowState.WindowNoState:  # leaving full screen may end on another screen
                 self._window.setGeometry(self._before.box)
             given_back = self._window.saved_docks.give_back(BORROWER)
@@ -294,7 +300,6 @@ class Presenter(QObject):
     def close(self) -> None:
         """Restore the docks to their state before presenting mode when the program closes."""
         self.stop()
-        self.maximizer.restore()
         self._later.stop()
         if self._before is not None:
             self._arrange()

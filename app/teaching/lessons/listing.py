@@ -52,17 +52,18 @@ class Line:
     broken: bool = False
 
 
-HEADING = Line(
-    number="",
-    title=tr("Your own lessons"),
-    below=tr("From your folder: Lessons, Open my folder."),
-    length="",
-    progress="",
-    share=0.0,
-    lesson="",
-    broken=False,
-)
+HEADING = Line("", tr("Your own lessons"), tr("From your folder: Lessons, Open my folder."), "", "", 0.0, "")
 """Heading above the user's own lessons."""
+SUBJECTS = (
+    (tr("Start here: rewards in a group"), ("build_group", "one_update", "same_rewards", "group_size", "many_batches")),
+    (tr("Why, and at what cost"), ("why_rl", "memory_bill")),
+    (tr("Prompts and samples"), ("difficulty", "temperature", "one_group", "stale_samples")),
+    (tr("The loss"), ("ratios", "clipping", "kl", "beta_sweep", "token_loss", "credit")),
+    (tr("Rewards"), ("reward_hacking", "process_reward", "whose_words")),
+    (tr("Algorithms"), ("fair_race", "family_tree")),
+    (tr("Real models and runs"), ("flight_deck", "reported", "pretrained", "widen_or_narrow")),
+)
+"""Subjects of the shipped lessons, in the order of the list, each with the ids of its lessons."""
 
 
 def lines(
@@ -82,6 +83,15 @@ def lines(
         for bad in broken
     ]
     return made
+
+
+def by_subject(made: Sequence[Line]) -> list[Line]:
+    """Return the lines of lessons grouped under headings. Other lines, such as broken files, come last."""
+    shown: list[Line] = []
+    for title, ids in SUBJECTS:
+        own = [line for id in ids for line in made if line.lesson == id]
+        shown += [Line("", title, "", "", "", 0.0, ""), *own] if own else []
+    return [*shown, *(line for line in made if line not in shown)]
 
 
 def _length_text(lesson: Lesson, course: Sequence[str]) -> str:
@@ -137,8 +147,11 @@ class LessonList(QListWidget):
             item = QListWidgetItem(f"{line.number}. {line.title} {line.below} {line.length} {line.progress}".strip())
             item.setData(Qt.ItemDataRole.UserRole, line)
             item.setToolTip(plain_tip(line.below))
+            if not (line.lesson or line.broken):  # a heading
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
             self.addItem(item)
-        self.setCurrentRow(min(place, len(wanted) - 1))
+        lessons = [row for row, line in enumerate(wanted) if line.lesson or line.broken]
+        self.setCurrentRow(next((row for row in lessons if row >= place), len(wanted) - 1))
 
     @Slot(QListWidgetItem)
     def _on_activated(self, item: QListWidgetItem) -> None:

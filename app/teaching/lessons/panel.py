@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 from app.boxes import down
 from app.teaching.lessons.catalogue import Broken, lessons
 from app.teaching.lessons.course import COURSE
-from app.teaching.lessons.listing import HEADING, LessonList, lines
+from app.teaching.lessons.listing import HEADING, LessonList, by_subject, lines
 from app.teaching.lessons.own import own_lessons
 from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.player import LessonPlayer
@@ -125,7 +125,7 @@ class LessonPanel(Panel):
         if not given:
             progress = self._lesson_player.progress if self._lesson_player is not None else None
             course = tuple(lesson.id for lesson in self.course) or COURSE
-            shown = lines(self.lessons, self.broken, progress, course)
+            shown = by_subject(lines(self.lessons, self.broken, progress, course))
             if own := lines([lesson for _, lesson in self.own], self.broken_own, progress, course):
                 shown += [HEADING, *own]
             self.list.show_lines(shown, view.theme, view.scale)

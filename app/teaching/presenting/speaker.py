@@ -22,7 +22,7 @@ from grpo_core.text import tr
 BUTTONS = ("present.back", "present.next", "present.blank")
 KEYS = (
     "present", "present.leave", "present.next", "present.back", "present.step", "present.step_back", "present.blank",
-    "present.ring", "present.counter", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
+    "present.ring", "run", "step", "step_back", "lesson.next", "lesson.back", "lesson.skip",
     "lesson.keep", "lesson.leave", "messages",
 )  # fmt: skip # table, one row per line
 """Commands whose shortcuts also work in the speaker's window."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from app.controllers.export import SCRIPTS
 from app.messages.message import Severity
 from app.sessions.file_task import TaskPoll
-from app.theme.file_dialogs import folder_to_use
 from app.trainers.controllers.model_folders import ModelFolders
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
@@ -28,19 +27,12 @@ class ModelExports:
 
     def __init__(self, program: Application, folders: ModelFolders) -> None:
         self._program, self._folders = program, folders
-        self.ask = folders.ask
 
     def open_shipped(self) -> None:
         """Start a run of the pretrained model included in the full package."""
         path = shipped_model()
         if path is not None:
             self._folders.open(path)
-
-    def ask_checkpoint(self) -> None:
-        """Ask for the folder of a checkpoint, and continue from it."""
-        name = folder_to_use(self._program.window, tr("Choose the folder of a checkpoint"), str(Path.home()))
-        if name:
-            self.take_up(Path(name))
 
     def take_up(self, folder: Path) -> None:
         """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
@@ -104,7 +96,8 @@ class ModelExports:
             "adapter": tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
             "merged": tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
             CHECKPOINT: tr(
-                "{target} holds a checkpoint after update {step}; continue from it with File, “Take up a checkpoint…”."
+                "{target} holds a checkpoint after update {step}; to continue from it, open this folder behind the "
+                "door “My run”."
             ),
         }[kind]
         text = written.format(target=folder, step=number)

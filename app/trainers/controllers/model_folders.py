@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QWidget
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
-from app.theme.file_dialogs import folder_to_use
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
 from grpo_core.foreign.readers import Readers
@@ -48,12 +47,6 @@ class ModelFolders(QObject):
     def busy(self) -> bool:
         """Whether a model is being inspected."""
         return self._tasks.busy
-
-    def ask(self) -> None:
-        """Ask for the folder of a model, and start a run of it."""
-        name = folder_to_use(self._window, tr("Choose the folder of a model"), str(Path.home()))
-        if name:
-            self.open(Path(name))
 
     def open(self, path: Path) -> None:
         """Start a run of the model at ``path``, a folder or a GGUF file, or report why it cannot be used."""

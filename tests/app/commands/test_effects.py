@@ -27,7 +27,6 @@ EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
     "reduced_motion": (lambda p: (p.preferences.current.reduced_motion, p.player.staged), (True, False)),
     "full_screen": (lambda p: p.window.isFullScreen(), True),
     "speaker": (lambda p: p.part("teaching").presenter.speaker.isVisible(), True),
-    "present.counter": (lambda p: p.part("teaching").presenter.counter.isHidden(), False),
     "present.blank": (lambda p: p.part("teaching").presenter.blank.isHidden(), False),
     "present.ring": (lambda p: p.part("teaching").presenter.ring.on, True),
     "palette": (lambda p: p.palette.isVisible(), True),
@@ -46,7 +45,6 @@ SWITCHES = {
     "reduced_motion",
     "speaker",
     "present.blank",
-    "present.counter",
     "present.ring",
 }
 """Commands that undo their effect when run again."""
@@ -79,7 +77,6 @@ def program(shared: Driver) -> Iterator[Application]:
     "reduced_motion",
     "full_screen",
     "speaker",
-    "present.counter",
     "present.blank",
     "present.ring",
     "palette",

@@ -1,4 +1,4 @@
-"""The menus contain every command, in the order of the table."""
+"""The menus contain every listed command whose subject they show, in the order of the table."""
 
 from __future__ import annotations
 
@@ -28,22 +28,30 @@ def tops(window: QMainWindow) -> list[QMenu]:
 
 
 def test_every_command_is_in_a_menu_once(window: QMainWindow, actions: Actions) -> None:
-    fill_menus(window.menuBar(), actions)
+    fill_menus(window.menuBar(), actions, lambda subject: True)
     assert [menu.title() for menu in tops(window)] == TOPS
     listed = [action for menu in tops(window) for action in entries(menu)]
-    assert sorted(action.objectName() for action in listed) == sorted(actions.by_id)
+    assert sorted(action.objectName() for action in listed) == sorted(one.id for one in actions.commands if one.listed)
+
+
+def test_a_menu_holds_only_the_subjects_that_are_shown(window: QMainWindow, actions: Actions) -> None:
+    fill_menus(window.menuBar(), actions, lambda subject: not subject)
+    listed = {action.objectName() for menu in tops(window) for action in entries(menu)}
+    assert listed == {one.id for one in actions.commands if one.listed and not one.subject}
 
 
 def test_filling_again_replaces_the_menus(window: QMainWindow, actions: Actions) -> None:
     for _ in range(3):
-        fill_menus(window.menuBar(), actions)
+        fill_menus(window.menuBar(), actions, lambda subject: True)
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert len(tops(window)) == len(TOPS)
-    assert len(window.menuBar().findChildren(QMenu)) == len({command.menu for command in actions.commands})
+    assert len(window.menuBar().findChildren(QMenu)) == len(
+        {command.menu for command in actions.commands if command.listed}
+    )
 
 
 def test_one_theme_at_a_time_is_on(window: Recorder, actions: Actions) -> None:
-    fill_menus(window.menuBar(), actions)
+    fill_menus(window.menuBar(), actions, lambda subject: True)
     for name in ("dark", "light"):
         window.stand.on = {f"theme.{name}"}
         actions.refresh()
@@ -52,7 +60,7 @@ def test_one_theme_at_a_time_is_on(window: Recorder, actions: Actions) -> None:
 
 
 def test_a_click_on_the_theme_that_is_on_leaves_it_on(window: Recorder, actions: Actions) -> None:
-    fill_menus(window.menuBar(), actions)
+    fill_menus(window.menuBar(), actions, lambda subject: True)
     window.stand.on = {"theme.dark"}
     actions.refresh()
     actions["theme.dark"].trigger()

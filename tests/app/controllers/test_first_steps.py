@@ -21,7 +21,6 @@ from app.controllers.first_steps import (
     Text,
 )
 from app.panel_registry import CONTROLS
-from app.teaching.teaching import LESSON_ID
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
 from app.workspace.run_handle import RunHandle
@@ -177,14 +176,3 @@ def test_a_start_that_cannot_be_copied_is_said_and_leaves_the_run_as_it_was(
     program.first_steps.begin(MODEL_CHEATS)
     assert program.workspace.run is before and program.first_steps.playing is None
     assert len(driver.messages) == 1 and "not there.grpo" in driver.messages[0]
-
-
-def test_the_lesson_that_is_offered_opens_with_one_click(driver: Driver) -> None:
-    program = driver.program
-    program.first_steps.offer()
-    next(button for button in program.messages.lines[-1].buttons if button.text() == "A lesson").click()
-    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
-    assert (
-        program.part("teaching").lessons.player.lesson is not None
-        and program.part("teaching").lessons.player.lesson.id == LESSON_ID
-    )

@@ -228,8 +228,11 @@ def main(home: str, what: str) -> None:
     program = Application(application, find_paths({"GRPO_LAB_HOME": home}), wanted)
     program.window.resize(1920, 1080)
     program.window.show()
-    program.startup.welcome()
     found: dict[str, dict[str, str]] = {"untranslated": {}, "clipped": {}, "turned": {}}
+    program.doors.show_home()
+    settle()
+    survey(program.window, "first screen", found)
+    program.window.leave_alone()
     settle()
     (lessons if what == "lessons" else panels)(program, found)
     print(json.dumps(found, ensure_ascii=False, indent=1))

@@ -83,3 +83,21 @@ def test_past_the_last_event_the_button_leads_back_to_it(driver: Driver) -> None
     driver.program.workspace.move_to(0)
     driver.settle()
     assert line.next_button.text().startswith("Next: ")
+
+
+def test_the_only_event_is_named_at_its_own_update_and_a_running_run_does_not_deny_it(driver: Driver) -> None:
+    line, view = driver.program.window.panels.of(TIMELINE), driver.program.workspace.view
+    driver.run(40)
+    first = next_event(view.run, 0)
+    assert first is not None
+    driver.program.run_manager.new_run(view.next_settings)
+    driver.run(first[0])
+    assert next_event(driver.program.workspace.view.run, 0) == first
+    assert line.next_button.text() == f"Here: {first[1]}" and not line.next_button.isEnabled()
+    driver.program.player.set_speed(5.0)
+    driver.program.player.run()
+    driver.qtbot.waitUntil(lambda: driver.program.workspace.view.running)
+    driver.settle()
+    assert line.next_button.text() == "Events at a pause"
+    driver.program.player.pause()
+    driver.rest()

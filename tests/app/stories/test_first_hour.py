@@ -150,11 +150,12 @@ def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: 
 
 
 class Clicks:
-    """A user's clicks in the window of an empty profile, counted."""
+    """A user's clicks in the window of an empty profile, counted. They begin on the first screen, unless ``inside``."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, *, inside: bool = False) -> None:
         self.driver, self.count = driver, 0
-        driver.program.startup.welcome()
+        if not inside:
+            driver.program.doors.show_home()
         driver.settle()
 
     def on(self, widget: QWidget, place: QPoint | None = None) -> None:
@@ -182,7 +183,9 @@ def test_the_policy_is_there_without_a_click(driver: Driver) -> None:
 
 def test_the_history_shows_curves_after_one_click(driver: Driver) -> None:
     clicks, history = Clicks(driver), driver.program.window.panels.of(TRAINING_HISTORY)
-    clicks.on_button("Run 50")
+    clicks.on_button("Play")
+    driver.qtbot.waitUntil(lambda: driver.head > 2)
+    driver.program.player.pause()
     driver.rest()
     driver.settle()
     assert history.seen and all(chart.has_data() for chart in history.charts) and clicks.count == 1
@@ -190,18 +193,23 @@ def test_the_history_shows_curves_after_one_click(driver: Driver) -> None:
 
 def test_the_step_detail_shows_its_rows_after_one_click(driver: Driver) -> None:
     clicks, detail = Clicks(driver), driver.program.window.panels.of(STEP_DETAIL)
-    clicks.on_button("Step")
+    clicks.on_button("Play")
+    driver.qtbot.waitUntil(lambda: driver.head > 0)
+    driver.program.player.pause()
     driver.rest()
     driver.settle()
     assert detail.seen and detail.table.model().rowCount() == 8 and clicks.count == 1
 
 
-def test_kl_over_beta_shows_a_sweep_after_one_click(driver: Driver) -> None:
+def test_kl_over_beta_shows_a_sweep_after_two_clicks(driver: Driver) -> None:
     clicks = Clicks(driver)
+    clicks.on_button("Play")
+    driver.program.player.pause()
+    driver.rest()
     clicks.on_tab("KL over β")
     shown = driver.program.window.panels.of(KL_OVER_BETA)
     driver.qtbot.waitUntil(lambda: not shown.busy)
-    assert shown.seen and shown.controller.results is not None and clicks.count == 1
+    assert shown.seen and shown.controller.results is not None and clicks.count == 2
 
 
 def test_the_token_inspector_shows_a_language_model_after_one_click_on_the_first_screen(driver: Driver) -> None:
@@ -215,7 +223,7 @@ def test_the_token_inspector_shows_a_language_model_after_one_click_on_the_first
 
 @pytest.mark.parametrize(("button", "language"), [("Show a language model", True), ("Compute an update", False)])
 def test_the_empty_token_inspector_offers_what_fills_it(driver: Driver, button: str, language: bool) -> None:
-    clicks = Clicks(driver)
+    clicks = Clicks(driver, inside=True)
     clicks.on_tab("Token inspector")
     clicks.on_button(button)
     driver.qtbot.waitUntil(lambda: driver.head == 1, timeout=60_000)
@@ -229,7 +237,7 @@ def test_the_empty_token_inspector_offers_what_fills_it(driver: Driver, button: 
 
 def test_kl_over_beta_beside_a_language_model_offers_a_sweep_at_once(driver: Driver) -> None:
     language(driver)
-    clicks = Clicks(driver)
+    clicks = Clicks(driver, inside=True)
     shown = panel(driver, "kl_over_beta")
     clicks.on_button("Sweep now")
     driver.qtbot.waitUntil(lambda: shown.controller.results is not None)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.one_window
 
 def quick(driver: Driver) -> Driver:
     """Load a small language model's run, at full speed."""
-    driver.program.actions["new_language_run"].trigger()
+    driver.program.runs.new_language_run()
     assert driver.program.controller.state is State.PREPARING, "it loads at once, not with the first update"
     wait(driver)
     small = {"task.prompts": 3, "learner.group_size": 4, "task.accuracy_every": 3}

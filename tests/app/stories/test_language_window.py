@@ -12,7 +12,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from app.controllers.first_steps import EXPERIENCES, LEARN, MESSAGE
 from app.workspace.cursor import Stage
 from grpo_core.config import Settings, language_settings
 from grpo_core.lm.origin import origin
@@ -111,38 +110,6 @@ def test_a_checkpoint_is_chosen_in_a_dialog_and_needs_a_new_run(
 # -- the first start, layouts ------------------------------------------------------------------------------------------
 
 
-def test_the_first_strip_offers_what_can_be_begun_and_goes_once_one_is_chosen(driver: Driver) -> None:
-    driver.program.startup.welcome()
-    line = next(line for line in driver.program.window.messages.lines if line.message.id == "welcome")
-    assert [button.text() for button in line.buttons] == [
-        "Watch it learn",
-        "A language model, token by token",
-        "A language model learns to cheat",
-        "What KL does (β)",
-        "A lesson",
-        "Open a run of your trainer…",
-    ]
-    line.buttons[0].click()
-    driver.settle()
-    assert not any(line.message.id == "welcome" for line in driver.program.window.messages.lines)
-    assert driver.program.first_steps.playing is LEARN
-    driver.program.player.pause()
-    driver.rest()
-    driver.program.actions["first_steps"].trigger()
-    again = next(line for line in driver.program.window.messages.lines if line.message.id == MESSAGE)
-    texts = [button.text() for button in again.buttons]
-    assert texts[: len(EXPERIENCES)] == [one.name for one in EXPERIENCES] and len(texts) == 6, "back by a command"
-
-
-def test_the_strip_about_the_bandit_goes_with_the_bandit(driver: Driver, tmp_path: Path) -> None:
-    driver.program.startup.welcome()
-    driver.settle()
-    assert driver.messages
-    driver.open(written(tmp_path / "arithmetic.grpo", language_settings()))
-    driver.settle()
-    assert not any("ten actions" in message for message in driver.messages)
-
-
 def test_the_layout_for_language_models_has_the_answers_in_the_middle_and_the_tokens_beside_them(
     language: Driver,
 ) -> None:
@@ -156,7 +123,6 @@ def test_the_layout_for_language_models_has_the_answers_in_the_middle_and_the_to
         "score_your_own",
         "kl_over_beta",
         "step_detail",
-        "home",
     }
     docks = language.program.window.docks
     assert docks["evolution"].geometry().right() < docks["token_inspector"].geometry().left()

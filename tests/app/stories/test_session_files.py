@@ -186,7 +186,7 @@ def test_the_menu_saves_and_opens_through_dialogs(
     path = tmp_path / "v1.2 Lecture.grposession"
     assert path.exists()
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
-    driver.program.actions["open_session"].trigger()
+    driver.program.actions["open_run"].trigger()
     driver.opened()
     assert driver.head == 2
     assert any("You work on copies" in text for text in driver.messages)

@@ -229,21 +229,6 @@ def test_the_same_key_pauses_a_film_and_lets_it_go_on(desk: Desk, clock: ManualC
     assert desk.shown.head == 1
 
 
-def test_a_film_is_scrubbed_through_the_whole_update_and_back(desk: Desk) -> None:
-    desk.run(1)
-    seen = []
-    for _ in range(16):
-        desk.player.scrub(-0.1)
-        seen.append(desk.workspace.cursor.stage)
-    assert desk.workspace.cursor == Cursor(step=1, stage=Stage.SAMPLE, progress=desk.workspace.cursor.progress)
-    assert desk.workspace.cursor.progress == pytest.approx(0.0, abs=1e-9)
-    assert list(dict.fromkeys(seen)) == list(Stage)[::-1]
-    for _ in range(16):
-        desk.player.scrub(0.1)
-    assert desk.workspace.cursor == Cursor(step=1)
-    assert not desk.player.busy
-
-
 def test_whoever_moves_the_cursor_ends_the_film(desk: Desk, clock: ManualClock) -> None:
     desk.run(3)
     desk.workspace.move_to(1)

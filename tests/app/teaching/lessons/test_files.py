@@ -14,7 +14,7 @@ from app.teaching.lessons import speaker_notes
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.course import COURSE
 from app.teaching.lessons.interactives.table import INTERACTIVES
-from app.teaching.lessons.listing import lines
+from app.teaching.lessons.listing import SUBJECTS, by_subject, lines
 from app.teaching.lessons.speaker_notes import analogy_of
 from grpo_core.teaching.lessons import Lesson
 from tests.app.teaching.lessons.held import lesson_of
@@ -123,3 +123,14 @@ def test_a_broken_file_and_a_second_of_the_same_id_are_listed_beside_the_good_on
     assert "“number” is missing" in broken[1].sentence
     assert all(bad.sentence.endswith(".") for bad in broken)
     assert lessons(lesson_panels(), tmp_path / "nowhere") == ([], [])
+
+
+def test_every_shipped_lesson_is_under_one_subject_and_the_first_begins_with_bars_to_drag() -> None:
+    shipped = lessons(lesson_panels())[0]
+    filed = [id for _, ids in SUBJECTS for id in ids]
+    assert sorted(filed) == sorted(lesson.id for lesson in shipped)
+    listed = by_subject(lines(shipped, [], None))
+    assert [line.lesson for line in listed if line.lesson] == filed
+    assert [line.title for line in listed if not line.lesson] == [title for title, _ in SUBJECTS]
+    first = next(lesson for lesson in shipped if lesson.id == filed[0])
+    assert "Drag any bar" in first.steps[0].text and all(line.length for line in listed if line.lesson)

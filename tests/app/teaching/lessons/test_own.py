@@ -11,6 +11,7 @@ from PySide6.QtGui import QDesktopServices
 
 from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.listing import SUBJECTS
 from app.teaching.lessons.own import MOST, own_lessons, read_own, template
 from grpo_core.teaching.lessons import Lesson, LessonError
 from tests.app.conftest import Driver
@@ -90,7 +91,7 @@ def test_own_lessons_stand_apart_in_the_list_and_open_by_number(driver: Driver) 
     program.actions["lessons"].trigger()
     driver.settle()
     shipped = len(lessons(PANELS)[0])
-    heading, mine, broken = titles(driver)[shipped:]
+    heading, mine, broken = titles(driver)[shipped + len(SUBJECTS) :]
     assert heading.startswith(". Your own lessons")
     assert mine.startswith("100. How fast does the policy leave chance behind?")
     assert "broken.toml cannot be used" in broken

@@ -251,12 +251,12 @@ def test_broken_lessons_stand_in_the_list_and_cannot_be_opened(
     pupil.driver.program.actions["lessons"].trigger()
     pupil.driver.settle()
     panel = pupil.driver.program.part("teaching").lessons.panel
-    assert [panel.list.item(row).text() for row in range(panel.list.count())][1].startswith("!. bad.toml")
-    assert "bad.toml, line 2: this is not TOML" in panel.list.item(1).text()
-    panel.list.setCurrentRow(1)
+    assert [panel.list.item(row).text() for row in range(panel.list.count())][2].startswith("!. bad.toml")
+    assert "bad.toml, line 2: this is not TOML" in panel.list.item(2).text()
+    panel.list.setCurrentRow(2)
     QTest.keyClick(panel.list, Key.Key_Return)
     assert pupil.lesson_player.lesson is None
-    panel.list.setCurrentRow(0)
+    panel.list.setCurrentRow(1)
     QTest.keyClick(panel.list, Key.Key_Return)
     assert pupil.lesson_player.lesson is not None
 

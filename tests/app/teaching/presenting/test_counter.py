@@ -111,5 +111,5 @@ def test_the_counter_says_update_and_stage_and_goes_where_it_is_dragged(driver: 
     assert counter.pos() == moved
     drag(counter, QPoint(20, 20), QPoint(-5000, 5000))
     assert driver.program.window.rect().contains(counter.geometry())
-    driver.program.actions["present.counter"].trigger()
+    driver.program.part("teaching").presenter.stop()
     assert not counter.isVisible()

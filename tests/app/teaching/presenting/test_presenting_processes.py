@@ -166,9 +166,11 @@ def test_a_file_opens_full_screen_from_the_command_line(tmp_path: Path) -> None:
         "    print(window.isFullScreen(), window.workspace.theme.name, run.title, run.head)\n"
         "    window.close()\n"
         "from app.controllers.startup import Startup\n"
-        "def late(self):\n"
+        "opened = Startup.open\n"
+        "def late(self, *arguments, **named):\n"
         "    QTimer.singleShot(0, look)\n"
-        "Startup.welcome = late\n"
+        "    opened(self, *arguments, **named)\n"
+        "Startup.open = late\n"
         f"sys.exit(start(['--present', {str(path)!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)

@@ -275,7 +275,7 @@ def test_an_adapter_is_exported_and_a_checkpoint_saved_and_taken_up_in_the_windo
     assert "for 1 update with" in (tmp_path / "Folder adapter" / "README.md").read_text(encoding="utf-8")
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "Folder checkpoint"))
     left = program.workspace.run
-    program.actions["take_up_checkpoint"].trigger()
+    program.part("trainers").ask_open_folder()
     adapted.qtbot.waitUntil(lambda: program.workspace.run is not left)
     adapted.settle()
     run = program.workspace.run

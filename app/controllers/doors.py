@@ -1,0 +1,140 @@
+"""The doors of the first screen: what each opens, and which commands are in the menus behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.controllers.layouts import LayoutsController
+from app.controllers.runs import RunsController
+from app.panel_registry import HOME, POLICY_BARS
+from app.part import WindowPart
+from app.settings.store import PreferenceStore
+from app.widgets.door import Door
+from app.window.layouts import BANDIT
+from app.window.main_window import MainWindow
+from app.workspace.player import Player
+from app.workspace.run_handle import RunHandle
+from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+OF_PLAY = frozenset(
+    {
+        "playback", "training", "experiments", "what if", "saving", "pictures",
+        "policy_bars", "training_history", "step_detail", "token_inspector", "kl_over_beta", "comparison", "controls",
+    }
+)  # fmt: skip # short names, side by side
+
+
+class DoorsController(QObject):
+    """Shows the first screen and opens its doors.
+
+    Signals:
+        changed: emitted when other commands have to be shown.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        window: MainWindow,
+        workspace: Workspace,
+        player: Player,
+        layouts: LayoutsController,
+        runs: RunsController,
+        parts: Sequence[WindowPart],
+        preferences: PreferenceStore,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._window, self._workspace, self._player = window, workspace, player
+        self._layouts, self._runs, self._parts, self._preferences = layouts, runs, parts, preferences
+        self._run: RunHandle | None = None
+        self._play = Door(
+            id="play",
+            title=tr("Play"),
+            sentence=tr("Ten bars learn from rewards while you watch, drag and ask where each number comes from."),
+            icon="door-play",
+            layout=BANDIT,
+            panel=POLICY_BARS.id,
+            subjects=OF_PLAY,
+            begin=self._begin_to_play,
+        )
+        workspace.frame.connect(self._on_frame)
+        workspace.mode.lesson_changed.connect(self._on_lesson)
+
+    @property
+    def all(self) -> tuple[Door, ...]:
+        """The doors of the lab and of the parts that are switched on, in order."""
+        return (self._play, *(door for part in self._parts for door in part.doors()))
+
+    @property
+    def current(self) -> Door | None:
+        """The door that was opened last, or None if none was or if its part is switched off."""
+        return next((door for door in self.all if door.id == self._preferences.current.door), None)
+
+    def show_home(self) -> None:
+        """Show the first screen in place of all panels."""
+        self._alone(HOME.id)
+        self.changed.emit()
+
+    def enter(self, door: Door) -> None:
+        """Open a door: its layout, or its first panel in place of all others."""
+        self._preferences.change(door=door.id)
+        if door.layout:
+            self._window.leave_alone()
+            self._layouts.choose(door.layout)
+            self._window.show_panel(self._window.panels.specs[door.panel])
+        else:
+            self._alone(door.panel)
+        door.begin()
+        self.changed.emit()
+
+    def toggle_everything(self) -> None:
+        """Show the commands of every door, or only those of the current one."""
+        self._preferences.change(everything=not self._preferences.current.everything)
+        self.changed.emit()
+
+    def shows(self, subject: str) -> bool:
+        """Return whether commands about ``subject`` are in the menus of the current door or of the first screen."""
+        home = self._window.alone == HOME.id
+        if self._preferences.current.everything or (self.current is None and not home):
+            return True
+        return not subject or (not home and self.current is not None and subject in self.current.subjects)
+
+    def owner(self, subject: str) -> str:
+        """Return the titles of the doors to commands about ``subject``, or an empty string if the menus show them."""
+        if self.shows(subject):
+            return ""
+        titles = [door.title for door in self.all if subject in door.subjects]
+        return tr(", ").join(titles) or tr("Show everything")
+
+    def _alone(self, id: str) -> None:
+        self._run = self._workspace.run
+        self._window.show_alone(id)
+        self._window.panels[id].focus_picture()
+
+    def _begin_to_play(self) -> None:
+        """Set the bars in motion: those of the run shown, or of a new one if the run shown is not a bandit's."""
+        settings = self._workspace.view.run.origin.settings
+        if settings.is_language or settings.is_recorded:
+            self._runs.new_bandit_run()
+        if not self._workspace.view.run.head and not self._player.busy:
+            self._player.run()
+
+    @Slot()
+    def _on_frame(self) -> None:
+        """Show the panels once there is a run to see: one that was opened, or one that computes."""
+        window = self._window
+        if not window.alone or window.saved_docks.lent or self._workspace.mode.lesson:
+            return
+        if self._workspace.run is not self._run or self._player.busy:
+            window.leave_alone()
+            self._layouts.suit()
+            self.changed.emit()
+
+    @Slot()
+    def _on_lesson(self) -> None:
+        if self._workspace.mode.lesson:
+            self._window.show_bars(True)

@@ -1,0 +1,257 @@
+"""The doors: few things on the first screen, each door with its own menus, and the palette that finds everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QApplication,
+    QComboBox,
+    QInputDialog,
+    QLineEdit,
+    QScrollBar,
+    QToolBar,
+    QWidget,
+)
+
+from app.commands.palette import OWNER
+from app.controllers.doors import DoorsController
+from app.panel_registry import HOME, PANELS, POLICY_BARS, TOKEN_INSPECTOR
+from app.panels.home.panel import HomePanel
+from app.widgets.door import Door
+from app.widgets.panel import in_window
+from grpo_core.parts import names
+from tests.app.commands.test_menus import entries, tops
+from tests.app.conftest import Driver
+
+pytestmark = pytest.mark.one_window
+PRESSED = (QAbstractButton, QComboBox, QAbstractSlider, QLineEdit, QAbstractItemView)
+MOST = {"play": 60, "learn": 45, "my_run": 60}
+"""Maximum number of commands in the menus, and in the palette before anything is typed, by door."""
+DATA = Path(__file__).parents[2] / "data"
+TRACE = DATA / "traces" / "grpo"
+LOGS = (DATA / "sources" / "verl" / "1.jsonl", DATA / "sources" / "verifiers" / "traces.jsonl")
+
+
+@pytest.fixture
+def doors(driver: Driver) -> DoorsController:
+    return driver.program.doors
+
+
+def door(doors: DoorsController, id: str) -> Door:
+    return next(one for one in doors.all if one.id == id)
+
+
+def pressed(window: QWidget) -> list[QWidget]:
+    """Return what can be clicked or focused: visible and enabled."""
+    return [
+        one
+        for one in window.findChildren(QWidget)
+        if in_window(one)
+        and one.isEnabled()
+        and not isinstance(one, QScrollBar)
+        and (isinstance(one, PRESSED) or one.focusPolicy() is not Qt.FocusPolicy.NoFocus)
+    ]
+
+
+def in_menus(driver: Driver) -> set[str]:
+    return {action.objectName() for menu in tops(driver.program.window) for action in entries(menu)}
+
+
+def in_palette(driver: Driver, query: str = "") -> dict[str, str]:
+    """Return the commands that the palette shows, with the doors that it names next to them."""
+    model = driver.program.palette.model
+    model.search(query)
+    found = {}
+    for row in range(model.rowCount()):
+        action = model.action(row)
+        assert action is not None
+        found[action.objectName()] = model.index(row, 0).data(OWNER)
+    return found
+
+
+def home(driver: Driver) -> HomePanel:
+    driver.program.doors.show_home()
+    driver.settle()
+    return driver.program.window.panels.of(HOME)
+
+
+def test_the_first_screen_has_few_things_to_press_and_the_keyboard_is_on_the_first_door(driver: Driver) -> None:
+    panel, window = home(driver), driver.program.window
+    menus = [menu for menu in tops(window) if not menu.isEmpty()]
+    assert len(pressed(window)) + len(menus) <= 30
+    assert QApplication.focusWidget() is panel.doors[0]
+    assert [one.text() for one in panel.doors] == [one.title for one in driver.program.doors.all]
+    assert not any(bar.isVisible() for bar in window.findChildren(QToolBar))
+    QTest.keyClick(panel.doors[0], Qt.Key.Key_Right)
+    assert QApplication.focusWidget() is panel.doors[1]
+
+
+def test_play_shows_its_panels_and_the_bars_move_after_one_key(driver: Driver) -> None:
+    panel, window = home(driver), driver.program.window
+    QTest.keyClick(panel.doors[0], Qt.Key.Key_Return)
+    driver.qtbot.waitUntil(lambda: driver.head > 1)
+    shown = [spec.id for spec in PANELS if spec.id in window.docks and in_window(window.docks[spec.id])]
+    assert {"policy_bars", "training_history", "step_detail"} <= set(shown) and "home" not in shown
+    beside = {dock.windowTitle() for dock in window.tabifiedDockWidgets(window.docks[POLICY_BARS.id])}
+    assert {"KL over β", TOKEN_INSPECTOR.title} <= beside
+    assert driver.messages == [], "no message over a picture"
+    driver.program.player.pause()
+    driver.rest()
+
+
+@pytest.mark.parametrize("id", MOST)
+def test_a_door_has_few_commands_and_the_palette_finds_the_others_and_whose_they_are(
+    driver: Driver, doors: DoorsController, id: str
+) -> None:
+    doors.enter(door(doors, id))
+    driver.program.player.pause()
+    listed = in_menus(driver)
+    assert len(listed) <= MOST[id] and in_palette(driver) == dict.fromkeys(in_palette(driver), "")
+    assert set(in_palette(driver)) == listed
+    everywhere = {action.objectName() for action in driver.program.actions}
+    found = {name: owner for action in driver.program.actions
+             for name, owner in in_palette(driver, action.text()).items()}  # fmt: skip
+    assert set(found) == everywhere
+    assert all(bool(owner) is not (name in listed) for name, owner in found.items()
+               if driver.program.actions[name].command.listed)  # fmt: skip
+    for other in doors.all:
+        assert other is door(doors, id) or other.id == id or other.title in " ".join(found.values())
+    driver.rest()
+
+
+def test_every_subject_of_a_door_is_that_of_a_command(driver: Driver, doors: DoorsController) -> None:
+    subjects = {action.command.subject for action in driver.program.actions}
+    for one in doors.all:
+        assert one.subjects <= subjects
+
+
+def test_show_everything_brings_the_rest_and_is_remembered(driver: Driver, doors: DoorsController) -> None:
+    doors.enter(door(doors, "learn"))
+    few = in_menus(driver)
+    driver.program.actions["everything"].trigger()
+    listed = {action.objectName() for action in driver.program.actions if action.command.listed}
+    assert few < in_menus(driver) == listed
+    assert driver.program.preferences.current.everything and driver.program.preferences.current.door == "learn"
+    home(driver)
+    assert in_menus(driver) == listed
+    driver.program.actions["everything"].trigger()
+    assert in_menus(driver) < few
+
+
+def test_a_door_of_a_part_that_is_off_is_not_there(driver: Driver, doors: DoorsController) -> None:
+    assert [one.id for one in doors.all] == ["play", *(["learn"] if "teaching" in names() else []),
+                                             *(["my_run"] if "trainers" in names() else [])]  # fmt: skip
+    kept = list(driver.program.parts)
+    driver.program.parts.clear()
+    try:
+        driver.program.preferences.change(door="learn")
+        assert [one.id for one in doors.all] == ["play"] and doors.current is None and doors.shows("lessons")
+    finally:
+        driver.program.parts.extend(kept)
+
+
+def test_learn_lists_the_lessons_alone_and_comes_back_to_them(driver: Driver, doors: DoorsController) -> None:
+    window, lessons = driver.program.window, driver.program.part("teaching").lessons
+    doors.enter(door(doors, "learn"))
+    driver.settle()
+    assert [id for id, dock in window.docks.items() if in_window(dock)] == ["lesson"]
+    lessons.open("one_update")
+    driver.qtbot.waitUntil(lambda: not lessons.player.busy)
+    driver.settle()
+    assert driver.program.transport.isVisible()
+    lessons.player.leave()
+    driver.settle()
+    assert [id for id, dock in window.docks.items() if in_window(dock)] == ["lesson"]
+    assert not driver.program.transport.isVisible()
+
+
+def show_run(driver: Driver) -> None:
+    driver.program.runs.new_run()
+
+
+def show_panel(driver: Driver) -> None:
+    driver.program.window.show_panel(TOKEN_INSPECTOR)
+
+
+def compute(driver: Driver) -> None:
+    driver.program.player.step()
+
+
+def toggle_panel(driver: Driver) -> None:
+    driver.program.actions["panel.token_inspector"].trigger()
+
+
+@pytest.mark.parametrize("act", [show_run, show_panel, toggle_panel, compute])
+def test_the_panels_come_back_as_they_were_with_whatever_is_to_be_seen(
+    driver: Driver, act: Callable[[Driver], None]
+) -> None:
+    window = driver.program.window
+    before = {id for id, dock in window.docks.items() if dock.isVisible()}
+    home(driver)
+    act(driver)
+    driver.rest()
+    assert not window.alone and {id for id, dock in window.docks.items() if dock.isVisible()} == before
+    assert driver.program.transport.isVisible()
+
+
+def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: DoorsController, tmp_path: Path) -> None:
+    doors.enter(door(doors, "my_run"))
+    driver.settle()
+    panel = driver.program.window.panels["my_run"]
+    paste = panel.buttons[2]  # type: ignore[attr-defined]
+    QApplication.clipboard().setText(TRACE.as_uri())
+    QTest.mouseClick(paste, Qt.MouseButton.LeftButton)
+    driver.qtbot.waitUntil(lambda: driver.program.workspace.view.run.is_recorded)
+    driver.settle()
+    assert not driver.program.window.alone and driver.program.preferences.current.layout == "Recorded run"
+    for log in LOGS:
+        first = driver.program.workspace.run
+        QApplication.clipboard().setText(log.read_text("utf-8"))
+        driver.program.part("trainers").open_pasted()
+        driver.qtbot.waitUntil(lambda first=first: driver.program.workspace.run is not first)  # type: ignore[misc]
+        assert driver.program.workspace.view.run.is_recorded
+
+
+def test_an_empty_clipboard_is_answered_in_a_sentence(driver: Driver) -> None:
+    for text in ("", "x" * 100_000, "no such file"):
+        QApplication.clipboard().setText(text)
+        driver.program.part("trainers").open_pasted()
+        driver.settle()
+        assert driver.messages[-1] == "The clipboard has nothing to open: copy a path, or lines of JSON."
+
+
+def test_a_number_leads_to_its_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.run(5)
+    monkeypatch.setattr(QInputDialog, "getInt", lambda *arguments: (2, True))
+    driver.program.actions["go_update"].trigger()
+    assert driver.program.workspace.cursor.step == 2
+    monkeypatch.setattr(QInputDialog, "getInt", lambda *arguments: (4, False))
+    driver.program.actions["go_update"].trigger()
+    assert driver.program.workspace.cursor.step == 2
+
+
+def test_no_menu_is_empty(driver: Driver, doors: DoorsController) -> None:
+    for one in doors.all:
+        doors.enter(one)
+        driver.program.player.pause()
+        driver.rest()
+        assert all(not menu.isEmpty() for menu in tops(driver.program.window))
+
+
+@pytest.mark.own_window
+def test_a_window_that_is_closed_on_the_first_screen_opens_with_its_panels(driver: Driver) -> None:
+    window = driver.program.window
+    before = {id for id, dock in window.docks.items() if dock.isVisible()}
+    home(driver)
+    driver.program.shutdown.close()
+    driver.qtbot.waitUntil(lambda: window.may_close)
+    assert driver.program.layout_files.restore(window) is None
+    assert not window.alone and {id for id, dock in window.docks.items() if not dock.isHidden()} >= before
