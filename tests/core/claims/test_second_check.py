@@ -26,7 +26,7 @@ def texts(step: Step, passed: int) -> Iterator[str]:
         yield explain(step, Quantity(name, passed=passed, row=row, token=token)).note
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(1500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("count", [3, pytest.param(1500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 @np.errstate(all="ignore")
 def test_no_sentence_of_a_card_is_contradicted_by_the_arrays(count: int) -> None:
     chance, seen, wrong = np.random.default_rng(17), Counter[str](), []
@@ -38,8 +38,6 @@ def test_no_sentence_of_a_card_is_contradicted_by_the_arrays(count: int) -> None
                 except GrpoError:  # a source that lacks what its own settings ask for
                     continue
                 seen["texts"] += len(said)
-                wrong += [
-                    (words, text, step.settings.objective) for text in said for words in false_words(text, step, passed)
-                ]
+                wrong += [(words, text) for text in said for words in false_words(text, step, passed)]
     assert not wrong, (len(wrong), seen["texts"], Counter(words for words, _ in wrong).most_common(8), wrong[:4])
     assert seen["texts"] > 40 * count and len(SAID) > 10
