@@ -216,12 +216,15 @@ def test_whatever_goes_wrong_there_is_a_sentence(asked: Asked, kind: str, senten
 
 
 @WALLED
-def test_the_process_reaches_the_source_and_its_room_and_nothing_else(asked: Asked, tmp_path: Path) -> None:
-    for name in ("source.db", "outside.db"):
+@pytest.mark.parametrize("source", ["source.db", "source.grpo"])
+def test_the_process_reaches_the_source_and_its_room_and_nothing_else(
+    source: str, asked: Asked, tmp_path: Path
+) -> None:
+    for name in (source, f"{source}-wal", "outside.db"):
         (tmp_path / name).write_bytes(b"x")
     room = tmp_path / "room"
     room.mkdir()
-    arguments = [str(place) for place in (tmp_path / "source.db", room, tmp_path / "outside.db")]
+    arguments = [str(place) for place in (tmp_path / source, room, tmp_path / "outside.db")]
     (became,) = asked.results("prisoner", arguments, never)
     assert {name for name, what in became.items() if what == "done"} == {
         "read the source",
