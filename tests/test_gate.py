@@ -30,6 +30,7 @@ OWN = {
     "grpo_core.trainers.checkpoint": "own file", "grpo_core.update_time": "own file",
     "grpo_core.questions": "run file", "grpo_core.export.tables": "own settings",
     "grpo_core.trainers.hf.model_card": "own settings", "grpo_core.child.start": "own process",
+    "grpo_core.plugins": "own process", "grpo_core.testing.surrogates": "formulas of a row under test",
     "grpo_core.child.wire": "messages, with limits",
     "app.teaching.export.page.markup": "formulas, rebuilt from a list of elements",
 }  # fmt: skip # table

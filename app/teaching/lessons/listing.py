@@ -58,10 +58,10 @@ SUBJECTS = (
     (tr("Start here: rewards in a group"), ("build_group", "one_update", "same_rewards", "group_size", "many_batches")),
     (tr("Why, and at what cost"), ("why_rl", "memory_bill")),
     (tr("Prompts and samples"), ("difficulty", "temperature", "one_group", "stale_samples")),
-    (tr("The loss"), ("ratios", "clipping", "kl", "beta_sweep", "token_loss", "credit")),
+    (tr("The loss"), ("ratios", "clipping", "kl", "beta_sweep", "three_knobs", "token_loss", "credit")),
     (tr("Rewards"), ("reward_hacking", "process_reward", "whose_words")),
-    (tr("Algorithms"), ("fair_race", "family_tree")),
-    (tr("Real models and runs"), ("flight_deck", "reported", "pretrained", "widen_or_narrow")),
+    (tr("Algorithms"), ("ppo_update", "fair_race", "family_tree")),
+    (tr("Real models and runs"), ("three_stages", "flight_deck", "reported", "pretrained", "widen_or_narrow")),
 )
 """Subjects of the shipped lessons, in the order of the list, each with the ids of its lessons."""
 
@@ -152,6 +152,12 @@ class LessonList(QListWidget):
             self.addItem(item)
         lessons = [row for row, line in enumerate(wanted) if line.lesson or line.broken]
         self.setCurrentRow(next((row for row in lessons if row >= place), len(wanted) - 1))
+
+    def moveCursor(self, cursorAction: QListWidget.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
+        moved = super().moveCursor(cursorAction, modifiers)
+        if cursorAction is QListWidget.CursorAction.MoveHome and not moved.flags() & Qt.ItemFlag.ItemIsEnabled:
+            return moved.siblingAtRow(moved.row() + 1)  # the first row is a heading
+        return moved
 
     @Slot(QListWidgetItem)
     def _on_activated(self, item: QListWidgetItem) -> None:

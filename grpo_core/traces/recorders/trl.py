@@ -35,6 +35,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import MutableMapping
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -451,7 +452,7 @@ def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after
 def remove_rows(*args: Any, **kwargs: Any) -> None:
     """Remove the row numbers from the batches among the arguments of a method, once the recording has ended."""
     for value in (*args, *kwargs.values()):
-        if isinstance(value, dict):
+        if isinstance(value, MutableMapping):
             value.pop(ROW, None)
 
 

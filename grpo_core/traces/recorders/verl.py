@@ -42,7 +42,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -322,12 +322,21 @@ def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if before is not None:
             guarded(recorder, before, *args, **kwargs)
+        if recorder.failure or recorder.closed:
+            attempted(remove_rows, *args, **kwargs)
         result = original(*args, **kwargs)
         if after is not None:
             guarded(recorder, after, result, *args, **kwargs)
         return result
 
     setattr(owner, name, wrapped)
+
+
+def remove_rows(*args: Any, **kwargs: Any) -> None:
+    """Remove the row numbers from the batches among the arguments of a method, once the recording has ended."""
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, MutableMapping):
+            value.pop(ROW, None)
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:

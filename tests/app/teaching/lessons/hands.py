@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.teaching.lessons.inputs import Options
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.listing import SUBJECTS
 from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.prediction import Placed
@@ -62,14 +63,14 @@ class Pupil:
         self.driver.program.actions["lessons"].trigger()
         self.driver.settle()
         lessons = self.driver.program.part("teaching").lessons.panel
-        place = [lesson.id for lesson in lessons.lessons].index(id)
+        place = [id for _, ids in SUBJECTS for id in ids].index(id)
         QTest.keyClick(lessons.list, Qt.Key.Key_Home)
         for _ in range(place):
             QTest.keyClick(lessons.list, Qt.Key.Key_Down)
         QTest.keyClick(lessons.list, Qt.Key.Key_Return)
         self.wait()
         assert self.lesson_player.lesson is not None
-        assert self.lesson_player.lesson.id == id
+        assert self.lesson_player.lesson.id == id, self.lesson_player.lesson.id
 
     def next(self) -> None:
         self.press(Qt.Key.Key_Right)

@@ -26,6 +26,7 @@ SHARED = (
     "guarded",
     "failed",
     "wrap",
+    "remove_rows",
     "save_tokenizer",
     "arrays_of",
     "detached",
