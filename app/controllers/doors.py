@@ -63,7 +63,6 @@ class DoorsController(QObject):
         )
         window.left_alone.connect(self.changed)
         workspace.frame.connect(self._on_frame)
-        workspace.mode.lesson_changed.connect(self._on_lesson)
 
     @property
     def all(self) -> tuple[Door, ...]:
@@ -133,8 +132,3 @@ class DoorsController(QObject):
         if self._workspace.run is not self._run or self._player.busy:
             window.leave_alone()
             self._layouts.suit()
-
-    @Slot()
-    def _on_lesson(self) -> None:
-        if self._workspace.mode.lesson:
-            self._window.show_bars(True)
