@@ -62,7 +62,9 @@ class Pupil:
         self.driver.program.actions["lessons"].trigger()
         self.driver.settle()
         lessons = self.driver.program.part("teaching").lessons.panel
-        place = [lesson.id for lesson in lessons.lessons].index(id)
+        rows = [lessons.list.item(row) for row in range(lessons.list.count())]
+        reached = [row.data(Qt.ItemDataRole.UserRole).lesson for row in rows if row.flags() & Qt.ItemFlag.ItemIsEnabled]
+        place = reached.index(id)
         QTest.keyClick(lessons.list, Qt.Key.Key_Home)
         for _ in range(place):
             QTest.keyClick(lessons.list, Qt.Key.Key_Down)
