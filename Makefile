@@ -10,7 +10,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf newest-pip test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf newest-pip test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-reports bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -34,6 +34,7 @@ test-slow: $(VENV)/.test system  ## those that take more than 0.3 s of processor
 
 test-lab: $(VENV)/.test system  ## the quick tests of the lab, with its two parts switched off
 	GRPO_LAB_PARTS= $(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m "not slow and not long" $(ARGS)
+
 test-processors: $(VENV)/.test system  ## the numerical tests as processors without AVX-512 and the oldest ones compute them
 	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m tests.processors -n 2 $(ARGS)
 
@@ -53,7 +54,8 @@ test-long-2: $(VENV)/.test system  ## the cases that the quick tests leave out
 test-model: $(VENV)/.model  ## a real model (SmolLM2, 135 million parameters) learns sums by an adapter; minutes
 	$(BIN)/python -m tools.real_model $(ARGS)
 
-lint: $(VENV)/.lint  ## wording, style and types
+lint: $(VENV)/.lint  ## wording, style, types, and the number of lines
+	$(BIN)/python -m tools.line_count
 	$(BIN)/python -m tools.wording
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
@@ -64,6 +66,9 @@ bench: $(VENV)/.test system  ## the benchmarks, side by side
 
 bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL audited, faults and diseases named; drawn batches against TRL, verl and OpenRLHF
 	OMP_NUM_THREADS=1 .venv-trl/bin/python benchmarks/trl/bench.py $(ARGS)
+
+bench-reports: .venv-trl/.trl  ## public bug reports rebuilt with the real TRL: the link that breaks is named, healthy runs pass
+	OMP_NUM_THREADS=1 .venv-trl/bin/python benchmarks/trl/reports.py $(ARGS)
 
 .venv-trl/.trl: benchmarks/trl/requirements.txt
 	@PYTHON='$(PYTHON)' sh tools/make_venv.sh .venv-trl

@@ -130,7 +130,6 @@ class Application(QObject):
         self.run_manager = RunManager(self.workspace, self.controller, self.player, self.paths.runs, self)
         self.run_manager.times = StoredTimes(self.paths.update_times)
         self.run_manager.training.limit = round(preferences.size_limit * 1e9)
-        self.run_manager.training.thin = preferences.thinning
         self.paths.runs.mkdir(parents=True, exist_ok=True)
         self.run_manager.new_run(Settings())
 

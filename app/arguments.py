@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("files", nargs="*", type=Path, help="runs (.grpo) or a session (.grposession) to open")
     made.add_argument("--reset-layout", action="store_true", help="start with every panel in its original place")
-    made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run")
+    made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run, use no packages")
     made.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
     made.add_argument("--self-test", action="store_true", help="check that this copy is complete and correct")
     made.add_argument(
@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         help="write a text file that you can send: versions and the last log lines, nothing of your runs",
     )
     made.add_argument("--version", action="store_true", help="show which build this is")
-    made.add_argument("--language", help="language of the window; “pseudo” tries longer texts")
+    made.add_argument("--language", help="language of the window")
     made.add_argument(
         "--out",
         type=Path,

@@ -7,7 +7,7 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from grpo_core import __version__
+from grpo_core import __version__, plugins
 from grpo_core.shipped import is_installed, resource
 
 SOURCE, WHEEL, SLIM, FULL = "source", "wheel", "slim", "full"
@@ -44,7 +44,7 @@ def this_build() -> Build:
 
 
 def described() -> str:
-    """Describe the build and its platform on one line."""
+    """Describe the build, its platform and the packages of others on one line."""
     import numpy
 
     try:
@@ -52,4 +52,5 @@ def described() -> str:
     except ImportError:
         qt = "not installed"
     libraries = f"Python {platform.python_version()}, NumPy {numpy.__version__}, Qt {qt}"
-    return f"{this_build()}; {libraries}, {platform.system()} {platform.machine()}"
+    packages = plugins.described() and f"; {plugins.described()}"
+    return f"{this_build()}; {libraries}, {platform.system()} {platform.machine()}{packages}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
 
-from app import pseudo
 from grpo_core import text
 from grpo_core.shipped import resource
 
@@ -23,7 +22,6 @@ TRANSLATIONS = resource("translations")
 
 For example, de.qm is generated from de.ts by Qt's lrelease (``python -m tools.catalogue``).
 """
-MADE_UP = {"pseudo": pseudo.longer, "pseudo-rtl": pseudo.mirrored}
 
 _chosen = ""
 _catalogue: QTranslator | None = None
@@ -39,17 +37,13 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     _chosen, _catalogue = "", None
     _fits.cache_clear()
     text.use(None)
-    if asked in MADE_UP:
-        _chosen = asked
-        text.use(_made_up(MADE_UP[asked]), _chooser(asked, folder))
-        return ""
     name = asked or QLocale.system().name()
     catalogue = QTranslator()
     if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
         _chosen, _catalogue = name, catalogue
-        text.use(_translated, _chooser(name, folder))
+        text.use(_translated, (f"{choose_again.__module__}:{choose_again.__qualname__}", name, str(folder)))
     elif asked and not asked.startswith("en"):
-        there = sorted({"en", *MADE_UP, *(path.stem for path in folder.glob("*.qm"))})
+        there = sorted({"en", *(path.stem for path in folder.glob("*.qm"))})
         return f"There is no translation into “{asked}”. Choose one of {', '.join(there)}."
     return ""
 
@@ -59,16 +53,9 @@ def choose_again(name: str, folder: str) -> None:
     choose(["--language", name], Path(folder))
 
 
-def _chooser(name: str, folder: Path) -> tuple[str, ...]:
-    return f"{choose_again.__module__}:{choose_again.__qualname__}", name, str(folder)
-
-
 def arrange(application: QApplication) -> None:
     """Set the layout direction of the language, and load Qt's translations of its own text, for example “Cancel”."""
-    mirrored = _chosen == "pseudo-rtl" or (
-        bool(_chosen) and QLocale(_chosen).textDirection() is Qt.LayoutDirection.RightToLeft
-    )
-    direction = Qt.LayoutDirection.RightToLeft if mirrored else Qt.LayoutDirection.LeftToRight
+    direction = QLocale(_chosen).textDirection() if _chosen else Qt.LayoutDirection.LeftToRight
     application.setLayoutDirection(direction)
     of_qt = QTranslator(application)
     if _catalogue is not None and of_qt.load(QLocale(_chosen), "qtbase", "_", _folder_of_qt()):
@@ -97,11 +84,6 @@ def _fits(source: str, translation: str, many: str) -> bool:
     if why := text.misfit(source, translation, many):
         logging.getLogger(__name__).warning("The translation of “%s” is not used: %s.", source, why)
     return not why
-
-
-def _made_up(translate: Callable[[str], str]) -> text.Translate:
-    """Return a function that makes up a translation by applying ``translate`` to the English text."""
-    return lambda source, context, count: translate(source if count is None or count == 1 else context)
 
 
 def _asked(arguments: Sequence[str]) -> str:

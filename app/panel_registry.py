@@ -344,10 +344,8 @@ HOME = PanelSpec(
     help=tr("The first screen: ways in, your last runs and recorded examples."),
 )
 
-LAB: tuple[PanelSpec[Panel], ...] = (
-    TIMELINE, CONTROLS, METRICS, PIPELINE, POLICY_BARS, TRAINING_HISTORY, EVOLUTION, SCORE_YOUR_OWN, KL_OVER_BETA,
-    COMPARISON, TOKEN_INSPECTOR, WHAT_IF, QUEUE, STEP_DETAIL, EXPLAIN, BREAKPOINTS, GLOSSARY, REFERENCES, HOME,
-)  # fmt: skip # table, one row per line
+LAB: tuple[PanelSpec[Panel], ...] = tuple(spec for spec in [*vars().values()] if isinstance(spec, PanelSpec))
+"""The rows above, in their order."""
 
 
 def _with_parts() -> tuple[PanelSpec[Panel], ...]:

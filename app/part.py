@@ -16,7 +16,7 @@ from grpo_core.runs.session import Manifest
 
 
 class WindowPart(QObject):
-    """What a part adds to a window. Everything here adds nothing; a part overrides what it needs.
+    """Base of what a part adds to a window. The methods here add nothing; a part overrides those it needs.
 
     It is created after the controllers of the lab, with the program (:class:`app.application.Application`) as its only
     argument and as its parent.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -26,15 +27,20 @@ from app.crash.watchdog import Watchdog
 from app.display import missing_display
 from app.garbage import collect_at
 from app.language import arrange
-from app.qt_application import QtApplication
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
+from grpo_core import plugins
 from grpo_core.commands.command_line import FAILED, plain_output
 from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:
     from app.application import Application
+
+
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFileOpenEvent
+from PySide6.QtWidgets import QApplication
 
 LEAST_SIZE, SHARE = (1366, 768), 0.88
 """Minimum size in pixels of the first window, and the share of a larger screen that it fills."""
@@ -101,9 +107,11 @@ def _windowed(options: argparse.Namespace) -> int:
     app.setWindowIcon(icon("grpo-lab", DRAWN_AS))  # desktops that do not support desktop files, such as Windows
     arrange(app)
     collect_at(QAbstractEventDispatcher.instance().aboutToBlock)
+    safe = options.safe_mode or marker.safe_mode
+    if safe:
+        os.environ[plugins.ENVIRONMENT] = ""
     from app.application import Application
 
-    safe = options.safe_mode or marker.safe_mode
     program = Application(app, paths, preferences, hooks, own_process=not safe)
     if not (safe or options.reset_layout):
         sentences.append(program.layout_files.restore(program.window))
@@ -120,7 +128,7 @@ def _windowed(options: argparse.Namespace) -> int:
     watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)
-    for sentence in (*sentences, marker.sentence, *parts.problems()):
+    for sentence in (*sentences, marker.sentence, *parts.problems(), *plugins.refusals()):
         program.messages.say(sentence)
     opens = any(part.opens(options) for part in program.parts)
     program.startup.open(options.files, getattr(options, "present", None), last_run=not (safe or options.new or opens))
@@ -190,3 +198,39 @@ def _note_first_frame() -> None:
 
 
 __all__ = ["start"]
+
+
+class QtApplication(QApplication):
+    """Collects the files that the desktop requests to open until there is a function that opens them.
+
+    The requests are sent to the application object itself, so no event filter is needed, which would receive every
+    event of every widget.
+    """
+
+    def __init__(self, arguments: list[str]) -> None:
+        super().__init__(arguments)
+        self._waiting: list[Path] = []
+        self._open: Callable[[Path], None] | None = None
+
+    def open_with(self, opener: Callable[[Path], None]) -> bool:
+        """Call ``opener`` with each requested file from now on, beginning with those already waiting.
+
+        Return whether any were waiting.
+        """
+        self._open = opener
+        waiting, self._waiting = self._waiting, []
+        for path in waiting:
+            opener(path)
+        return bool(waiting)
+
+    def event(self, event: QEvent) -> bool:
+        if not isinstance(event, QFileOpenEvent):
+            return super().event(event)
+        name = event.file() or event.url().toLocalFile()
+        if not name:
+            return False  # a URL that is not a file
+        if self._open is None:
+            self._waiting.append(Path(name))
+        else:
+            self._open(Path(name))
+        return True

@@ -15,7 +15,6 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from itertools import islice
 
 import numpy as np
@@ -28,7 +27,6 @@ from grpo_core.bandit.simulate import never, updates
 from grpo_core.bandit.streams import UPDATES, Streams
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
-from grpo_core.experiments.fast import fast_ensembles
 from grpo_core.host.loop import MOST_TOGETHER
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics_of
@@ -37,7 +35,6 @@ from grpo_core.runs.layout import encoded
 from grpo_core.runs.series import scalars as scalar_row
 
 ROUNDS = 7
-FAST_ROUNDS, FAST_UPDATES = 5, 200
 KEYS = {row.key for row in ROWS}
 SEEDS, MANY = 64, 16384
 RUNS = (SEEDS, 1024, MANY)
@@ -170,26 +167,6 @@ def completion(settings: Settings, group: int) -> float:
     return statistics.median(times) / (1024 * UPDATES * group) * 1e9
 
 
-def by_jax(settings: Settings) -> tuple[float, float] | None:
-    """Return the processor time in nanoseconds of one update of a run among ``MANY``: with NumPy on one core, and with
-    JAX, compiled beforehand.
-
-    The two take turns. None without JAX.
-    """
-    if find_spec("jax") is None:
-        return None
-    points = [settings.replace({"objective.beta": beta}) for beta in np.linspace(0.01, 1, MANY // SEEDS).tolist()]
-    times: tuple[list[float], list[float]] = ([], [])
-    for number in range(1 + FAST_ROUNDS):
-        for train, own in zip((ensembles, fast_ensembles), times, strict=True):
-            begin = time.process_time()
-            for _ in train(points, range(SEEDS), FAST_UPDATES):
-                pass
-            if number:
-                own.append((time.process_time() - begin) / (MANY * FAST_UPDATES) * 1e9)
-    return statistics.median(times[0]), statistics.median(times[1])
-
-
 def report(mu: int, jobs: Jobs) -> None:
     """Print the table for updates of ``mu`` passes."""
     settings = Settings().replace({"learner.mu": mu})
@@ -223,15 +200,6 @@ def report(mu: int, jobs: Jobs) -> None:
         if mu == 1 and f"bulk_{runs}" in KEYS:
             measured(f"bulk_{runs}", faster)
         print(f"  R = {runs:<6}                     {each * 1e9:12,.0f} ns a run-step {faster:10.1f}x")
-    found = by_jax(settings)
-    if found is None:
-        print("  the same by JAX                not installed (extra “fast”)")
-    else:
-        numpy, fast = found
-        print(f"  R = {MANY:<6} on one core, NumPy  {numpy:12,.0f} ns a run-step")
-        print(f"  the same by JAX                {fast:12,.0f} ns a run-step {numpy / fast:10.2f}x NumPy's speed")
-        if mu == 1:
-            measured("fast", numpy / fast)
     for group in LARGE_GROUPS:
         each = completion(settings, group)
         if mu == 1:

@@ -60,7 +60,6 @@ ROWS = (
     Row(key="left", what="processes left after its end", must=0, unit=""),
     Row(key="bulk_1024", what="1,024 runs of a sweep, against a plain Python loop", must=50, unit="x", least=True),
     Row(key="bulk_16384", what="16,384 as the window shares them, against the loop", must=70, unit="x", least=True),
-    Row(key="fast", what="16,384 runs of a sweep by JAX, against NumPy, one core", must=1.5, unit="x", least=True),
     Row(key="completion_64", what="a completion of a sweep at G 64, ten actions, one core", must=30, unit="ns"),
     Row(key="completion_256", what="the same at G 256", must=30, unit="ns"),
     Row(key="sweep", what="a sweep on all cores, against plain JavaScript", must=2.5, unit="x", least=True),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.plugins import package_of
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.surrogates import SURROGATES, Ratio
 
@@ -18,7 +20,7 @@ def acting_fields(objective: Objective) -> frozenset[str]:
     """
     surrogate, deviation = SURROGATES[objective.surrogate], DEVIATIONS[objective.std]
     reduction, compared_with = REDUCTIONS[objective.reduction], BASELINES[objective.baseline]
-    names = {field.name for field in fields(objective)} - _OF_ONE_CHOICE
+    names = {field.name for field in fields(objective)} - _of_some_choices()
     names |= {*surrogate.knobs, *reduction.knobs}
     if not compared_with.from_critic:  # a critic's estimate is not divided
         names |= set(deviation.knobs)
@@ -34,7 +36,9 @@ def acting_fields(objective: Objective) -> frozenset[str]:
     return frozenset(names)
 
 
-_OF_ONE_CHOICE = {
-    name for table in (SURROGATES, REDUCTIONS, DEVIATIONS) for row in table.values() for name in row.knobs
-}
-"""Fields of the objective that have an effect only with some entries of these tables."""
+@cache
+def _of_some_choices() -> frozenset[str]:
+    """Return the fields of the objective that have an effect only with some of our entries of these tables."""
+    surrogates = {name: row for name, row in SURROGATES.items() if not package_of(name)}
+    tables = (surrogates, REDUCTIONS, DEVIATIONS)
+    return frozenset(name for table in tables for row in table.values() for name in row.knobs)

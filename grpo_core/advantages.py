@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from grpo_core.arrays import Array, array_namespace, at_least_one, constant, is_zero, numeric, traced
+from grpo_core.arrays import Array, array_namespace, at_least_one, constant, is_zero, numeric
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
@@ -143,7 +143,7 @@ def _scored(xp: Array, rewards: Array, all_scored: bool = False) -> tuple[Array,
     scored in each group, (..., P, 1), or a single number if all are.
     """
     unscored = None if all_scored else xp.isnan(rewards)
-    if unscored is None or not (traced(unscored) or bool(xp.any(unscored))):
+    if unscored is None or not bool(xp.any(unscored)):
         return rewards, None, float(rewards.shape[-1])
     scored = ~unscored
     return xp.where(scored, rewards, 0.0), scored, _sum(xp, xp.astype(scored, rewards.dtype))

@@ -8,15 +8,15 @@ from typing import Any
 
 import array_api_compat
 import numpy as np
-from array_api_compat import device, is_jax_array, is_torch_array
+from array_api_compat import device, is_torch_array
 
 __all__ = [
     "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
-    "inner_product", "is_zero", "numeric", "ones", "stop_gradient", "to_numpy", "traced",
+    "inner_product", "is_zero", "numeric", "ones", "stop_gradient", "to_numpy",
 ]  # fmt: skip # names, several per line
 
 Array = Any
-"""An array of any library that follows the Array API standard (NumPy, torch, JAX, array_api_strict)."""
+"""An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -138,14 +138,7 @@ def constant(value: Any) -> bool:
 
 
 def is_zero(value: Any) -> bool:
-    """Return whether a numeric field is 0, in every run if it has one value per run. False for
-    a :func:`traced` field.
-    """
+    """Return whether a numeric field is 0, in every run if it has one value per run."""
     if constant(value):
         return bool(value == 0)
-    return not traced(value) and not bool(array_namespace(value).any(value != 0))
-
-
-def traced(x: Any) -> bool:
-    """Return whether ``x`` is a JAX tracer, which under ``jax.jit`` has a shape but no values to branch on."""
-    return type(x) is not np.ndarray and is_jax_array(x)
+    return not bool(array_namespace(value).any(value != 0))

@@ -91,7 +91,7 @@ METRICS: dict[str, Metric] = {
     ),
     "length": Metric(
         title=tr("Mean length"), short=tr("length"), unit=tr("tokens"), low=0, scored=True,
-        help=tr("Mean number of tokens in a completion."),
+        help=tr("Mean number of tokens in a completion, including a tool's replies."),
     ),
     "best_action": Metric(
         title=tr("Best action"), decimals=0,
@@ -170,7 +170,7 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     values["clip_fraction"] = final.clipped.sum(axis=(-2, -1)) / used
     values["loss"] = first.loss
     values["dead_groups"] = recompute.dead_groups(step).mean(axis=-1)
-    values["length"] = visited.sum(axis=-1).mean(axis=-1)
+    values["length"] = step.there.sum(axis=-1).mean(axis=-1)
     divergence, entropy = recompute.exact_kl(step, last), recompute.exact_entropy(step, last)
     if divergence is not None:
         values["kl"] = divergence.sum(axis=(-2, -1)) / count

@@ -239,7 +239,7 @@ def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Arr
 
     With these weights, an expectation over the sampler's tokens equals one over tokens of the policy before the update,
     except where the cap C applies; without the cap, a few tokens could dominate. This follows Ionides 2008, Truncated
-    Importance Sampling; TRL calls the cap ``vllm_importance_sampling_cap``.
+    Importance Sampling; TRL 1.16 has a new name for its ``vllm_importance_sampling_cap``.
 
     Args:
         cap: C, a number or (..., 1, 1).

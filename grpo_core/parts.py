@@ -26,12 +26,14 @@ COMMANDS = {"trainers": ("audit", "diagnose", "import", "trl-script", "watch")}
 """Name of a part -> names of its subcommands, which must be known before the part is imported."""
 TABLES = (
     "commands",  # functions that add a subcommand, given a function (name, help, run) -> parser
+    "plugins",  # kind -> “module:table” of a grpo_core.plugins.Rows, to which packages of others can add rows
     "formats",  # grpo_core.foreign.formats.Formats: runs recorded by other programs
     "imported",  # grpo_core.foreign.run_files.ImportedRuns: run files with runs of other programs
     "jobs",  # name -> grpo_core.child.answering.Answer: experiments in a separate process
     "models",  # grpo_core.learners.FolderModels: models from a folder
     "options",  # name of a subcommand -> function that adds options to its parser
     "packed",  # name -> dataclass that can be sent between processes
+    "foreign",  # grpo_core.foreign.gate.Foreign: kinds of bytes that come from other people
     "requests",  # name -> grpo_core.child.answering.Answer: requests to a process that reads untrusted files
     "starts",  # grpo_core.commands.train_command.Start: what a run of “train” can start from
 )
@@ -90,7 +92,7 @@ def problems(listed: Mapping[str, str] = PARTS, tables: Sequence[str] = TABLES) 
 
 @cache
 def _entry(module: str, table: str) -> tuple[Any, str]:
-    """Return what a module contributes to a table, or None; and the reason why it failed, or an empty text."""
+    """Return a module's contribution to a table (or None), and why it failed (or an empty text)."""
     try:
         contributes = getattr(import_module(module), table, None)
         return None if contributes is None else contributes(), ""

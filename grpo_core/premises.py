@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
-from grpo_core.bandit.tasks import reward_range, right_actions, step_reward_range
+from grpo_core.bandit.tasks import TASKS, reward_range, step_reward_range
 from grpo_core.config.bandit_task import LANDSCAPES
 from grpo_core.record import Step
 
@@ -27,16 +28,13 @@ def right_share(step: Step) -> np.ndarray | None:
         return None
     if settings.is_language:
         return None if step.reward_parts is None else step.reward_parts[:, 0]
-    match settings.bandit.landscape:
-        case "chain":
-            right = np.resize(right_actions(settings.bandit), step.tokens.shape[1])
-            return np.asarray(((step.tokens == right) & step.mask).sum(axis=-1) / step.mask.sum(axis=-1))
-        case "length":
-            return np.asarray(step.tokens[:, 0] == 0, dtype=float)
-        case name if name in LANDSCAPES:
-            return None
-        case name:
-            raise ValueError(f"it is unknown what is right in the task “{name}”")
+    name = settings.bandit.landscape
+    if name in LANDSCAPES:
+        return None
+    if name not in TASKS:
+        raise ValueError(f"it is unknown what is right in the task “{name}”")
+    right = TASKS[name].right
+    return None if right is None else right(settings.bandit, step.tokens, step.mask)
 
 
 def possible_rewards(step: Step, group: int) -> tuple[float, float] | None:
@@ -95,3 +93,37 @@ def drawn_by_earlier(step: Step) -> bool:
     """
     settings = step.settings  # a language model's own sampler is always recorded
     return not settings.is_recorded and not settings.is_language and step.sampling_logp is not None
+
+
+def cut_off(step: Step, *, stop: int, call_end: int) -> np.ndarray:
+    """Return which completions of a language model's update the limit ended, boolean (B,).
+
+    Neither its end sign ``stop`` nor a call too many, whose last token is ``call_end``, ended such a completion.
+    Whether the loss counts its last token is another question.
+    """
+    task, real = step.settings.language, step.there
+    ended = ((step.tokens == stop) & real).any(axis=-1)
+    if task.has_tool:
+        ended |= ((step.tokens == call_end) & real).sum(axis=-1) > task.calls
+    return np.asarray((real.sum(axis=-1) >= task.max_tokens) & ~ended)
+
+
+def can_move(step: Step) -> bool:
+    """Return whether a gradient can move the policy: the learning rate is not 0. Of other trainers' runs it is True."""
+    return step.settings.is_recorded or step.settings.optimizer.learning_rate > 0
+
+
+def step_follows_rate(step: Step) -> bool:
+    """Return whether the learning rate scales the step, rather than a fixed length to which a bandit's is rescaled."""
+    settings = step.settings
+    return settings.is_recorded or settings.is_language or settings.optimizer.step_length is None
+
+
+PREMISES: dict[str, Callable[[Step], Any]] = {
+    "right": right_share,
+    "payable": lambda step: [possible_rewards(step, int(group)) for group in np.unique(step.group)],
+    "difficulty": has_difficulty,
+    "moves": can_move,
+    "follows_rate": step_follows_rate,
+}
+"""Facts that settings decide, by the name that a setting's row gives under ``premises``."""

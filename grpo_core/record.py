@@ -32,6 +32,7 @@ class Step:
         mask: (B, T) boolean, True for real tokens.
         rewards: (B,), NaN = unscored.
         reward_parts: (B, K), named by ``reward_names``.
+        part_names: (K,) names of a language model's reward parts, keys that no language changes; None for other runs.
         step_rewards: (B, T), reward of the step of a completion that ends with the token; NaN where none ends.
         old_logp: (B, T), the training forward pass's own log-probabilities before the first pass.
         ref_logp: (B, T), the reference policy's.
@@ -99,6 +100,7 @@ class Step:
     top_logp: np.ndarray | None = None
     ref_top_logp: np.ndarray | None = None
     watched_tokens: np.ndarray | None = None
+    part_names: tuple[str, ...] | None = None
     label: int | None = None
     prompt_texts: tuple[str | None, ...] | None = None
     completion_texts: tuple[str | None, ...] | None = None

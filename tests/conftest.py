@@ -49,6 +49,7 @@ BEFORE = _own(REAL_HOME)
 # This must come before Qt is imported. The folder is for everything shared by several tests.
 _session_home = tempfile.TemporaryDirectory(prefix="grpo-lab-tests-", ignore_cleanup_errors=True)
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ["GRPO_LAB_PACKAGES"] = ""  # no row of an installed package in the tables under test
 os.environ[HOME] = _session_home.name
 os.environ.update({name: str(Path(_session_home.name, below)) for name, below in BELOW_HOME.items()})
 

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     (
         "errors",
+        "plugins",
         "parts",
         "arrays",
         "command_numbers",
@@ -25,6 +26,7 @@ FLOORS = (
         "shipped",
         "text",
         "regular_file",
+        "parsing",
         "rounding",
         "progress",
         "update_time",
@@ -55,7 +57,7 @@ FLOORS = (
     ("queue",),
     ("jobs",),
     ("foreign",),
-    ("commands",),
+    ("commands", "testing"),
     ("trainers", "teaching", "traces"),
     ("__main__",),
 )
@@ -65,13 +67,12 @@ APP_FLOORS = (
     ("clock", "parts"),
     (
         "arguments",
+        "boxes",
         "build",
         "display",
         "examples",
         "garbage",
         "jobs",
-        "pseudo",
-        "qt_application",
         "resources",
         "training",
     ),
@@ -117,7 +118,7 @@ LIGHT = tuple(
         "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
         "origin", "recorded_answers", "word_verdicts", "word_tasks", "interface", "packing", "passes", "sampling",
         "batches", "calculator", "characters", "checkpoint_file", "clock", "drawing", "recorded_engine",
-        "numpy_engine.ledger", "numpy_engine.normal_numbers", "numpy_engine.optimizer", "numpy_engine.numpy_policy",
+        "numpy_engine.ledger", "numpy_engine.optimizer", "numpy_engine.numpy_policy",
         "numpy_engine.sampler", "numpy_engine.tables",
         "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",
     )
@@ -142,7 +143,6 @@ model's folder."""
 WITH_TORCH = ("grpo_core.lm", "grpo_core.trainers.hf")
 """Parts of which only the files in ``LIGHT`` do not import torch."""
 HEAVY = {
-    "jax",
     "torch",
     "transformers",
     "peft",
@@ -156,13 +156,12 @@ HEAVY = {
     "ziamath",
 }
 APART = {
-    "grpo_core.bandit.traced",
     "grpo_core.trainers.importers.parquet",
     "grpo_core.traces.recorders.trl",
     "grpo_core.traces.recorders.verl",
 }
-"""Files that import a heavy library, or are imported only when needed: code that JAX compiles, the reader of Parquet,
-and the recorders, which run in another trainer's process and do not depend on the rest."""
+"""Files that import a heavy library, or are imported only when needed: the reader of Parquet, and the
+recorders, which run in another trainer's process and do not depend on the rest."""
 
 
 def files(package: str) -> list[Path]:
@@ -342,7 +341,7 @@ def test_the_window_never_imports_torch() -> None:
 
 def test_importing_the_core_imports_numpy_and_array_api_compat_only() -> None:
     modules = [module_name(path) for path in files("grpo_core")]
-    apart = (*WITH_TORCH, "grpo_core.bandit.traced", "grpo_core.commands.cli", "grpo_core.__main__")
+    apart = (*WITH_TORCH, "grpo_core.commands.cli", "grpo_core.__main__")
     light = [module for module in modules if not inside_any(module, apart)]
     light += LIGHT
     assert "grpo_core.objective" in light

@@ -57,3 +57,17 @@ def test_every_make_target_that_is_named_exists(path: Path) -> None:
 
 def test_the_drawing_of_the_house_is_that_of_the_imports() -> None:
     assert DOCUMENT.read_text("utf-8") == document(), "run python -m tools.house"
+
+
+FOREIGN = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|nineteen)(?: right)? of (?:ten|twenty|a hundred)\b"
+    r"|\b(?:pass|passes) a batch\b|\b(?:answers|nats?) an? (?:update|token)\b|\ba parameter more\b"
+    r"|\b[Ss]amples of \w+ updates ago\b|\b[Ww]hoever\b|\bWho wants\b|\bstays?\.|\b[Tt]urn(?:ed)? (?:β|it (?:up|down))"
+    r"|\bmend(?:s|ed|ing)?\b|\bknows no\b|\bat equal what\b|, and what not\b"
+)
+"""Turns of phrase that a native teacher would not use."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "resources" / "lessons").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_lessons_have_no_foreign_turn_of_phrase(path: Path) -> None:
+    assert FOREIGN.findall(path.read_text(encoding="utf-8")) == []

@@ -84,13 +84,13 @@ def record(out: Path, recording: Recording) -> int:
         copy_run(path, out)
     with closing(sqlite3.connect(out)) as connection:
         if recording.thinned is not None:
-            _thin(connection, recording.thinned)
+            thin(connection, recording.thinned)
         connection.execute("VACUUM")
     return out.stat().st_size
 
 
-def _thin(connection: sqlite3.Connection, stretch: Stretch) -> None:
-    """Drop the full records of ``stretch``, like the thinning that is normally applied only to longer runs."""
+def thin(connection: sqlite3.Connection, stretch: Stretch) -> None:
+    """Drop the full records of ``stretch``, as versions up to 0.3.1 did with long runs."""
     connection.execute(
         "DELETE FROM step WHERE step BETWEEN ?1 AND ?2 AND step % ?3 <> 0 AND step NOT IN (SELECT id FROM settings)",
         (stretch.first, stretch.last, stretch.every),

@@ -18,9 +18,11 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from app import language
+from tools import pseudo
 
-language.choose(sys.argv)  # before the panels are imported, whose constants are translated
+NAME = next((argument.partition("=")[2] for argument in sys.argv if argument.startswith("--language=")), "")
+if NAME:
+    pseudo.choose(NAME)  # before the panels are imported, whose constants are translated
 
 from PySide6.QtCore import QEventLoop, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
@@ -60,7 +62,7 @@ WINDOWS = (
 def main(wanted: list[str]) -> int:
     """Write the sheets of the given panels, or of all panels and the windows."""
     application = QApplication(sys.argv[:1])
-    language.arrange(application)
+    pseudo.arrange(application, NAME)
     wanted = [name for name in wanted if not name.startswith("--language=")]
     with tempfile.TemporaryDirectory() as home:
         program = Application(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QIcon, QKeySequence
+from PySide6.QtGui import QAction, QIcon
 from PySide6.QtWidgets import QMainWindow
 
 from app.commands.command import Command, CommandStatus, Context, conflicts
 from app.commands.focus import FocusKeys
 from app.theme.labels import plain_tip
-from grpo_core.text import tr
 
 
 class CommandAction(QAction):
@@ -192,11 +191,6 @@ class Actions(QObject):
         for action in self:
             if action.command.context not in contexts and action.shortcuts():
                 action.setShortcuts([])
-
-    def keys_of(self, id: str) -> str:
-        """Return the shortcuts of a command in the platform's notation."""
-        native = QKeySequence.SequenceFormat.NativeText
-        return tr("  or  ").join(key.toString(native) for key in self[id].shortcuts())
 
     @Slot()
     def _on_triggered(self) -> None:

@@ -23,11 +23,6 @@ def run_commands(targets: CommandTargets) -> list[Command]:
         here = SPEEDS.index(player.speed) if player.speed in SPEEDS else USUAL_SPEED
         player.set_speed(SPEEDS[min(max(here + by, 0), len(SPEEDS) - 1)])
 
-    def toggle_thinning() -> None:
-        on = not targets.preferences.current.thinning
-        targets.preferences.change(thinning=on)
-        targets.run_manager.training.set_thinning(on)
-
     return [
         Command(id="run", text=tr("Run or pause"), menu=RUN, run=player.toggle, icon="run",
                 shortcuts=("Space", "Ctrl+Space"), blocked=when.can_run,
@@ -59,9 +54,6 @@ def run_commands(targets: CommandTargets) -> list[Command]:
         Command(id="breakpoints", subject="training", text=tr("Stop when…"), menu=RUN, run=targets.breakpoints.show,
                 shortcuts=("Ctrl+Shift+B",), divided=True,
                 tip=tr("Breakpoints: stop the run at the update where a condition on a series becomes true.")),
-        Command(id="thinning", subject=REST, text=tr("Thin out at the size limit"), menu=RUN, run=toggle_thinning,
-                checked=lambda: targets.preferences.current.thinning,
-                tip=tr("Drop some older updates of a long run instead of pausing it; its curves stay complete.")),
         Command(id="reset", subject="training", text=tr("Reset"), menu=RUN, run=targets.runs.reset,
                 shortcuts=("Ctrl+Home",),
                 icon="to_start", blocked=when.may_reset, divided=True,

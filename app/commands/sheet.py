@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
+from app.boxes import down
 from app.commands.actions import Actions
 from app.commands.fuzzy import plain
 from app.theme.labels import plain_tip
@@ -31,9 +32,7 @@ class ShortcutSheet(QDialog):
         self.tree.setAlternatingRowColors(True)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.tree.header().setStretchLastSection(False)
-        column = QVBoxLayout(self)
-        column.addWidget(self.line)
-        column.addWidget(self.tree)
+        down(self.line, self.tree, on=self)
         self.line.textChanged.connect(self._on_text)
         actions.rebuilt.connect(self._on_rebuilt)
         em = self.fontMetrics().height()

@@ -24,7 +24,9 @@ import psutil
 import grpo_core
 from app.build import described
 from app.settings.paths import Paths
-from grpo_core.foreign.walls import said
+from grpo_core.errors import GrpoError
+from grpo_core.foreign.probes import said, table
+from grpo_core.foreign.readers import probed
 from grpo_core.regular_file import opened_regular, write_whole
 from grpo_core.runs.library import free_name
 from grpo_core.text import tr
@@ -107,6 +109,8 @@ def _program() -> list[str]:
         f"Python: {sys.version.splitlines()[0]}",
         said(),
     ]
+    with suppress(GrpoError):
+        lines += [f"    {line}" for line in table(probed())]
     for name in LIBRARIES:
         with suppress(importlib.metadata.PackageNotFoundError):
             lines.append(f"{name}: {importlib.metadata.version(name)}")

@@ -13,7 +13,7 @@ from app.experiments.race.choices import RaceChoices
 from app.experiments.race.controller import RaceController
 from app.experiments.race.headline import headline
 from app.experiments.race.picture import race_picture
-from app.experiments.race.plan import RacePlan, base_of, remark_on
+from app.experiments.race.plan import GRPO, RacePlan, base_of, opponents, remark_on
 from app.experiments.race.run_row import RunRow
 from app.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart
@@ -31,13 +31,9 @@ from grpo_core.text import tr
 SETTLE_MS = 150
 """Milliseconds that must pass after the last edit of the run's settings before the race restarts."""
 SPACIOUS = 345
-"""Minimum panel height at 100 % scale at which the terms of the race and their meaning are shown.
-
-The terms are shown above the picture, and their meaning below it.
-"""
+"""Minimum panel height at 100 % scale at which the rows of the ranking have their usual height."""
 NAMED = 380
 """Minimum picture width at 100 % scale at which lines are labelled at their ends."""
-FIRST_LANE = "GRPO (DeepSeekMath)"
 EMPTY = tr("Several algorithms with the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they finish.")
 
@@ -62,11 +58,12 @@ class ComparisonPanel(Panel):
         super().__init__(workspace, parent)
         self.controller = RaceController(workspace.jobs, self)
         self.place: int | None = None
-        self._lane = FIRST_LANE
-        self._picked = self._spacious = False
+        self._lane = GRPO
+        self._picked = False
         self._source = ""
         self._opened: list[tuple[Settings, Settings]] = []
         self._shown: tuple[object, ...] = ()
+        self._named_for: Settings | None = None  # the settings of the run by which the algorithms were chosen
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
         self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), Label()
         self.twin = TwinStack(self.plot)
@@ -102,6 +99,7 @@ class ComparisonPanel(Panel):
         self.choices.shown_otherwise.connect(self.redraw)
         self.plot.line_picked.connect(self.pick)
         self.plot.activated.connect(self.open_run)
+        self.plot.explain_wanted.connect(self.open_run)
         self.standing.selected.connect(self._on_row)
         self.standing.opened.connect(self._on_row_opened)
         self.run.seed_chosen.connect(self._on_seed)
@@ -119,6 +117,10 @@ class ComparisonPanel(Panel):
                 edited = base_of(settings).differences(base)
                 base = raced.replace({path: new for path, (_, new) in edited.items()})
                 break
+        else:
+            if not self.choices.entries.by_user and view.wanted is not self._named_for:
+                self._named_for = view.wanted
+                self.choices.entries.choose(opponents(view.wanted))
         return self.choices.plan(base)
 
     @Slot()
@@ -171,7 +173,7 @@ class ComparisonPanel(Panel):
         """The algorithm whose run can be opened: the selected one if it is in the race, otherwise the first."""
         lanes = self.controller.results.digests if self.controller.results is not None else {}
         # while results arrive, that of the selected algorithm may still be missing
-        others = () if self.controller.busy else (FIRST_LANE, *lanes)
+        others = () if self.controller.busy else (GRPO, *lanes)
         return next((name for name in (self._lane, *others) if name in lanes), self._lane)
 
     @property
@@ -201,7 +203,7 @@ class ComparisonPanel(Panel):
             settings = runs.run(self.chosen)
             self._opened.append((settings, results.plan.base))
             updates = len(runs.measures["reward"]) - 1
-            sentence = words.of_opening(self.lane, runs, self.chosen, results.lanes.values())
+            sentence = words.of_opening(self.lane, runs, self.chosen)
             self.run_wanted.emit(settings, sentence, updates)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ class ComparisonPanel(Panel):
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
         self.headline.setVisible(bool(result))
-        self.says.setVisible(self._spacious or not result)
+        self.says.setVisible(self.choices.setup.isChecked() or not result)
         self.says.setText(words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self.settling))
         self.headline.setToolTip(
             plain_tip("\n".join((*words.of_differences(results), self.says.text()))) if result and results else ""
@@ -293,8 +295,7 @@ class ComparisonPanel(Panel):
 
     def _arrange(self, space: QSize, scale: float) -> None:
         """Arrange the picture, the ranking and the terms of the race in the available space."""
-        self._spacious = space.height() >= SPACIOUS * scale
-        self.choices.set_spacious(self._spacious)
         self.split.arrange(space, scale)
-        self.standing.set_compact(not self._spacious)
+        self.standing.set_compact(space.height() < SPACIOUS * scale)
+        self.standing.show_all(self.choices.setup.isChecked())
         self.standing.fit()

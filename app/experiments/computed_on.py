@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QWidget, QWidgetAction
+from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget, QWidgetAction
 
+from app.boxes import across
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
 from app.theme.reasons import allow
@@ -32,11 +33,7 @@ class ComputedOnField(QWidget):
         self.address.setAccessibleName(ADDRESS)
         self.address.setToolTip(plain_tip(ADDRESS))
         self.address.setPlaceholderText(tr("tcp://HOST:8786 or ….json"))
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(8)
-        for widget in (self.box, self.address):
-            line.addWidget(widget)
+        across(self.box, self.address, on=self, margins=0, spacing=8)
         self.box.activated.connect(self._on_chosen)
         self.address.editingFinished.connect(self._on_chosen)
         choice.changed.connect(self._show)

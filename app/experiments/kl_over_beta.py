@@ -17,7 +17,7 @@ from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
 from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.headline import headline
-from app.experiments.sweep.own_run import MOST, OwnRun, drawn_of, grid_of_run, own_run
+from app.experiments.sweep.own_run import MOST, drawn_of, grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
 from app.experiments.sweep.results import SweepResults
@@ -31,9 +31,7 @@ from app.theme.labels import Label
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.claims.claim import sentence
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.outcome import by_both, of_fast
 from grpo_core.explain import Quantity
 from grpo_core.text import plural, tr
 
@@ -65,6 +63,7 @@ class KlOverBetaPanel(Panel):
         self._reader.arrived.connect(self._on_real_run)
         self._reader.ended.connect(self._on_real_read)
         self._begun = False
+        self._others: SweepResults | None = None  # of the kind of run that is not shown
         self.headline = Label()
         self.headline.setWordWrap(True)
         self.headline.setContentsMargins(12, 2, 8, 2)
@@ -124,17 +123,24 @@ class KlOverBetaPanel(Panel):
             across=choice.across,
             seeds=choice.seeds,
             updates=choice.updates,
-            fast=choice.fast,
         )
 
     @Slot()
     def sweep(self) -> None:
         """Compute the planned sweep. The current one stays visible until the first new points arrive."""
-        self._begun = True
+        language = self.workspace.editing.wanted.is_language
+        self._turn_to(language=language)
+        self._begun |= not language
         try:
             self.controller.start(self.planned())
         except SettingsError as error:
             self.controller.refuse(str(error))
+
+    def _turn_to(self, *, language: bool) -> None:
+        """Show the sweeps of the language model, or those of the bandit."""
+        if language != self.choices.language:
+            self.choices.turn_to(language=language)
+            self._others = self.controller.exchange(self._others)
 
     @Slot()
     def open_run(self) -> None:
@@ -150,15 +156,7 @@ class KlOverBetaPanel(Panel):
                 "kind of processor.",
                 updates,
             )
-            apart, results = "", self.controller.results
-            if runs.beside is not None and results is not None:
-                text = plural(
-                    "Seed {seed} of the sweep: {updates:,} update by NumPy. {apart}",
-                    "Seed {seed} of the sweep: {updates:,} updates by NumPy. {apart}",
-                    updates,
-                )
-                apart = sentence(*of_fast(by_both(results.done.values())))
-            self.run_wanted.emit(settings, text.format(seed=settings.seed, updates=updates, apart=apart), updates)
+            self.run_wanted.emit(settings, text.format(seed=settings.seed, updates=updates), updates)
 
     # -- real runs beside it ------------------------------------------------------------------------------------------
 
@@ -210,13 +208,15 @@ class KlOverBetaPanel(Panel):
 
     def draw(self, view: View) -> None:
         language = view.wanted.is_language
+        self._turn_to(language=language)
         if not self._begun and not language:
             self.sweep()
         results, choices, views, selection = self.controller.results, self.choices, self.views, self.selection
         over = results.sweep.over if results is not None else choices.choice.over
         if results is None:
-            real = () if self.real is None else self.real.values(BETA)
-            selection.grid = grid_of_run(view.run, view.next_settings.objective.beta, real)
+            marks = [*(choices.choice.over.values if language and over.path == BETA else ())]
+            marks += [] if self.real is None else self.real.values(BETA)
+            selection.grid = grid_of_run(view.run, view.next_settings.objective.beta, marks)
         stale = self._stale()
         views.choose(choices.view_wanted, choices.measure_wanted, tables=choices.table.isChecked())
         views.set_stale(bool(stale), bool(stale) or selection.late)
@@ -227,7 +227,7 @@ class KlOverBetaPanel(Panel):
             x=selection.x,
             row=selection.row,
             label=over.label,
-            own=self._own(view, over.path),
+            own=own_run(view.run, view.cursor.step, None if over.path == ESTIMATOR else over.path),
             runs=self.controller.place_runner.shown if results is not None else None,
             real=self.real,
             path=over.path,
@@ -249,17 +249,11 @@ class KlOverBetaPanel(Panel):
         none = results is not None and not results.has_optimum() and results.sweep.over.path == BETA
         back = choices.choice.known
         known = none and not language and not back
-        now = results is None and language and not self.controller.busy
-        self.run.show_ways(known=known, back=back, now=now, queue=language, opens=results is not None)
-
-    def _own(self, view: View, path: str) -> OwnRun:
-        """Return the updates of the current run as points of a sweep of ``path``.
-
-        There are no points if the sweep is about another kind of run.
-        """
-        if view.wanted.is_language and self.controller.results is not None:
-            return OwnRun()
-        return own_run(view.run, view.cursor.step, None if path == ESTIMATOR else path)
+        folder = language and bool(view.wanted.model.folder)
+        now = results is None and language and not folder and not self.controller.busy
+        choices.sweep.setVisible(not now)  # the one button is below the charts
+        queue = folder or (language and results is not None)
+        self.run.show_ways(known=known, back=back, now=now, queue=queue, opens=results is not None)
 
     def _stale(self) -> str:
         """Return a message describing what has changed since the displayed sweep was computed, or an empty string."""
@@ -277,11 +271,13 @@ class KlOverBetaPanel(Panel):
             return first
         language = view.wanted.is_language
         if results is None:
-            return self.summary(view) if self.real is not None or not language else words.LANGUAGE
+            if language and view.wanted.model.folder:
+                return words.FOLDER
+            return self.summary(view) if self.real is not None or not language else words.of_plan(self.choices.choice)
         here = self.controller.place_runner.problem or words.at_hand(
             self.selection.begun, results.sweep, self.selection.value
         )
-        last = words.DEFAULTS if language else words.of_theory(results, self.selection.row)
+        last = "" if language else words.of_theory(results, self.selection.row)
         return "\n".join(part for part in (results.note, self._of_real(), here, last) if part)
 
     def _of_real(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
+from app.boxes import across, down
 from app.experiments.queue_form import QueueForm
 from app.experiments.queue_rows import UPDATES, ProgressCell, columns, duration, rows
 from app.jobs.queue import BackgroundQueue, QueueState
@@ -53,33 +54,21 @@ class QueuePanel(Panel):
         self.table = TableTwin(title=tr("Runs in the background"))
         self.table.activated_cell.connect(self._on_activated)
         self._bar = ProgressCell(self.table)
-        self.empty = Label(EMPTY)
-        self.empty.setObjectName("muted")
-        self.empty.setWordWrap(True)
+        self.empty = Label(EMPTY, name="muted", wraps=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.status = Label()
-        self.status.setWordWrap(True)
+        self.status = Label(wraps=True)
         self.proceed = QPushButton(tr("Pause"))
         self.proceed.clicked.connect(self._on_proceed)
         self.cancel = QPushButton(tr("Cancel"))
         self.cancel.setToolTip(tr("Cancel the rest; what was done is kept."))
         self.cancel.clicked.connect(self._on_cancel)
         self.form.browse.clicked.connect(self.browse_wanted)
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.status, 1)
-        for button in (self.proceed, self.cancel):
-            line.addWidget(button)
+        line = across((self.status, 1), self.proceed, self.cancel, spacing=8)
         lower = QWidget()
         self._stack = QStackedLayout(lower)
         self._stack.addWidget(self.empty)
         self._stack.addWidget(self.table)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
-        column.addWidget(self.form)
-        column.addLayout(line)
-        column.addWidget(lower, 1)
+        down(self.form, line, (lower, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
 
     def attach(self, background: BackgroundQueue) -> None:
         """Show the queue in ``background`` from now on."""

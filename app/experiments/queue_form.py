@@ -81,9 +81,7 @@ class QueueForm(QWidget):
         self.button.clicked.connect(self.started)
         self.browse = QPushButton(tr("Open…"))
         self.browse.setToolTip(tr("Show the runs of an earlier queue."))
-        self.refusal = Label()
-        self.refusal.setObjectName("refusal")
-        self.refusal.setWordWrap(True)
+        self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -92,10 +90,10 @@ class QueueForm(QWidget):
             (tr("Over"), self.settings[0], self.values[0], tr("seeds"), self.seeds),
             (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates),
         )
-        self._words = tuple(_muted(word) for word, *_ in named)
+        self._words = tuple(Label(word, name="muted") for word, *_ in named)
         self._scale = 1.0
         for row, (_, choice, values, name, number) in enumerate(named):
-            for column, widget in enumerate((self._words[row], choice, values, number, _muted(name))):
+            for column, widget in enumerate((self._words[row], choice, values, number, Label(name, name="muted"))):
                 grid.addWidget(widget, row, column)
         grid.addWidget(self.button, 0, 5)
         grid.addWidget(self.browse, 1, 5)
@@ -207,9 +205,3 @@ class QueueForm(QWidget):
     @Slot()
     def _on_typed(self) -> None:
         self.refuse("")
-
-
-def _muted(text: str) -> Label:
-    label = Label(text)
-    label.setObjectName("muted")
-    return label

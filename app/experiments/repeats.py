@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import QObject
@@ -10,12 +10,13 @@ from PySide6.QtCore import QObject
 from app.experiments.controller import ExperimentController
 from app.jobs.jobs import Jobs
 from app.jobs.runner import Poll
+from app.workspace.run_handle import RunHandle
 from app.workspace.trials import differences
 from grpo_core.bandit.tasks import task
 from grpo_core.claims.claim import sentence
-from grpo_core.claims.repeats import Repeated
+from grpo_core.claims.repeats import Batches, Repeated
 from grpo_core.config import Settings
-from grpo_core.experiments.outcome import of_repeats
+from grpo_core.experiments.outcome import of_batches, of_repeats
 from grpo_core.experiments.repeats import SERIES, Repeats
 from grpo_core.text import plural, tr
 
@@ -44,6 +45,7 @@ class RepeatResults:
         self.count = 0
         self.note = ""
         self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
+        self._best_prob: np.ndarray | None = None
 
     def take(self, part: Repeats) -> None:
         """Add ``part``, the updates that follow those added before."""
@@ -51,6 +53,9 @@ class RepeatResults:
         for name in SERIES:
             self._rows[name][part.first - 1 : last] = part.series[name]
         self.count, self._likeliest = last, part.likeliest
+        if part.best_prob is not None:
+            before = () if self._best_prob is None else (self._best_prob,)
+            self._best_prob = np.concatenate([*before, part.best_prob])
         self._series = {name: rows[:last] for name, rows in self._rows.items()}
 
     @property
@@ -115,6 +120,23 @@ class RepeatResults:
         told = of_repeats(self._repeated(own if self.complete else None))
         return " ".join([*(sentence(claim) for claim in told), *([self.note] if self.note else [])])
 
+    def own_of(self, run: RunHandle, past_half: int | None) -> int | None:
+        """Return ``past_half``, an update of ``run``, or None if the run had other settings up to there."""
+        used = [settings for first, settings in run.changes if past_half is not None and first <= past_half]
+        return None if any(differences(self.settings, settings) for settings in used) else past_half
+
+    def answer(self, earlier: Sequence[RepeatResults] = ()) -> str:
+        """Return a sentence about the probability of the best action in these repeats and in ``earlier`` ones.
+
+        Repeats of another task are left out. The sentence is empty if no action is the best.
+        """
+        if not self.count:
+            return ""
+        batches = [*(one for one in earlier if one.settings.task == self.settings.task), self]
+        named = {", ".join(_apart(one.settings, batches)): one._repeated() for one in batches}
+        told = of_batches(Batches(repeated=named, actions=task(self.settings.bandit).vocabulary))
+        return sentence(*told)
+
     def _repeated(self, own: int | None = None) -> Repeated:
         return Repeated(
             max_prob=self.series["max_prob"],
@@ -122,7 +144,13 @@ class RepeatResults:
             likeliest=self._likeliest,
             rewards=task(self.settings.bandit).action_rewards,
             own=own,
+            best_prob=self._best_prob,
         )
+
+
+def _apart(settings: Settings, batches: Sequence[RepeatResults]) -> tuple[str, ...]:
+    """Return the settings in which these differ from any of ``batches``, in a few words each."""
+    return tuple(dict.fromkeys(word for one in batches for word in differences(settings, one.settings)))
 
 
 class RepeatController(ExperimentController[RepeatResults]):

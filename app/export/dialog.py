@@ -12,12 +12,11 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QHBoxLayout,
     QSpinBox,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.boxes import across, down
 from app.theme.labels import Label
 from app.theme.look import SCALES, TITLES
 from grpo_core.text import tr
@@ -119,37 +118,24 @@ class PictureDialog(QDialog):
 
     def _build(self) -> None:
         self.own = QWidget()
-        pair = QHBoxLayout(self.own)
-        pair.setContentsMargins(0, 0, 0, 0)
-        for widget in (self.width_box, Label("×"), self.height_box):
-            pair.addWidget(widget)
-        pair.addStretch(1)
+        across(self.width_box, Label("×"), self.height_box, None, on=self.own, margins=0)
         form = QFormLayout()
         form.addRow(tr("Panel"), self.panel)
         if self._head:
-            span = QHBoxLayout()
-            for part in (self.first, Label(tr("to")), self.last):
-                span.addWidget(part)
-            span.addStretch(1)
+            span = across(self.first, Label(tr("to")), self.last, None)
             form.addRow(tr("Updates"), span)
         form.addRow(tr("Size"), self.size_choice)
         form.addRow("", self.own)
         form.addRow(tr("Theme"), self.theme)
         form.addRow(tr("Scale"), self.scale)
         form.addRow(tr("Caption"), self.caption)
-        self.hint = Label()
-        self.hint.setObjectName("muted")
-        self.hint.setWordWrap(True)
+        self.hint = Label(name="muted", wraps=True)
         self.hint.setMinimumHeight(4 * self.hint.fontMetrics().height())
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.save = self.buttons.addButton(tr("Save as…"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.setSpacing(16)
-        column.addLayout(form)
-        column.addWidget(self.hint)
-        column.addWidget(self.buttons)
+        down(form, self.hint, self.buttons, on=self, spacing=16)
         self.size_choice.currentIndexChanged.connect(self._on_size)
         for choice in (self.panel, self.theme, self.scale):
             choice.currentIndexChanged.connect(self._on_look)

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QScrollArea,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.boxes import down
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, Glossary, glossary
 from app.theme.labels import Label, RichLabel, plain_tip
@@ -45,15 +45,10 @@ class GlossaryPanel(QWidget):
         self.list = QListWidget(self)
         self.list.setAccessibleName(tr("Terms"))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.empty = Label(tr("No term contains these words."), self)
-        self.empty.setWordWrap(True)
+        self.empty = Label(tr("No term contains these words."), self, wraps=True)
         self.page = _Definition(self)
         self.page.see.linkActivated.connect(self._on_link)
-        column = QVBoxLayout()
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.line)
-        column.addWidget(self.list, 1)
-        column.addWidget(self.empty)
+        column = down(self.line, (self.list, 1), self.empty, margins=0)
         left = QWidget(self)
         left.setLayout(column)
         split = self._split = QSplitter(Qt.Orientation.Vertical, self)
@@ -65,9 +60,7 @@ class GlossaryPanel(QWidget):
         split.addWidget(scroll)
         split.setChildrenCollapsible(False)
         split.setStretchFactor(1, 1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(8, 8, 8, 8)
-        whole.addWidget(split)
+        down(split, on=self, margins=8)
         self.line.textChanged.connect(self._on_text)
         self.list.currentItemChanged.connect(self._on_chosen)
         self._on_text("")
@@ -141,11 +134,16 @@ class _Definition(QWidget):
         self._sentence, self._source = Label(parent=self), Label(parent=self)
         self._heading, self.see = RichLabel(parent=self), RichLabel(parent=self)
         self.formula = FormulaLabel(parent=self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 10, 4, 4)
-        column.setSpacing(8)
-        for widget in (self._heading, self._sentence, self.formula, self.see, self._source):
-            column.addWidget(widget)
+        column = down(
+            self._heading,
+            self._sentence,
+            self.formula,
+            self.see,
+            self._source,
+            on=self,
+            margins=(12, 10, 4, 4),
+            spacing=8,
+        )
         for label in (self._heading, self._sentence, self._source, self.see):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)

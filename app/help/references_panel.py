@@ -3,14 +3,49 @@
 from __future__ import annotations
 
 import html
+from dataclasses import dataclass
+from functools import cache
 
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTextBrowser, QWidget
 
+from app.boxes import down
 from app.help.published import PARTS, part_html
-from app.help.references import Reference, references
+from app.help.shipped_rows import parsed, rows
 from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A paper, or a program's documentation.
+
+    Attributes:
+        id: stable name.
+        short: short name.
+        title, authors, year, where: as cited.
+        url: address of its page.
+        gist: one sentence about what matters for this program.
+    """
+
+    id: str
+    short: str
+    title: str
+    authors: str
+    year: int
+    where: str
+    url: str
+    gist: str
+
+    @property
+    def citation(self) -> str:
+        return f"{self.authors} ({self.year}). {self.title}. {self.where}."
+
+
+@cache
+def references() -> tuple[Reference, ...]:
+    """Return the shipped references, oldest first."""
+    return tuple(sorted(rows(Reference, parsed("references.json"), ("gist",)), key=lambda reference: reference.year))
 
 
 class ReferencesPanel(QWidget):
@@ -29,9 +64,7 @@ class ReferencesPanel(QWidget):
         self.browser.setOpenLinks(False)
         self.browser.setHtml(_whole(references() if papers is None else papers))
         self.browser.anchorClicked.connect(self.open_page)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.browser)
+        down(self.browser, on=self, margins=0)
 
     @Slot(QUrl)
     def open_page(self, url: QUrl) -> None:

@@ -7,8 +7,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from app.help.resources import RESOURCES
+from grpo_core.shipped import resource
 from grpo_core.text import tr
+
+RESOURCES = resource("")
+
 
 Row = TypeVar("Row")
 

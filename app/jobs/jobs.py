@@ -70,16 +70,6 @@ class Jobs:
                 )
             yield from process.results("cluster", [where, job, *arguments], poll)
 
-    def compiled(self, job: str, *arguments: object, poll: Callable[[], None]) -> Iterator[Any]:
-        """Yield results like :meth:`results`, for a job that JAX computes on this machine.
-
-        Raises:
-            GrpoError: as for :meth:`results`; or a cluster is selected.
-        """
-        if self.cluster is not None:
-            raise GrpoError(tr("The workers of a cluster compute with NumPy. Switch JAX off, or choose this machine."))
-        yield from self.results(job, *arguments, poll=poll)
-
     @contextmanager
     def lent(self) -> Iterator[JobProcess | None]:
         """Context manager that lends a process to one thread. A process is started if none is idle.

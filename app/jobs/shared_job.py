@@ -106,15 +106,17 @@ def shared_ensembles(
 ) -> Iterator[Ensemble]:
     """Compute :func:`grpo_core.experiments.ensemble.ensembles` of seeds 0 to ``seeds`` - 1.
 
-    This happens on the cluster if one is selected. Otherwise the work is shared by several processes if there are
-    enough runs and free cores: with one core busy, two processes take longer than one, because the result waits for the
-    slower one. ``poll`` and errors are as in :func:`shared_results`.
+    A bandit's runs are computed on the cluster if one is selected. Otherwise the work is shared by several processes if
+    there are enough runs and free cores: with one core busy, two processes take longer than one, because the result
+    waits for the slower one. ``poll`` and errors are as in :func:`shared_results`.
     """
-    if jobs.cluster is not None:
+    language = bool(points) and points[0].is_language
+    if jobs.cluster is not None and not language:
         yield from jobs.spread("ensembles", points, tuple(range(seeds)), updates, poll=poll)
         return
     processes = min(IDLE, free_cores())
-    parts = [(part, tuple(range(seeds)), updates) for part in portions(points, seeds, processes)]
+    portion = [[point] for point in points] if language else portions(points, seeds, processes)
+    parts = [(part, tuple(range(seeds)), updates) for part in portion]
     yield from shared_results(jobs, "ensembles", parts, processes=processes, poll=poll)
 
 

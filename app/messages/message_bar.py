@@ -6,8 +6,9 @@ import logging
 
 from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QFrame, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QToolButton, QWidget
 
+from app.boxes import down
 from app.crash.hooks import CrashReport
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_line import MessageLine
@@ -46,10 +47,7 @@ class MessageBar(QFrame):
         self.more.setProperty("quiet", True)
         self.more.clicked.connect(self._on_more)
         self.more.hide()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(1, 1, 1, 1)
-        self._column.setSpacing(0)
-        self._column.addWidget(self.more)
+        self._column = down(self.more, on=self, margins=1, spacing=0)
         self.hide()
 
     @property

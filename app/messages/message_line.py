@@ -15,8 +15,9 @@ from PySide6.QtGui import (
     QPalette,
     QShowEvent,
 )
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
+from app.boxes import down
 from app.clock import Timer
 from app.messages.message import Message, Severity
 from app.theme.labels import Label
@@ -39,9 +40,7 @@ class MessageLine(QWidget):
         super().__init__(parent)
         self.message = message
         self._sign = _Sign(message.severity, self)
-        self._label = Label(parent=self)
-        self._label.setObjectName("messageText")
-        self._label.setWordWrap(True)
+        self._label = Label(parent=self, name="messageText", wraps=True)
         self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._buttons: list[QPushButton] = []
@@ -55,10 +54,7 @@ class MessageLine(QWidget):
         self._close.clicked.connect(self.dismiss)
         self._row = Wrap()
         self._row.setSpacing(8)
-        words = QVBoxLayout()
-        words.setSpacing(6)
-        words.addWidget(self._label, 1)
-        words.addLayout(self._row)
+        words = down((self._label, 1), self._row, spacing=6)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 6, 8, 6)
         row.setSpacing(8)

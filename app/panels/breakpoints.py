@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.boxes import across, down
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.scroll_area import plain_scroll_area
@@ -75,12 +76,7 @@ class BreakpointRow(QWidget):
         self.box.toggled.connect(self._on_toggled)
         self.place.clicked.connect(self._on_visit)
         self.remove.clicked.connect(self._on_remove)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.box, 1)
-        row.addWidget(self.place)
-        row.addWidget(self.remove)
+        across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
     def show_on(self, on: bool) -> None:
         """Show whether the condition stops runs."""
@@ -119,29 +115,15 @@ class BreakpointsPanel(Panel):
         self.rows: list[BreakpointRow] = []
         self._searches: dict[str, FirstTime] = {}
         self._run: RunHandle | None = None
-        self.refusal = Label()
-        self.refusal.setObjectName("refusal")
-        self.refusal.setWordWrap(True)
+        self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
-        self.always = Label(ALWAYS)
-        self.always.setObjectName("muted")
-        self.always.setWordWrap(True)
+        self.always = Label(ALWAYS, name="muted", wraps=True)
         self._list = QVBoxLayout()
         self._list.setSpacing(2)
         inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(self._list)
-        column.addWidget(self.always)
-        column.addStretch(1)
+        down(self._list, self.always, None, on=inside, margins=0, spacing=8)
         area = plain_scroll_area(inside)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(12, 8, 12, 8)
-        outer.setSpacing(8)
-        outer.addLayout(self._build_form())
-        outer.addWidget(self.refusal)
-        outer.addWidget(area, 1)
+        down(self._build_form(), self.refusal, (area, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
         workspace.breakpoints.changed.connect(self.redraw)
 
     def _build_form(self) -> QVBoxLayout:

@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
     QStyleOptionButton,
     QStylePainter,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.boxes import down
 from app.formula.formula_label import FormulaLabel
 from app.plotting.numbers import full, shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
@@ -59,14 +59,11 @@ class ExplainPanel(Panel):
         self.back.setText(tr("‹ Back"))
         self.back.setAccessibleName(tr("Back to the previous number"))
         self.back.clicked.connect(self._on_back)
-        self.heading = Label()
-        self.heading.setObjectName("section")
-        self.heading.setWordWrap(True)
+        self.heading = Label(name="section", wraps=True)
         self.formula = FormulaLabel()
         self.values = FormulaLabel()
-        self.result = Label()
+        self.result = Label(name="explained")
         self.result.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        self.result.setObjectName("explained")
         self.check = Label()
         self.note = Label()
         self.source = Label()
@@ -74,8 +71,7 @@ class ExplainPanel(Panel):
             label.setWordWrap(True)
         self.check.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.source.setObjectName("muted")
-        self.inputs_title = Label(tr("Comes from"))
-        self.inputs_title.setObjectName("section")
+        self.inputs_title = Label(tr("Comes from"), name="section")
         self.inputs = QWidget()
         self._grid = QGridLayout(self.inputs)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -92,11 +88,8 @@ class ExplainPanel(Panel):
         top.addWidget(self.heading, 1)
         top.addWidget(self.back, 0, Qt.AlignmentFlag.AlignTop)
         inside = self._inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(8)
-        column.addLayout(top)
-        for widget in (
+        down(
+            top,
             self.formula,
             self.values,
             self.result,
@@ -105,17 +98,17 @@ class ExplainPanel(Panel):
             self.inputs_title,
             self.inputs,
             self.source,
-        ):
-            column.addWidget(widget)
-        column.addStretch(1)
+            None,
+            on=inside,
+            margins=12,
+            spacing=8,
+        )
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setWidget(inside)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        down(scroll, on=self, margins=0)
 
     @property
     def content_height(self) -> int:

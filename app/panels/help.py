@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.help.glossary_panel import GlossaryPanel
 from app.help.references_panel import ReferencesPanel
 from app.widgets.panel import Panel
@@ -44,6 +45,4 @@ class ReferencesDockPanel(Panel):
 
 
 def _fill(panel: Panel, widget: QWidget) -> None:
-    column = QVBoxLayout(panel)
-    column.setContentsMargins(8, 4, 8, 8)
-    column.addWidget(widget)
+    down(widget, on=panel, margins=(8, 4, 8, 8))

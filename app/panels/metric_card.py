@@ -75,6 +75,7 @@ class MetricCard(QWidget):
         stale: bool = False,
         vocabulary: Sequence[str] = (),
         rounding: float = 0.0,
+        tried: str = "",
     ) -> None:
         """Show a value with its reason, dimmed if it is ``stale``.
 
@@ -87,6 +88,7 @@ class MetricCard(QWidget):
             stale: whether the value belongs to the previous update.
             vocabulary: names of the run's actions or tokens.
             rounding: magnitude up to which the value is a rounding error.
+            tried: sentences on changes of settings that were tried and help.
         """
         self._theme, self._scale, self._title, self._stale = theme, scale, title, stale
         if self.name == "updates":
@@ -101,6 +103,7 @@ class MetricCard(QWidget):
         if value == value and metric:
             sentences.append(tr("Full precision: {value}.").format(value=full(value)))
         sentences += [reason.sentence] if reason else []
+        sentences += [tried] if tried else []
         if stale:
             sentences.append(tr("This is the previous update's value; this update's value appears at a later stage."))
         explain_on_hover(self, title, " ".join(sentences))

@@ -10,6 +10,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.panels.metric_card import MetricCard
+from app.panels.tried_advice import TriedAdvice
 from app.plotting.numbers import metric_text
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
@@ -90,6 +91,8 @@ class MetricsPanel(Panel):
         super().__init__(workspace, parent)
         self.cards = [MetricCard(name) for name in CARDS]
         self._suits: tuple[str, ...] = CARDS
+        self.tried = TriedAdvice(workspace.jobs, self)
+        self.tried.changed.connect(self.redraw)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -126,6 +129,7 @@ class MetricsPanel(Panel):
                     stale=stale,
                     vocabulary=view.run.origin.vocabulary,
                     rounding=view.step.rounding(card.name) if known else 0.0,
+                    tried=self.tried.of(view, card.name) if known else "",
                 )
         self._choose_title_role()
 
@@ -157,6 +161,7 @@ class MetricsPanel(Panel):
     def _on_activated(self, name: str) -> None:
         if name in METRICS:
             self.workspace.explain(Quantity(name=name))
+            self.tried.ask(self.workspace.view)
 
     def _on_replaced(self, old: str, new: str) -> None:
         card = next(c for c in self.cards if c.name == old)

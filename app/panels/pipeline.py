@@ -59,8 +59,7 @@ class PipelinePanel(Panel):
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setMinimumHeight(1)
-        self.which = Label()
-        self.which.setObjectName("muted")
+        self.which = Label(name="muted")
         self._arrows: list[Label] = []
         top = QHBoxLayout()
         top.setContentsMargins(0, 0, 0, 0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
+from app.boxes import down
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, Guess, policy_chart, show_policy
 from app.panels.policy_data import NO_EARLIER, EarlierEnds, PolicyPicture, earlier_ends, picture
 from app.panels.policy_words import stage_sentence
@@ -67,9 +68,7 @@ class PolicyBarsPanel(Panel):
         self.completions = QPushButton(tr("Show completions"))
         self.completions.clicked.connect(self.completions_wanted)
         inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.addStretch(1)
-        column.addWidget(self.empty)
+        column = down(None, self.empty, on=inside)
         column.addWidget(self.completions, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(1)
         return inside

@@ -20,6 +20,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.claims.claim import told
 from grpo_core.claims.typed import RARE, Joined, Typed
 from grpo_core.errors import GrpoError
+from grpo_core.lm.calculator import own
 from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
 from grpo_core.record import Origin, Step
@@ -135,9 +136,10 @@ class ScorePanel(Panel):
         words = answers.words_for(prompt, submission.question.completion, view.run.origin)
         typed = Joined(
             logp=self._answer.logp,
+            own=own(submission.step.settings.language, self._answer.tokens),
             reward=self._answer.reward,
             parts=self._answer.parts,
-            names=view.run.origin.reward_names,
+            names=submission.step.settings.language.part_titles,
             weights=submission.step.settings.language.part_weights,
             rewards=rewards,
             advantages=advantages,
@@ -262,7 +264,7 @@ class ScorePanel(Panel):
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
     """Return the claims about a typed completion's reward, log-probability and advantage."""
-    advantage, total = float(typed.advantages[-1]), float(typed.logp.sum())
+    advantage, total = float(typed.advantages[-1]), typed.total
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)
     push = "up" if advantage > 0 else "down" if advantage < 0 else "neither"

@@ -7,6 +7,7 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QScrollArea, QToolButton, QWidget
 
+from app.boxes import across
 from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
 from app.theme.scroll_area import plain_scroll_area
@@ -65,9 +66,7 @@ class SeriesChoice(QWidget):
         self._look: tuple[Theme, float] | None = None
         self._fitted: tuple[frozenset[str], list[str]] | None = None
         """The series that were offered and chosen when the boxes were last fitted into the row."""
-        top = QHBoxLayout(self)
-        top.setContentsMargins(0, 0, 8, 0)
-        top.addWidget(self._build_boxes(), 1)
+        top = across((self._build_boxes(), 1), on=self, margins=(0, 0, 8, 0))
         self._build_buttons()
         top.addWidget(self.more)
         top.addWidget(self.table)

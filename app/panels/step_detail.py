@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_column, values_shown, widest_sums
@@ -26,6 +26,8 @@ from grpo_core.text import plural, tr
 
 FOOT = 0.25
 """Maximum share of the panel's height for the sentences on the groups."""
+SHORT = 200
+"""Panel height at 100 % below which these sentences are next to the pass, to save space for the rows."""
 MOST_ROWS = 4_000
 """Maximum number of an update's tokens that are listed together. More rows would block the window."""
 NONE_YET = tr("One row per sample appears here, with every number of the update. Press Step to compute an update.")
@@ -57,7 +59,7 @@ class StepDetailPanel(Panel):
         self.wider.setObjectName("muted")
         self.foot = PaintedText(colour="muted")
         self.empty = EmptyLabel(NONE_YET, margin=16)
-        top = QHBoxLayout()
+        top = self._top = QHBoxLayout()
         top.setContentsMargins(12, 4, 12, 4)
         top.setSpacing(6)
         label = Label(tr("Pass"))
@@ -68,16 +70,15 @@ class StepDetailPanel(Panel):
         top.addStretch(1)
         top.addWidget(self.wider)
         full = QWidget()
-        column = QVBoxLayout(full)
+        column = self._column = QVBoxLayout(full)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(top)
         column.addWidget(self.table, 1)
         column.addWidget(self.sums)
-        foot = QHBoxLayout()
-        foot.setContentsMargins(12, 4, 12, 8)
-        foot.addWidget(self.foot)
-        column.addLayout(foot)
+        self._below = QHBoxLayout()
+        self._below.addWidget(self.foot)
+        column.addLayout(self._below)
         column.addStretch(0)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(full)
@@ -131,7 +132,6 @@ class StepDetailPanel(Panel):
         values = list(cells) or [()] * len(step_table.columns(step))
         shown = [values_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown, strict=True)))
-        self.table.end_with_rows()
         self.sums.show_sums(sums(self.rows, columns, places, revealed))
         self.table.set_least_texts(widest_sums(self.sums.texts, len(step.mask)))
         self._fit_columns()
@@ -164,16 +164,31 @@ class StepDetailPanel(Panel):
         self.foot.set_look(*self._look)
         whole, one = self.feet
         high = self.foot.fontMetrics().lineSpacing()
-        text = whole if self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
+        short = self.height() < SHORT * self._look[1]
+        text = whole if not short and self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
         self._foot_lines = max(self._foot_lines, self.foot.lines_needed(text))
-        self.foot.set_lines(self._foot_lines)
+        self.foot.set_lines(1 if short else self._foot_lines)
         self.foot.show_text(text, *self._look)
+        self.table.set_compact(short)
+        there = self._top if short else self._below
+        if there.indexOf(self.foot) < 0:
+            there.insertWidget(self._top.count() - 1 if short else 0, self.foot, 1)
+        self._below.setContentsMargins(*((0, 0, 0, 0) if short else (12, 4, 12, 8)))
+        around = [self._top.sizeHint(), self.sums.sizeHint(), self._below.sizeHint()]
+        self.table.end_with_rows(self.height() - sum(size.height() for size in around))
+        self._column.activate()
         self.foot.setToolTip(plain_tip(whole if text != whole else ""))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_columns()
         self._fit_foot()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Explain the mean of the selected completion's group, if the pointer is on the sentence about groups."""
+        step, row = self.workspace.view.step.step, self.workspace.view.selection.row or 0
+        if step is not None and self.foot.geometry().contains(event.position().toPoint()):
+            self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
 
     def _fill_passes(self, view: View, step: Step) -> None:
         with QSignalBlocker(self.passes):

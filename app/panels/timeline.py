@@ -17,8 +17,9 @@ from PySide6.QtGui import (
     QPolygonF,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QToolTip, QWidget
 
+from app.boxes import across
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, rich_tip
 from app.theme.reasons import allow
@@ -222,16 +223,9 @@ class TimelinePanel(Panel):
         self.next_button.setAccessibleName(tr("Go to the next event"))
         self.next_button.clicked.connect(self._on_event)
         self._forwards = True
-        self.behind = Label()
-        self.behind.setObjectName("muted")
+        self.behind = Label(name="muted")
         self.next_button.setProperty("quiet", True)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 0, 12, 0)
-        row.setSpacing(12)
-        row.addWidget(self.place)
-        row.addWidget(self.track, 1)
-        row.addWidget(self.behind)
-        row.addWidget(self.next_button)
+        across(self.place, (self.track, 1), self.behind, self.next_button, on=self, margins=(12, 0, 12, 0), spacing=12)
         self._fit_height()
 
     def draw(self, view: View) -> None:

@@ -195,7 +195,8 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)
         if self.choice.table.isChecked():
             self.trials_table.set_look(view.theme, view.scale)
-            self.trials_table.set_rows(trial_rows(view.run, past_half, view.trials, results))
+            batches = [*self.pinned(view), *([] if results is None else [results])]
+            self.trials_table.set_rows(trial_rows(view.run, past_half, view.trials, batches))
             self.trials_table.set_summary(self._of_trials(view))
 
     def pinned(self, view: View) -> tuple[RepeatResults, ...]:
@@ -241,7 +242,8 @@ class TrainingHistoryPanel(Panel):
         if names:
             parts.append(tr("Behind it are earlier runs: {names}.").format(names="; ".join(names)))
         if self.repeats.results is not None and self._repeats_shown(view):
-            parts.append(self.repeats.results.sentence(self.workspace.trials.past_half(view.run)))
+            results, past_half = self.repeats.results, self.workspace.trials.past_half(view.run)
+            parts += [results.answer(self.pinned(view)), results.sentence(results.own_of(view.run, past_half))]
         here = view.run.changes[-1][1]
         parts += [f"{one.title(here)}: {one.numbers}." for one in self.pinned(view)]
         return " ".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QContextMenuEvent,
     QEnterEvent,
@@ -16,11 +16,11 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractButton, QMenu, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
 from app.theme.labels import wrapped_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 SAMPLE, PAD = 14.0, 8.0
 """Pixels at 100 %: length of the line sample in a chip, and padding."""
@@ -137,12 +137,20 @@ class TrialChip(QAbstractButton):
 
 
 class ChipRow(QWidget):
-    """A row of widgets aligned left. Those that do not fit are hidden, starting from the end."""
+    """A row of widgets aligned left. Those that do not fit are hidden, starting from the end.
+
+    Attributes:
+        more: button with the number of hidden chips, which are then in its menu.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._widgets: list[QWidget] = []
         self.factor = 1.0
+        self.more = QPushButton(self)
+        self.more.setFlat(True)
+        self.more.hide()
+        self.more.clicked.connect(self._on_more)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_widgets(self, widgets: Sequence[QWidget]) -> None:
@@ -152,28 +160,58 @@ class ChipRow(QWidget):
                 widget.hide()
         for widget in widgets:
             if widget.parent() is not self:
+                font = widget.font()
                 widget.setParent(self)
+                widget.setFont(font)  # a new parent's style has reset it
         self._widgets = list(widgets)
         self._place()
 
     def fitting(self, widgets: Sequence[QWidget]) -> int:
         """Return how many of ``widgets`` fit, counted from the first. The number is at least 1."""
+        return self._fitting(widgets, self.width())
+
+    def _fitting(self, widgets: Sequence[QWidget], width: int) -> int:
         gap, right = round(GAP * self.factor), 0
         for count, widget in enumerate(widgets):
             right += widget.sizeHint().width() + gap * (count > 0)
-            if right > self.width() and count:
+            if right > width and count:
                 return count
         return len(widgets)
 
     def _place(self) -> None:
         x, count = 0, self.fitting(self._widgets) if self.width() > 0 else 0
+        chips = [widget for widget in self._widgets if isinstance(widget, TrialChip)]
+        if count and any(chip not in self._widgets[:count] for chip in chips):
+            self.more.setFont(chips[0].font())
+            self.more.setText(f"+{len(chips)}")
+            space = self.more.fontMetrics().horizontalAdvance(self.more.text()) + round(2 * PAD * self.factor)
+            count = self._fitting(self._widgets, self.width() - space)
+            self.more.setGeometry(self.width() - space, 0, space, self.height())
+        hidden = [chip.text() for chip in chips if count and chip not in self._widgets[:count]]
+        self.more.setVisible(bool(hidden))
+        self.more.setText(f"+{len(hidden)}")
+        self.more.setAccessibleName(plural("{n} more trial", "{n} more trials", len(hidden)).format(n=len(hidden)))
+        self.more.setToolTip(wrapped_tip("\n".join(hidden)))
+        right = self.more.x() if hidden else self.width()
         for place, widget in enumerate(self._widgets):
             hint = widget.sizeHint()
             widget.setVisible(place < count)
             if place < count:
                 y = max((self.height() - hint.height()) // 2, 0)
-                widget.setGeometry(x, y, min(hint.width(), self.width() - x), hint.height())
+                widget.setGeometry(x, y, min(hint.width(), right - x), hint.height())
             x += hint.width() + round(GAP * self.factor)
+
+    @Slot()
+    def _on_more(self) -> None:
+        """Show a menu of the hidden chips, in which they are shown or hidden in the pictures."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for chip in self._widgets:
+            if isinstance(chip, TrialChip) and chip.isHidden():
+                action = menu.addAction(chip.text(), chip.click)
+                action.setCheckable(True)
+                action.setChecked(chip.isChecked())
+        menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
 
     def sizeHint(self) -> QSize:
         return QSize(200, max((widget.sizeHint().height() for widget in self._widgets), default=0))

@@ -38,6 +38,9 @@ TIP = plural(
 class TrialsRow(QWidget):
     """Chips and a button, with a sentence below on the results of the repeats.
 
+    Attributes:
+        repeats_answer: the first part of the sentence, which is shown if the whole does not fit.
+
     Signals:
         toggled: show or hide this trial.
         opened: open the run of this trial.
@@ -107,7 +110,7 @@ class TrialsRow(QWidget):
         column.addLayout(below)
         self._busy = False
         self._widgets: list[QWidget] = []
-        self._lines = 1
+        self._lines, self.repeats_answer = 1, ""
         self._shown: tuple[object, ...] = ()
 
     def show_state(
@@ -130,13 +133,13 @@ class TrialsRow(QWidget):
             pinned: earlier repeats, each with whether it is drawn.
             busy: whether repeats are still being computed.
             drawn: whether the repeats are drawn.
-            space: available height in pixels; if it is too small, the sentence about the repeats is hidden first, then
-                the row.
+            space: available height in pixels. Without enough of it, the sentence about the repeats loses its last
+                parts, then a second line of chips is hidden, then all sentences, then the row.
         """
         run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
         here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
-        lines = space // (LINE * view.scale)
+        lines = int(space // (LINE * view.scale))
         stamp = (
             run,
             view.trials,
@@ -152,7 +155,7 @@ class TrialsRow(QWidget):
             view.scale,
             repeats.note if repeats is not None else "",
             run.is_recorded,
-            min(lines, 2),
+            lines,
         )
         if stamp == self._shown:
             return
@@ -160,9 +163,11 @@ class TrialsRow(QWidget):
         self.setVisible(not run.is_recorded and lines >= 1)
         self._apply_style(view)
         self.own.show_trial(own_text(run, past_half, held), OWN, shown=True)
+        whole = ""
         if repeats is not None:
             text = repeats.title(here) if not repeats.count else f"{repeats.title(here)}: {repeats.numbers}"
-            self.repeats.show_trial(text, repeats.sentence(past_half), shown=drawn)
+            whole = repeats.sentence(repeats.own_of(run, past_half))
+            self.repeats.show_trial(text, whole, shown=drawn)
         self._pinned = tuple(one for one, _ in pinned)
         for chip, (one, shown_too) in zip(self.pinned, reversed(pinned), strict=False):
             chip.show_trial(f"{one.title(here)}: {one.numbers}", one.sentence(None), shown=shown_too)
@@ -175,24 +180,35 @@ class TrialsRow(QWidget):
         self.row.factor = self.second.factor = view.scale
         for row in (self.row, self.second):
             row.setFixedHeight(self.own.sizeHint().height())
-        text = "" if repeats is None or not drawn else repeats.sentence(past_half)
-        self.sentence.show_text(text, view.theme, view.scale)
+        answer = "" if repeats is None or not drawn else repeats.answer(self._pinned)
+        text = " ".join(part for part in (answer, whole) if part) if answer or drawn else ""
+        self.sentence.show_text(text, view.theme, view.scale, answer)
         self.sentence.setToolTip(wrapped_tip(text))
         self.sentence.setVisible(bool(text) and lines >= 2)
-        self._widgets, self._lines = widgets, int(lines) - (not self.sentence.isHidden())
+        self._widgets, self._lines, self.repeats_answer = widgets, lines, answer
         self._spread()
         self._name(busy)
 
     def _spread(self) -> None:
-        """Move widgets that do not fit next to the button to a second line, if there is enough height."""
-        count = self.row.fitting(self._widgets)
-        if self._lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
+        """Move widgets that do not fit next to the button to a second line, if there is enough height.
+
+        The sentence gets the rest of the height, but no more than it needs.
+        """
+        count, lines = self.row.fitting(self._widgets), self._lines - (not self.sentence.isHidden())
+        if lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
             count = 0
-        rest = self._widgets[count:] if self._lines >= 2 else []
+        rest = self._widgets[count:] if lines >= 2 else []
         rest = [widget for widget in rest if widget is not self.hint]
-        self.row.show_widgets(self._widgets[: len(self._widgets) - len(rest)])
+        self.row.show_widgets([widget for widget in self._widgets if widget not in rest])
         self.second.show_widgets(rest)
         self.second.setVisible(bool(rest))
+        if not self.sentence.isHidden():
+            space = (self._lines - 1 - bool(rest)) * LINE * self.row.factor
+            most = max(int(space // self.sentence.fontMetrics().lineSpacing()), 1)
+            needed = self.sentence.lines_needed(self.sentence.text())
+            self.sentence.set_lines(
+                needed if needed <= most else min(self.sentence.lines_needed(self.repeats_answer), most)
+            )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

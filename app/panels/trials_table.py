@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from app.experiments.repeats import RepeatResults
 from app.plotting.table_model import Column
 from app.workspace.run_handle import RunHandle
-from app.workspace.trials import HALF, Trial
+from app.workspace.trials import HALF, Trial, differences
+from grpo_core.config import Settings
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -30,12 +33,17 @@ COLUMNS = (
 
 
 def trial_rows(
-    run: RunHandle, past_half: int | None, trials: tuple[Trial, ...], repeats: RepeatResults | None
+    run: RunHandle, past_half: int | None, trials: tuple[Trial, ...], repeats: Sequence[RepeatResults]
 ) -> list[list[object]]:
-    """Return the rows: ``run``, then ``trials``, newest first, then the repeats in the order of their seeds."""
+    """Return the rows: ``run``, then ``trials``, newest first, then all ``repeats``, newest first, by their seeds."""
     rows = [_row(run, tr("this run"), "", past_half)]
-    rows += [_row(one.run, one.run.title, ", ".join(one.differs), one.past_half) for one in reversed(trials)]
-    return rows + (_repeats(repeats) if repeats is not None and repeats.count else [])
+    rows += [_row(one.run, one.run.title, _words(one.differs), one.past_half) for one in reversed(trials)]
+    here = run.changes[-1][1]
+    return rows + [row for batch in reversed(repeats) if batch.count for row in _repeats(batch, here)]
+
+
+def _words(differs: tuple[str, ...]) -> str:
+    return ", ".join(differs) or tr("nothing but the seed")
 
 
 def _row(run: RunHandle, title: str, differs: str, past_half: int | None) -> list[object]:
@@ -43,13 +51,13 @@ def _row(run: RunHandle, title: str, differs: str, past_half: int | None) -> lis
     return [title, run.origin.settings.seed, differs, past_half, run.head, *last]
 
 
-def _repeats(repeats: RepeatResults) -> list[list[object]]:
-    past = repeats.past_half
+def _repeats(repeats: RepeatResults, here: Settings) -> list[list[object]]:
+    past, differs = repeats.past_half, _words(differences(repeats.settings, here))
     return [
         [
             tr("repeat"),
             seed,
-            "",
+            differs,
             int(past[place]) if np.isfinite(past[place]) else None,
             repeats.count,
             *(float(repeats.series[name][-1, place]) for name in LAST),

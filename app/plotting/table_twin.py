@@ -68,6 +68,7 @@ class TableTwin(QTableView):
         header.setMinimumSectionSize(8)  # width of a column with a single digit
         header.setSortIndicatorClearable(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self._compact = False
         self.setSortingEnabled(True)
         self.doubleClicked.connect(self._on_double)
         self.selectionModel().currentRowChanged.connect(self._on_row)
@@ -106,11 +107,25 @@ class TableTwin(QTableView):
         if sentence != self.accessibleDescription():
             self.setAccessibleDescription(sentence)
 
-    def end_with_rows(self) -> None:
-        """Limit the height to that of all rows, so that the widget below is immediately below the last row."""
-        rows = self.table.rowCount() * self.verticalHeader().defaultSectionSize()
-        high = self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth()
-        self.setMaximumHeight(min(high, LARGEST))
+    def set_compact(self, on: bool) -> None:
+        """Set whether to reduce the row height, so that more rows fit into a short panel."""
+        if on != self._compact:
+            self._compact = on
+            self._set_row_height()
+
+    def _set_row_height(self) -> None:
+        space = (2 if self._compact else 7) * self.factor
+        self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + space))
+
+    def end_with_rows(self, space: int = LARGEST) -> None:
+        """Limit the height to that of all rows, so that the widget below is immediately below the last row.
+
+        If they do not fit into ``space`` pixels, limit it to as many whole rows as do, but at least one.
+        """
+        head = self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth()
+        row = self.verticalHeader().defaultSectionSize()
+        rows = min(self.table.rowCount(), max((space - head) // row, 1))
+        self.setMaximumHeight(min(head + rows * row, LARGEST))
 
     def select_row(self, row: int | None) -> None:
         """Select a row of the data without emitting a signal."""
@@ -157,7 +172,7 @@ class TableTwin(QTableView):
         sheet = f"QHeaderView::section {{ font-size: {titles}px; }}" if larger else ""
         if sheet != self.horizontalHeader().styleSheet():
             self.horizontalHeader().setStyleSheet(sheet)
-        self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 7 * self.factor))
+        self._set_row_height()
         small, metrics = round(8 * self.factor), QFontMetrics(self.theme.font("digits", self.factor))
         digit = self.cells.metrics.horizontalAdvance("0")
         self._full_widths = [

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QWidget
 
+from app.boxes import down
 from app.plotting.bar_chart import BarChart
 from app.plotting.headline import Headline
 from app.plotting.legend import Entry, Legend
@@ -41,8 +42,7 @@ class TwinStack(QWidget):
         self.plot = plot
         self._table: TableTwin | None = None
         self._summary = ""
-        self.title = Label(plot.title)
-        self.title.setObjectName("section")
+        self.title = Label(plot.title, name="section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts off the title rather than grow
         self.legend = Legend(legend)
         self.headline: Headline | None = None
@@ -56,12 +56,7 @@ class TwinStack(QWidget):
         for widget, stretch in ((self.title, 0), (self.legend, 1), (self.button, 0)):
             self._row.addWidget(widget, stretch)
         self._above = QHBoxLayout()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(self._above)
-        column.addLayout(self._row)
-        column.addWidget(self.stack, 1)
+        down(self._above, self._row, (self.stack, 1), on=self, margins=0, spacing=0)
         self._choices: list[QWidget] = []
         self._bare = False
         self._alone: bool | None = None  # whether the headline has its own line; None before there is one

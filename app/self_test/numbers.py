@@ -14,14 +14,19 @@ from grpo_core.config import Settings
 from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner
 from grpo_core.objective import evaluate
+from grpo_core.plugins import package_of
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES, Path, Ratio
 
 H = 1e-6
 """Step size of the central differences."""
 SLOPE_TOLERANCE = 1e-7
-SLOPED = tuple(name for name, s in SURROGATES.items() if s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
-"""Surrogates whose gradient is the slope of their loss.
+SLOPED = tuple(
+    name
+    for name, s in SURROGATES.items()
+    if not package_of(name) and (s.path is not Path.LOG_PROB or s.ratio is Ratio.NONE)
+)
+"""Our surrogates whose gradient is the slope of their loss.
 
 The others treat a weight as constant, which finite differences cannot do.
 """

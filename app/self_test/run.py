@@ -16,6 +16,8 @@ from app.build import described
 from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
 from app.self_test.report import CheckFailed, CheckReport, tell
+from grpo_core.foreign.probes import failures, said, whole
+from grpo_core.foreign.readers import probed
 from grpo_core.parts import names
 
 HARMLESS = ("This plugin does not support", "Detected locale")
@@ -23,11 +25,11 @@ HARMLESS = ("This plugin does not support", "Detected locale")
 
 They come from the offscreen platform without a window manager, and from Qt in a terminal without UTF-8.
 """
-LEFT_OUT = ("grpo_core.lm.", "grpo_core.trainers.hf.", "grpo_core.bandit.traced")
+LEFT_OUT = ("grpo_core.lm.", "grpo_core.trainers.hf.")
 """Prefixes of modules that are not imported.
 
-These modules import torch if it is installed, which only a language model's process is allowed to do, or need JAX. The
-language model's process has its own check.
+These modules import torch if it is installed, which only a language model's process is allowed to do. That process has
+its own check.
 """
 
 
@@ -44,6 +46,7 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
     report.check("the gradient is the slope of the loss", gradient_is_the_slope)
     report.check("this copy's numbers are right", lambda: compared(golden or golden_file()))
     if window:
+        report.check("foreign files are read in a sandbox", _sandboxed)
         for checks in parts.rows("checks"):
             for title, check in checks:
                 report.check(title, check)
@@ -62,6 +65,20 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
         return 1
     tell(f"All {every} checks hold.")
     return 0
+
+
+def _sandboxed() -> str:
+    """Check that a process that reads an untrusted file cannot leave its sandbox, where the system has every part.
+
+    Raises:
+        CheckFailed: it can.
+    """
+    outcomes = probed()
+    if not whole():
+        return f"only in part. {said()}"
+    if failed := failures(outcomes):
+        raise CheckFailed(f"of {len(outcomes)} attempts these ended in another way: {'; '.join(failed)}")
+    return f"{len(outcomes)} attempts ended as they must"
 
 
 def _parts() -> str:

@@ -86,14 +86,6 @@ class Preferences:
     size_limit: float = setting(
         2.0, tr("A run pauses when its file reaches this size."), tr("Size limit"), unit="GB", low=0.01, high=10_000
     )
-    thinning: bool = setting(
-        False,
-        tr(
-            "At its size limit, a bandit's run does not pause: it keeps every second of its older updates, "
-            "then every fourth, and so on. Curves stay complete."
-        ),
-        tr("Thin out long runs"),
-    )
     kept_runs: int = setting(
         20,
         tr("Number of unsaved runs to keep before the program offers to delete some."),
@@ -163,6 +155,10 @@ class Preferences:
         return self.replace(scale=min(MAX_SCALE, max(MIN_SCALE, scale)))
 
 
+WITHDRAWN = ("thinning",)
+"""Preferences of earlier versions. They are ignored without a message."""
+
+
 def load_preferences(path: Path) -> tuple[Preferences, tuple[str, ...]]:
     """Return the preferences in ``path``, and a sentence for each preference that had to be reset.
 
@@ -209,6 +205,8 @@ def _parsed(content: bytes) -> tuple[Preferences, tuple[str, ...]]:
     preferences, problems = Preferences(), []
     known = {field.name for field in dataclasses.fields(Preferences)}
     for name, value in stored.items():
+        if name in WITHDRAWN:
+            continue
         if name not in known:
             problems.append(
                 tr("The preference “{name}” is unknown to this version and was left out.").format(name=_short(name))

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QWidget
 
+from app.boxes import down
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
@@ -70,9 +71,8 @@ class HomeworkPanel(Panel):
         self.question.activated.connect(self.redraw)
         self.chart = BarChart(tr("Predictions of the class"))
         self.twin = TwinStack(self.chart, [PREDICTED.entry, RIGHT.entry])
-        self.said = Label(EMPTY)
+        self.said = Label(EMPTY, wraps=True)
         self.said.setTextFormat(Qt.TextFormat.PlainText)
-        self.said.setWordWrap(True)
         self.choose, self.save = QPushButton(tr("Choose folder…")), QPushButton(tr("Save table…"))
         self.choose.clicked.connect(self.folder_wanted)
         self.save.clicked.connect(self.table_wanted)
@@ -81,19 +81,12 @@ class HomeworkPanel(Panel):
         for button in (self.choose, self.save):
             top.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         predictions = self._predictions = QWidget()
-        below = QVBoxLayout(predictions)
-        below.setContentsMargins(0, 0, 0, 0)
-        below.addWidget(self.question)
-        below.addWidget(self.twin, 1)
+        down(self.question, (self.twin, 1), on=predictions, margins=0)
         self._both = QSplitter()
         self._both.addWidget(self.table)
         self._both.addWidget(predictions)
         self._both.setSizes([600, 400])
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
-        column.addLayout(top)
-        column.addWidget(self._both, 1)
+        down(top, (self._both, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
         self._show(EMPTY, ready=False)
 
     # -- results of the reading process --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the part for teaching contributes to the tables of the window (:data:`app.parts.TABLES`)."""
+"""Rows that the part for teaching contributes to the tables of the window (:data:`app.parts.TABLES`)."""
 
 from __future__ import annotations
 

@@ -29,9 +29,7 @@ class PublishedView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.part = ""
-        self.title, self.mark = Label(), Label(WHOSE)
-        self.mark.setObjectName("muted")
-        self.mark.setWordWrap(True)
+        self.title, self.mark = Label(), Label(WHOSE, name="muted", wraps=True)
         self.browser = QTextBrowser()
         self.browser.setOpenLinks(False)
         self.browser.anchorClicked.connect(self._on_link)

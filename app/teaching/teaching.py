@@ -1,4 +1,4 @@
-"""What teaching adds to a window: lessons, presenting, homework, rehearsals, and the handouts and pages of lessons."""
+"""Additions of the part for teaching to a window: lessons, presenting, homework, rehearsals, handouts and pages."""
 
 from __future__ import annotations
 

@@ -13,11 +13,18 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 
 class Label(QLabel):
-    """A label that shows its text literally."""
+    """A label that shows its text literally.
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+    Args:
+        name: its style in the style sheet, for example “muted” or “section”.
+        wraps: whether it breaks lines.
+    """
+
+    def __init__(self, text: str = "", parent: QWidget | None = None, *, name: str = "", wraps: bool = False) -> None:
         super().__init__(text, parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setObjectName(name)
+        self.setWordWrap(wraps)
 
 
 class EmptyLabel(Label):
@@ -28,9 +35,7 @@ class EmptyLabel(Label):
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None, *, margin: int = 0) -> None:
-        super().__init__(text, parent)
-        self.setObjectName("muted")
-        self.setWordWrap(True)
+        super().__init__(text, parent, name="muted", wraps=True)
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setMargin(margin)
 

@@ -11,8 +11,6 @@ from functools import lru_cache
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontDatabase, QPen
 
-GRID = 4
-INSIDE, BETWEEN, AROUND = 8, 12, 16
 RADIUS = 6
 READABLE = 4.5
 """Contrast required between text and its background (WCAG 2.2, 1.4.3)."""
@@ -162,13 +160,6 @@ class Theme:
             # Square ends would close the gaps between dots.
             pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         return pen
-
-    def brush(self, meaning: str) -> QBrush:
-        """Return a brush for ``meaning``. Hollow meanings have no fill; "clipped" is hatched."""
-        if meaning == "clipped":
-            return self.hatch("push_down")
-        filled = CUES.get(meaning, Cue()).filled
-        return QBrush(self.colour(meaning)) if filled else QBrush(Qt.BrushStyle.NoBrush)
 
     def hatch(self, meaning: str) -> QBrush:
         """Return a brush of diagonal lines in the colour of ``meaning``, used for clipped tokens."""

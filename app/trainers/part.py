@@ -1,4 +1,4 @@
-"""What the part for other trainers contributes to the tables of the window (:data:`app.parts.TABLES`)."""
+"""Rows that the part for other trainers contributes to the tables of the window (:data:`app.parts.TABLES`)."""
 
 from __future__ import annotations
 

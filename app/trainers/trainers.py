@@ -1,4 +1,4 @@
-"""What the part for other trainers adds to a window: their runs, the examination of runs, and models from folders."""
+"""Additions of the part for other trainers to a window: their runs, their examination, and models from folders."""
 
 from __future__ import annotations
 

@@ -120,7 +120,6 @@ class Controller(QObject):
         parent: tuple[Path, int] | None = None,
         title: str = "",
         limit: int | None = None,
-        thin: bool = False,
         run_id: str | None = None,
     ) -> str:
         """Make a run the current one, paused at its last update, and close the previous run. Return the run's id.
@@ -132,7 +131,6 @@ class Controller(QObject):
             parent: (file of the parent run, update) for a branch that has no file yet.
             title: the name stored in the file.
             limit: file size in bytes at which the run stops, None for the file's default.
-            thin: whether to drop some older updates at the limit instead of stopping.
             run_id: id of the run; by default, a new one.
         """
         self.run_id = run_id if run_id is not None else uuid.uuid4().hex
@@ -152,7 +150,6 @@ class Controller(QObject):
             parent=parent,
             title=title,
             limit=limit,
-            thin=thin,
         )
         if self._post(begin):
             self._start()

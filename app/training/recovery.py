@@ -51,7 +51,6 @@ def _take_from_file(begin: Begin) -> None:
             scalars=np.stack([reader.series(name, head) for name in NAMES], axis=1),
             changes=changes,
             steps=((last, lambda: step),),
-            thinned=reader.thinned,
         )
     buffer.extend(bundle)
 

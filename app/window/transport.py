@@ -128,8 +128,7 @@ class Transport(QToolBar):
 
         It is hidden first when space is short, and the box's tooltip then repeats it.
         """
-        label = Label(text)
-        label.setObjectName("muted")
+        label = Label(text, name="muted")
         self._spare.append(self.addWidget(label))
         self._of_training.append(self._spare[-1])
         return label

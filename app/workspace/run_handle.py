@@ -61,7 +61,6 @@ class RunHandle:
         held: whether it is read-only because another window writes its file.
         thinned: stretches where updates were dropped to limit the file size, in this run and in the run it branched
             from.
-        own_thinned: those stretches in its own file only.
         next_settings: settings of its next update, if they differ from those of its last one.
         first_answers: tokens of its model's answers to the fixed prompts before the first update; None until computed.
         update_time: duration of an update on this machine, measured before the first one; None if not measured.
@@ -94,7 +93,6 @@ class RunHandle:
         self.update_time: UpdateTime | None = None
         self.remembered_time: UpdateTime | None = None
         self.thinned: tuple[Stretch, ...] = ()
-        self.own_thinned: tuple[Stretch, ...] = ()
         self.parent: RunHandle | None = None
         self._lineage: Lineage | None = None
         self.in_memory: OrderedDict[int, Step] = OrderedDict()
@@ -130,7 +128,7 @@ class RunHandle:
         title = TITLES.get(path.stem) if is_example(path) else reader.meta.title
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
-        handle.own_thinned, handle.thinned = reader.thinned, handle._lineage.thinned()
+        handle.thinned = handle._lineage.thinned()
         handle.extend(all_series(path, reader, poll), reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
@@ -192,12 +190,6 @@ class RunHandle:
         self.extend({name: parent.series[name].values[:step] for name in METRICS}, step)
         self.changes = [change for change in parent.changes if change[0] <= max(step, 1)]
         self.thinned = tuple(replace(s, last=min(s.last, step - 1)) for s in parent.thinned if s.first < step)
-
-    def note_thinned(self, own: tuple[Stretch, ...]) -> None:
-        """Record the stretches of updates that the run's own file has dropped at its size limit."""
-        before = [s for s in self.thinned if s.first <= (self.branched_at or 0)]
-        self.own_thinned, self.thinned = own, (*before, *own)
-        self.version += 1
 
     def kept(self, number: int, *, forwards: bool = False) -> int:
         """Return the nearest fully recorded update at or before ``number``, or at or after it if ``forwards``.

@@ -6,13 +6,38 @@ from collections import Counter
 
 from PySide6.QtCore import QObject, Slot
 
+from app.clock import now
 from app.training.controller import Controller, Failure, State
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
-from app.workspace.throttle import Throttle
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
+
+INTERVAL = 0.1
+"""Minimum seconds between two updates of the window during a fast run. Nobody can read ten numbers per second."""
+SLACK = 0.01
+"""Tolerance of the interval in seconds, so that all updates of a run at ten updates per second are shown."""
+
+
+class Throttle:
+    """A throttle that admits the first call immediately, and then one call per interval.
+
+    Args:
+        clock: a monotonic clock in seconds; tests can pass their own.
+    """
+
+    def __init__(self) -> None:
+        self._last = -INTERVAL
+
+    @property
+    def ready(self) -> bool:
+        """Whether an interval has passed since the last :meth:`start`."""
+        return now() - self._last >= INTERVAL - SLACK
+
+    def start(self) -> None:
+        """Start a new interval."""
+        self._last = now()
 
 
 class Training(QObject):
@@ -23,7 +48,6 @@ class Training(QObject):
 
     Attributes:
         limit: file size in bytes at which a run pauses.
-        thin: whether to drop some older updates at the limit instead of pausing, except for language models.
     """
 
     def __init__(
@@ -36,7 +60,6 @@ class Training(QObject):
         self._leaving: Counter[str] = Counter()  # files that still have to be closed, by run
         self._throttle = Throttle()
         self.limit: int | None = None
-        self.thin = False
         player.prepare = self.make_ready
         workspace.pull.connect(controller.worker.hold)
         workspace.pull.connect(self._on_pull)
@@ -45,15 +68,6 @@ class Training(QObject):
         workspace.editing.changed.connect(self._on_edited)
         controller.failed.connect(self._on_failed)
         controller.closed.connect(self._on_closed)
-
-    def set_thinning(self, on: bool) -> None:
-        """Switch thinning on or off. It takes effect the next time the current run is started."""
-        self.thin, training = on, self._workspace.training
-        if training is not None and self._controller.state in (State.PAUSED, State.FAILED):
-            self.take()
-            self._leaving[training.id] += 1
-            self._controller.close_run()
-            self._workspace.training = None
 
     def make_ready(self) -> None:
         """Hand the active run to the learner unless it already has it.
@@ -95,7 +109,6 @@ class Training(QObject):
             parent=parent,
             title=run.title,
             limit=self.limit,
-            thin=self.thin,
             run_id=run.id,
         )
         self._workspace.training = run
@@ -137,7 +150,6 @@ class Training(QObject):
     def _take_fresh(self, run: RunHandle) -> None:
         self._workspace.share_process(self._controller.worker.in_this_process)
         fresh = self._controller.take()
-        self._take_thinned(run)
         if fresh is None:
             return
         self._throttle.start()
@@ -148,18 +160,6 @@ class Training(QObject):
         if run is self._workspace.run:
             self._workspace.head_moved()
             self._player.on_new_head()
-
-    def _take_thinned(self, run: RunHandle) -> None:
-        buffer, known = self._controller.buffer, run.own_thinned
-        if buffer is None or buffer.thinned in ((), known):
-            return
-        run.note_thinned(buffer.thinned)
-        if not known:
-            sentence = tr(
-                "{title} has reached its size limit: from now on only some of its older updates are kept. "
-                "Its curves stay complete; the timeline shows where."
-            ).format(title=run.title)
-            self._workspace.problem.emit(sentence, "info")
 
     @Slot(str)
     def _on_closed(self, run_id: str) -> None:

@@ -1,4 +1,4 @@
-"""What has taken over the window for now: a lesson, or presenting mode."""
+"""Modes that take over the window for a time: a lesson, or presenting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OwnState(Protocol):
 
 
 class Takeover:
-    """What a part shows in place of the user's own work. This base class shows nothing.
+    """Base of the modes in which a part replaces the user's own work. This one shows nothing.
 
     Attributes:
         lesson: whether a lesson is open.

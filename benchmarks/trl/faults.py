@@ -360,13 +360,21 @@ def plant(trainer: type[Any], name: str) -> type[Any]:
     Raises:
         ValueError: TRL's source no longer contains the code to replace.
     """
-    fault = {**FAULTS, **APART}[name]
+    return edited(trainer, {**FAULTS, **APART}[name].edits)
+
+
+def edited(trainer: type[Any], edits: tuple[Edit, ...]) -> type[Any]:
+    """Return a subclass of ``trainer`` with changes of its source.
+
+    Raises:
+        ValueError: TRL's source no longer contains the code to replace.
+    """
     methods: dict[str, Any] = {}
-    for method in dict.fromkeys(edit[0] for edit in fault.edits):
+    for method in dict.fromkeys(edit[0] for edit in edits):
         original = inspect.unwrap(getattr(trainer, method))
         source = textwrap.dedent(inspect.getsource(original))
         source = source[source.index("def ") :].replace("super()", "super(trainer, self)")
-        for _, before, after in (edit for edit in fault.edits if edit[0] == method):
+        for _, before, after in (edit for edit in edits if edit[0] == method):
             if before not in source:
                 raise ValueError(f"{method} of this TRL does not say “{before}”")
             source = source.replace(before, after, 1)

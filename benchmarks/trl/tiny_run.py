@@ -81,13 +81,14 @@ def trainer(
     steps: int,
     settings: dict[str, Any],
     fault: str = "",
+    edits: Sequence[tuple[str, str, str]] = (),
     rewards: Sequence[Callable[..., list[float]]] = (),
     dropout: float = 0.0,
 ) -> Any:
     """Return a GRPOTrainer. ``settings`` are fields of its config, ``fault`` is one of ``faults.py``.
 
-    ``rewards`` are reward functions to use instead of digits and shortness; ``dropout`` is that of the model's
-    attention.
+    ``edits`` are changes of TRL's source, as in ``faults.py``. ``rewards`` are reward functions to use instead of
+    digits and shortness, and ``dropout`` is that of the model's attention.
     """
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
@@ -119,6 +120,8 @@ def trainer(
     kind = GRPOTrainer
     if fault:
         kind = importlib.import_module("faults").plant(GRPOTrainer, fault)
+    if edits:
+        kind = importlib.import_module("faults").edited(kind, tuple(edits))
     return kind(
         model=str(folder),
         reward_funcs=list(rewards) or [digits, shortness],

@@ -36,16 +36,16 @@ def through_tokens(
         prob: π (R, C, A).
         temperature: a number, or (R, 1, 1).
     """
-    return np.asarray(through_softmax(scatter(token_gradient, where, prob.shape), prob, temperature))
+    return through_softmax(scatter(token_gradient, where, prob.shape), prob, temperature)
 
 
-def through_softmax(pushed: Array, prob: Array, temperature: Array | float, *, axis: int = -1) -> Array:
+def through_softmax(pushed: np.ndarray, prob: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
     """Return dL/dz (R, C, A) from dL/d log π (R, C, A), already summed over the tokens of each action.
 
-    A NumPy array ``pushed`` is overwritten. ``axis`` is the axis of the actions, if not the last.
+    ``pushed`` is overwritten.
     """
-    pushed -= prob * array_namespace(prob).sum(pushed, axis=axis, keepdims=True)
-    return tempered(pushed, temperature)
+    pushed -= prob * array_namespace(prob).sum(pushed, axis=-1, keepdims=True)
+    return np.asarray(tempered(pushed, temperature))
 
 
 def needs_distributions(objective: Objective) -> bool:

@@ -41,15 +41,12 @@ class Completions:
         return None if self.tokens.shape[-1] == 1 else self.mask
 
 
-def log_probs(logits: Array, temperature: Array | float, *, axis: int = -1) -> Array:
-    """Return log softmax(z / temperature), (R, C, A), in nats. ``temperature`` is a number, or (R, 1, 1).
-
-    ``axis`` is the axis of the actions, if not the last.
-    """
+def log_probs(logits: Array, temperature: Array | float) -> Array:
+    """Return log softmax(z / temperature), (R, C, A), in nats. ``temperature`` is a number, or (R, 1, 1)."""
     xp = array_namespace(logits)
     z = tempered(logits, temperature)
-    z = z - xp.max(z, axis=axis, keepdims=True)
-    z -= xp.log(xp.sum(xp.exp(z), axis=axis, keepdims=True))
+    z = z - xp.max(z, axis=-1, keepdims=True)
+    z -= xp.log(xp.sum(xp.exp(z), axis=-1, keepdims=True))
     return z
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from grpo_core.bandit.layout import taken
 from grpo_core.config import BanditTask
+from grpo_core.plugins import Rows, of_type
 from grpo_core.text import tr
 
 END = -1
@@ -53,9 +54,27 @@ class Task:
     reward_names: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class LongTask:
+    """A kind of task with several tokens, a row of :data:`TASKS`.
+
+    Attributes:
+        build: function that returns the task for its settings. It adds the prompts' levels to the rewards.
+        longest: function that returns T, the maximum length of a completion in tokens.
+        ends: the lowest and the highest reward that a completion can earn, without the prompt's level.
+        right: function (settings, tokens (B, T), mask (B, T)) -> how much of each completion is right, (B,) from 0 to
+            1; None if no answer of the task is right or wrong.
+    """
+
+    build: Callable[[BanditTask], Task]
+    longest: Callable[[BanditTask], int]
+    ends: tuple[float, float]
+    right: Callable[[BanditTask, np.ndarray, np.ndarray], np.ndarray] | None = None
+
+
 def task(config: BanditTask) -> Task:
     """Return the task that ``config`` describes."""
-    return TASKS.get(config.landscape, _landscape)(config)
+    return TASKS[config.landscape].build(config) if config.landscape in TASKS else _landscape(config)
 
 
 def landscape_rewards(config: BanditTask) -> np.ndarray:
@@ -81,8 +100,9 @@ def landscape_rewards(config: BanditTask) -> np.ndarray:
 
 def reward_range(config: BanditTask) -> np.ndarray:
     """Return the lowest and the highest reward that a completion of each prompt can earn, (P, 2)."""
-    ends = (0.0, 1.0)  # of the tasks with several tokens
-    if config.landscape not in TASKS:
+    if config.landscape in TASKS:
+        ends = TASKS[config.landscape].ends
+    else:
         rewards = landscape_rewards(config)
         ends = float(rewards.min()), float(rewards.max())
     return np.asarray(_levels(config)[:, None] + np.array(ends))
@@ -205,5 +225,27 @@ def _contexts(config: BanditTask, states: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{prompt}, {state}" for prompt in _prompts(config) for state in states)
 
 
-TASKS: dict[str, Callable[[BanditTask], Task]] = {"length": _length, "chain": _chain}
+def _share_of_right_decisions(config: BanditTask, tokens: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    right = np.resize(right_actions(config), tokens.shape[1])
+    return np.asarray(((tokens == right) & mask).sum(axis=-1) / mask.sum(axis=-1))
+
+
+def _max_length(config: BanditTask) -> int:
+    return config.max_length
+
+
+TASKS: Rows[LongTask] = Rows(
+    "task",
+    {
+        "length": LongTask(
+            build=_length,
+            longest=_max_length,
+            ends=(0.0, 1.0),
+            right=lambda config, tokens, mask: np.asarray(tokens[:, 0] == 0, dtype=float),
+        ),
+        "chain": LongTask(build=_chain, longest=_max_length, ends=(0.0, 1.0), right=_share_of_right_decisions),
+    },
+    of_type(LongTask),
+    "grpo_core.testing.tasks:CHECKS",
+)
 """The tasks with several tokens. Every other landscape is a single decision."""

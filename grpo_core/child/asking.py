@@ -10,8 +10,8 @@ from grpo_core.child.answering import Pack, Poll, Unpack, as_json, from_json
 from grpo_core.child.limits import Limits
 from grpo_core.child.process import ChildProcess
 from grpo_core.child.start import Main
-from grpo_core.child.wire import error_from
-from grpo_core.errors import GrpoError
+from grpo_core.child.wire import MalformedError, error_from
+from grpo_core.errors import GrpoError, shortened
 from grpo_core.text import tr
 
 LOOK = 0.02
@@ -59,6 +59,7 @@ class Asked:
             error: exception type for its unexpected end.
         """
         self.usable, self.busy = True, False
+        self._why, self._ready = "", False
         self._process = ChildProcess(main, limits=limits, environment=environment)
         self.lost, self._error = lost, error
         self._pack, self._unpack = pack, unpack
@@ -81,8 +82,9 @@ class Asked:
         """
         try:
             if self._process.connection.poll(STARTING) and self._process.received():
+                self._ready = True
                 return
-        except (EOFError, OSError):
+        except (EOFError, OSError, MalformedError):
             pass
         self._process.kill()
         raise self._lost()
@@ -110,21 +112,31 @@ class Asked:
             messages = self._process.received()
         except (EOFError, OSError):
             raise self._lost() from None
+        except MalformedError as error:
+            raise self.malformed(error) from error
         for message in messages:
-            match message["is"]:
-                case "passes":
-                    passes(message["count"])
-                case "result":
-                    yield self._unpack(message["result"], message.get("blobs", ()))
-                case "end":
+            match message:
+                case {"is": "passes", "count": int(count)} if count > 0:
+                    passes(count)
+                case {"is": "result", "result": tree}:
+                    try:
+                        result = self._unpack(tree, message.get("blobs", ()))
+                    except Exception as error:  # whatever it sent
+                        raise self.malformed(error) from error
+                    yield result
+                case {"is": "end"}:
                     self.busy = False
-                case "error":
+                case {"is": "error"}:
                     self.busy = False
-                    raise error_from(message)
-                case "ready":
-                    pass
-                case kind:
-                    raise ValueError(f"a process that was asked said {kind!r}")
+                    try:
+                        told = error_from(message)
+                    except Exception as error:  # likewise
+                        raise self.malformed(error) from error
+                    raise told
+                case {"is": "ready"} if not self._ready:
+                    self._ready = True
+                case _:
+                    raise self.malformed(f"{shortened(message)}")
 
     def results(
         self, what: str, arguments: Sequence[object], poll: Poll, seconds: float | None = None
@@ -166,6 +178,11 @@ class Asked:
             if self.busy:
                 self.give_up()
 
+    def malformed(self, why: object) -> GrpoError:
+        """Kill the process, and return the error that it sent something else than an answer."""
+        self.kill(tr("it sent an answer that cannot be understood: {why}").format(why=shortened(why)))
+        return self._lost()
+
     def cancel(self) -> None:
         """Cancel the question, so that the answer ends with ``Cancelled``."""
         try:
@@ -173,9 +190,10 @@ class Asked:
         except OSError:
             self.usable = False
 
-    def kill(self) -> None:
-        """Kill the process at once, from any thread."""
+    def kill(self, why: str = "") -> None:
+        """Kill the process at once, from any thread. The error for its end says ``why``."""
         self.usable = False
+        self._why = self._why or why
         self._process.kill()
 
     def close(self) -> None:
@@ -190,10 +208,12 @@ class Asked:
         self.cancel()
         try:
             while self.usable and self._process.connection.poll(max(0.0, deadline - time.monotonic())):
-                if any(message["is"] in ("end", "error") for message in self._process.received()):
+                if any(message.get("is") in ("end", "error") for message in self._process.received()):
                     self.busy = False
                     return
-        except (EOFError, OSError):
+                if time.monotonic() > deadline:
+                    break
+        except (EOFError, OSError, MalformedError):
             self.usable = False
             return
         self.kill()
@@ -201,4 +221,4 @@ class Asked:
     def _lost(self, how: str = "") -> GrpoError:
         self.usable = self.busy = False
         ended = self._process.close(PATIENCE)
-        return self._error(self.lost.format(how=how or ended))
+        return self._error(self.lost.format(how=self._why or how or ended))

@@ -10,10 +10,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from grpo_core.child.environment import needed
 from grpo_core.child.limits import Limits
 from grpo_core.child.start import NO_MEMORY, Main, command
 from grpo_core.child.wire import AT_ONCE, Message, encoded, readable, receive
@@ -52,7 +53,7 @@ class ChildProcess:
         """
         from multiprocessing import Pipe  # takes as long to import as everything else here
 
-        self._ended = ""
+        self._ended, self._largest = "", limits.answer
         self._closing = threading.Lock()
         try:
             self.connection: Connection
@@ -60,7 +61,8 @@ class ChildProcess:
         except OSError as error:  # no file handle is left
             raise _not_started(error) from None
         try:
-            self._process = _started(main, other.fileno(), limits, {**os.environ, **(environment or {})})
+            variables = needed(os.environ) if limits.encloses else dict(os.environ)
+            self._process = _started(main, other.fileno(), limits, {**variables, **(environment or {})})
         except OSError as error:
             self.connection.close()
             raise _not_started(error) from None
@@ -89,12 +91,8 @@ class ChildProcess:
         if len(data) <= AT_ONCE:
             self.connection.send_bytes(data)
             return
-        killer = threading.Timer(PATIENCE if patience is None else patience, self.kill)
-        killer.start()
-        try:
+        with self._killed_after(PATIENCE if patience is None else patience):
             self.connection.send_bytes(data)
-        finally:
-            killer.cancel()
 
     def receive(self, patience: float) -> Message | None:
         """Return the next message, or None if none arrives within ``patience`` seconds.
@@ -105,11 +103,15 @@ class ChildProcess:
         return receive(self.connection) if self._readable(patience) else None
 
     def received(self) -> list[Message]:
-        """Return the messages that have arrived from the process.
+        """Return the messages that have arrived from the process, or the first of them if their size is limited.
 
         Raises:
-            EOFError, OSError: the process has ended without another message.
+            EOFError, OSError: the process has ended without another message, or sent one too slowly.
+            MalformedError: it sent something else.
         """
+        if self._largest is not None:
+            with self._killed_after(PATIENCE):
+                return [receive(self.connection, self._largest)] if self._readable() else []
         messages: list[Message] = []
         while self._readable():
             try:
@@ -119,6 +121,16 @@ class ChildProcess:
                     raise
                 break  # its last messages are delivered first
         return messages
+
+    @contextmanager
+    def _killed_after(self, patience: float) -> Iterator[None]:
+        """Kill the process if the block takes more than ``patience`` seconds."""
+        killer = threading.Timer(patience, self.kill)
+        killer.start()
+        try:
+            yield
+        finally:
+            killer.cancel()
 
     def kill(self) -> None:
         """End the process at once."""
@@ -163,6 +175,8 @@ def _started(main: Main, handle: int, limits: Limits, environment: Mapping[str, 
         inherited = {"startupinfo": startup, "creationflags": flags}
     else:
         inherited = {"pass_fds": (handle,)}
+    if limits.encloses:  # none of its streams is the user's terminal
+        inherited |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen(command(main, handle, limits), stdin=subprocess.PIPE, env=environment, **inherited)
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from grpo_core import text
+from grpo_core import plugins, text
 from grpo_core.child.lifeline import live_with_parent, watch_parent
 from grpo_core.child.limits import Limits
 
@@ -39,6 +39,7 @@ def command(main: Main, handle: int, limits: Limits) -> list[str]:
         handle: handle of its end of the connection, which it inherits.
         limits: limits on its resources.
     """
+    plugins.offers()  # packages are looked for in this process, and the child inherits the result
     if getattr(sys, "frozen", False):
         begin = [sys.executable, COMMAND]
     else:

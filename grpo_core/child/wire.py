@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 _SIZE = struct.Struct("<I")
 Message = dict[str, Any]
+MOST_BRACKETS = 8_000_000
+"""Maximum number of lists and mappings in a message from a process that is not trusted."""
 AT_ONCE = 4096
 """Size in bytes of a message that an empty connection accepts without blocking."""
+
+
+class MalformedError(Exception):
+    """Raised if what was received is not a message."""
 
 
 def send(connection: Connection, message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> None:
@@ -35,22 +41,42 @@ def encoded(message: Mapping[str, Any], blobs: Sequence[bytes] = ()) -> bytes:
     return b"".join((_SIZE.pack(len(head)), head, *blobs))
 
 
-def receive(connection: Connection) -> Message:
+def receive(connection: Connection, largest: int | None = None) -> Message:
     """Receive the next message. Its blobs, if any, are a list of bytes under “blobs”.
+
+    Args:
+        connection: the connection.
+        largest: maximum size of the message in bytes, a third of it for its JSON, if the other side is not trusted.
 
     Raises:
         EOFError, OSError: the other side has closed the connection.
+        MalformedError: it is too long, or not a message.
     """
-    data = connection.recv_bytes()
-    (size,) = _SIZE.unpack_from(data)
-    place = _SIZE.size + size
-    message: Message = json.loads(data[_SIZE.size : place])
-    if "blobs" in message:
-        blobs = []
-        for length in message["blobs"]:
-            blobs.append(data[place : place + length])
-            place += length
-        message["blobs"] = blobs
+    try:
+        data = connection.recv_bytes(largest)
+    except OSError as error:
+        if error.errno is not None or connection.closed:
+            raise
+        raise MalformedError("it is too long") from None
+    try:
+        (size,) = _SIZE.unpack_from(data)
+        place = _SIZE.size + size
+        head = data[_SIZE.size : place]
+        if largest is not None and (len(head) > largest / 3 or head.count(b"[") + head.count(b"{") > MOST_BRACKETS):
+            raise MalformedError("it is too long")
+        message: Message = json.loads(head)
+        if not isinstance(message, dict):
+            raise MalformedError("it is not a mapping")
+        if "blobs" in message:
+            blobs = []
+            for length in message["blobs"]:
+                if not 0 <= length <= len(data) - place:
+                    raise MalformedError("a part of it is missing")
+                blobs.append(data[place : place + length])
+                place += length
+            message["blobs"] = blobs
+    except (ValueError, TypeError, LookupError, struct.error, RecursionError) as error:
+        raise MalformedError(str(error)) from error
     return message
 
 

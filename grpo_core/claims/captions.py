@@ -69,15 +69,15 @@ class Sampled(Claim[Drawn]):
 
     def words(self) -> str:
         pattern = plural(
-            "Sample: {count} draw from an earlier policy, not from these bars; {met} of {actions} actions come up.",
-            "Sample: {count} draws from an earlier policy, not from these bars; {met} of {actions} actions come up.",
+            "Sample: {count} draw from an earlier policy, not from these bars; different actions: {met} of {actions}.",
+            "Sample: {count} draws from an earlier policy, not from these bars; different actions: {met} of {actions}.",
             self.draws,
         )
         if self.earlier:
             return pattern.format(count=self.draws, met=self.met, actions=self.of)
         return plural(
-            "Sample: {count} draw from the bars; {met} of {actions} actions come up.",
-            "Sample: {count} draws from the bars; {met} of {actions} actions come up.",
+            "Sample: {count} draw from the bars; different actions: {met} of {actions}.",
+            "Sample: {count} draws from the bars; different actions: {met} of {actions}.",
             self.draws,
         ).format(count=self.draws, met=self.met, actions=self.of)
 

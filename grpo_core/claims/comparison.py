@@ -8,17 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core.claims.claim import Claim, agrees
-from grpo_core.claims.numbers import written
+from grpo_core.claims.numbers import MINUS, written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted, differences
 from grpo_core.text import plural, tr
 
 NAMED = 3
 """Maximum number of names listed in a sentence. If there are more, only their number is given."""
 FINISH = 0.9
-"""Position of the finish line, as a share of the way from the leader's start to its last mean.
-
-Among runs that are statistically level with the leader, the first to reach this line is named.
-"""
+"""Position of the finish line, as a share of the way from the start to the lowest last mean of those that rise."""
 LAST, CLIMBING = 0.1, 0.01
 """Criterion for still climbing: the mean rises by more than ``CLIMBING`` over the last ``LAST`` of the updates.
 
@@ -169,7 +166,7 @@ class Level(Claim[Trained]):
 class Failed(Claim[Trained]):
     """Claims that ``stuck`` of the seeds of ``names`` are stuck on a suboptimal action, and ``diverged`` have diverged.
 
-    ``names`` are the leader and those statistically level with it. Their seeds are counted together.
+    ``names`` are the leader and those statistically level with it. Each has a run for every seed, and runs are counted.
     """
 
     names: tuple[str, ...]
@@ -186,9 +183,10 @@ class Failed(Claim[Trained]):
         return (stuck, diverged, sum(map(len, lost.values()))) == (self.stuck, self.diverged, self.of)
 
     def words(self) -> str:
-        told = plural("{stuck} of {of} seed stuck", "{stuck} of {of} seeds stuck", self.of).format(
-            stuck=self.stuck, of=self.of
-        )
+        pattern = plural("{stuck} of {of} seed stuck", "{stuck} of {of} seeds stuck", self.of)
+        if len(self.names) > 1:  # each of them trained every seed
+            pattern = plural("{stuck} of their {of} run stuck", "{stuck} of their {of} runs stuck", self.of)
+        told = pattern.format(stuck=self.stuck, of=self.of)
         return tr("{stuck}, {diverged} diverged").format(stuck=told, diverged=self.diverged) if self.diverged else told
 
 
@@ -210,8 +208,8 @@ class Since(Claim[Trained]):
 class Sooner(Claim[Trained]):
     """Claims that the first of ``names`` passes ``line`` after ``updates`` updates (median of the seeds).
 
-    It is ``by`` updates sooner than the second, with the interval ``low`` to ``high``, and sooner than all others.
-    Never passing it counts as infinitely late.
+    No other run is earlier. It is ``by`` updates sooner than the second, with the interval ``low`` to ``high``. If the
+    interval contains 0, the seeds do not show which is first. Never passing the line counts as infinitely late.
     """
 
     names: tuple[str, ...]
@@ -232,9 +230,18 @@ class Sooner(Claim[Trained]):
 
     def words(self) -> str:
         (line,) = written(self.line)
-        by, low, high = ("∞" if np.isinf(value) else f"{value:.0f}" for value in (self.by, self.low, self.high))
-        return tr("{first} is past {line} first, {by} [{low}, {high}] updates before {second}").format(
-            first=self.names[0], line=line, by=by, low=low, high=high, second=self.names[1]
+        by, low, high = (whole(value) for value in (self.by, self.low, self.high))
+        updates = whole(self.updates)
+        pattern = tr("{first} is past {line} after {updates} updates, {by} [{low}, {high}] earlier than {second}")
+        if np.isinf(self.low) and np.isinf(self.high) and self.low < 0:
+            pattern = tr("Too few seeds to tell; {first} is past {line} after {updates} updates")
+        elif self.low <= 0:
+            pattern = tr(
+                "Too close to tell: {first} is past {line} after {updates} updates, "
+                "{by} [{low}, {high}] earlier than {second}"
+            )
+        return pattern.format(
+            first=self.names[0], line=line, updates=updates, by=by, low=low, high=high, second=self.names[1]
         )
 
 
@@ -277,26 +284,28 @@ def led_since(data: Trained, leader: str) -> int | None:
 
 
 def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
-    """Return which of the level leaders is the first to pass a line, by median arrival.
+    """Return which run is the first to pass a line, by median arrival, and which other is nearest to being first too.
 
-    Returns the names, the line, the first run's arrival and its lead. The line is :data:`FINISH` of the way from the
-    leader's start to its last mean. None if no run is level with the leader, the leader has hardly risen, the numbers
-    of updates differ, or no run is significantly first.
+    Returns both names, the line, the first run's arrival, and its lead over the other, the run of the lowest lower
+    limit. The line is :data:`FINISH` of the way up to the lowest last mean of those that have risen. None if there is
+    only one run, none has risen, the numbers of updates differ, or no run's median seed passes the line.
     """
-    names = data.in_front()
-    course = data.course(names[0])
-    if len(names) < 2 or not data.equal_updates or course[-1] - course[0] <= CLIMBING:
+    if len(data.courses) < 2 or not data.equal_updates:
         return None
-    line = float(course[0] + FINISH * (course[-1] - course[0]))
-    arrivals = {name: data.arrivals(name, line) for name in names}
+    courses = [data.course(name) for name in data.courses]
+    risen = [course for course in courses if course[-1] - course[0] > CLIMBING]
+    if not risen:
+        return None
+    lowest = min(risen, key=lambda course: float(course[-1]))
+    line = float(lowest[0] + FINISH * (lowest[-1] - lowest[0]))
+    arrivals = {name: data.arrivals(name, line) for name in data.courses}
     middle = {name: float(np.quantile(arrived, 0.5, method="lower")) for name, arrived in arrivals.items()}
-    first, *rest = sorted(names, key=lambda name: middle[name])
+    first, *rest = sorted(data.courses, key=lambda name: middle[name])
     if not np.isfinite(middle[first]):
         return None
     found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
-    if any(here.low <= 0 for here in found.values()):
-        return None
-    return (first, *rest), line, middle[first], found[rest[0]]
+    second = min(rest, key=lambda name: found[name].low)
+    return (first, second), line, middle[first], found[second]
 
 
 def climbed(data: Trained) -> dict[str, Difference]:
@@ -306,6 +315,11 @@ def climbed(data: Trained) -> dict[str, Difference]:
         before = course[-1 - max(round(LAST * (len(course) - 1)), 1)]
         pairs[name] = data.last(name), counted(before, data.floor)
     return changed(pairs)
+
+
+def whole(value: float) -> str:
+    """Return a number of updates, which can be infinite."""
+    return f"{value:.0f}".replace("-", MINUS).replace("inf", "∞")
 
 
 def joined(names: tuple[str, ...]) -> str:

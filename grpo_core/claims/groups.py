@@ -24,7 +24,7 @@ from grpo_core.claims.arrays import (
 )
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.premises import has_difficulty, meaning
+from grpo_core.premises import cut_off, has_difficulty, meaning
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -32,6 +32,11 @@ from grpo_core.text import plural, tr
 def _all_paid(step: Step, v: Any) -> bool:
     values = paid(step, v.group)
     return len(values) == v.count > 0 and equal(values) and agrees(v.reward, float(values[0]))
+
+
+def _of_steps(step: Step) -> bool:
+    """Return whether rewards of steps are compared, which can be equal in completions whose own rewards differ."""
+    return step.settings.objective.credits_steps
 
 
 def _pushes(step: Step, v: Any) -> bool:
@@ -150,9 +155,8 @@ def _alone(step: Step, group: int, *, whole: bool) -> bool:
 
 
 def _cut_off(step: Step, v: Any) -> bool:
-    last = step.mask.sum(axis=-1) - 1
-    cut = sum(int(step.tokens[i, max(t, 0)]) != v.stop for i, t in enumerate(last))
-    return (v.count, v.total, v.limit) == (cut, len(last), step.settings.language.max_tokens)
+    cut = int(cut_off(step, stop=v.stop, call_end=v.call_end).sum())
+    return (v.count, v.total, v.limit) == (cut, len(step.tokens), step.settings.language.max_tokens)
 
 
 def _push(name: str) -> Kind[Step]:
@@ -173,7 +177,15 @@ GROUPS: dict[str, Kind[Step]] = {
             "All {count} rewards of this group are {reward}.",
             v.count,
         ),
-        holds=_all_paid,
+        holds=lambda step, v: _all_paid(step, v) and not _of_steps(step),
+    ),
+    "all_steps_paid": Kind(
+        text=lambda v: plural(
+            "The one step of this group was paid {reward}.",
+            "All {count} steps of this group's completions were paid {reward}.",
+            v.count,
+        ),
+        holds=lambda step, v: _all_paid(step, v) and _of_steps(step),
     ),
     "no_mark": Kind(
         text=lambda v: plural(
@@ -181,7 +193,15 @@ GROUPS: dict[str, Kind[Step]] = {
             "All {count} rewards of this group are {reward}: nothing stands out from the mean.",
             v.count,
         ),
-        holds=lambda step, v: _all_paid(step, v) and within(step),
+        holds=lambda step, v: _all_paid(step, v) and within(step) and not _of_steps(step),
+    ),
+    "no_mark_of_steps": Kind(
+        text=lambda v: plural(
+            "The only step of this group was paid {reward}: nothing stands out from the mean.",
+            "All {count} steps of this group's completions were paid {reward}: nothing stands out from the mean.",
+            v.count,
+        ),
+        holds=lambda step, v: _all_paid(step, v) and within(step) and _of_steps(step),
     ),
     "lone": Kind(
         text=tr("A group of one can only be compared with itself."),
@@ -242,11 +262,11 @@ GROUPS: dict[str, Kind[Step]] = {
         holds=lambda step, v: any(len(own) < 2 for own in _compared(step, v)),
     ),
     "needs_easier": Kind(
-        text=tr("An easier prompt or a larger group makes a right answer more likely."),
+        text=tr("An easier prompt or a larger group may bring a right answer."),
         holds=lambda step, v: has_difficulty(step) and all(_means(step, v, "wrong")),
     ),
     "needs_harder": Kind(
-        text=tr("A harder prompt or a larger group makes a difference more likely."),
+        text=tr("A harder prompt or a larger group may bring a difference."),
         holds=lambda step, v: has_difficulty(step) and all(_means(step, v, "right")),
     ),
     "needs_difference": Kind(
@@ -291,13 +311,21 @@ GROUPS: dict[str, Kind[Step]] = {
     ),
     "unpaid": Kind(
         text=tr("No completion was paid anything."),
-        holds=lambda step, v: not any(paid(step, g).any() for g in groups(step)),
+        holds=lambda step, v: not _of_steps(step) and not any(paid(step, g).any() for g in groups(step)),
     ),
     "dead": Kind(
         text=lambda v: plural(
             "{count} of {total} group holds equal rewards.", "{count} of {total} groups hold equal rewards.", v.total
         ),
-        holds=lambda step, v: _counted(step, v, unscored=False),
+        holds=lambda step, v: _counted(step, v, unscored=False) and not _of_steps(step),
+    ),
+    "dead_of_steps": Kind(
+        text=lambda v: plural(
+            "In {count} of {total} group, every step was paid the same.",
+            "In {count} of {total} groups, every step was paid the same.",
+            v.total,
+        ),
+        holds=lambda step, v: _counted(step, v, unscored=False) and _of_steps(step),
     ),
     "dead_or_empty": Kind(
         text=lambda v: plural(
@@ -309,7 +337,13 @@ GROUPS: dict[str, Kind[Step]] = {
     ),
     "all_equal": Kind(
         text=tr("All rewards are equal."),
-        holds=lambda step, v: [len(paid(step, g)) > 0 and equal(paid(step, g)) for g in groups(step)] == [True],
+        holds=lambda step, v: (
+            not _of_steps(step) and [len(paid(step, g)) > 0 and equal(paid(step, g)) for g in groups(step)] == [True]
+        ),
+    ),
+    "all_steps_equal": Kind(
+        text=tr("Every step was paid the same."),
+        holds=lambda step, v: _of_steps(step) and len(groups(step)) == len(dead(step)) == 1,
     ),
     "none_scored": Kind(
         text=tr("No completion was scored."), holds=lambda step, v: not any(len(paid(step, g)) for g in groups(step))

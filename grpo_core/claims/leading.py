@@ -67,32 +67,32 @@ def _nothing(data: Pass, v: Any, of: str) -> bool:
 LEADING: dict[str, Kind[Pass]] = {
     "push": Kind(
         text=lambda v: plural(
-            "{share:.0%} of the push lies in {count} of {all:,} token.",
-            "{share:.0%} of the push lies in {count} of {all:,} tokens.",
+            "Counted without sign, {share:.0%} of the push lies in {count} of {all:,} token.",
+            "Counted without sign, {share:.0%} of the push lies in {count} of {all:,} tokens.",
             v.all,
         ),
         holds=partial(_carried, of="push"),
     ),
     "kl": Kind(
         text=lambda v: plural(
-            "{share:.0%} of the KL lies in {count} of {all:,} token.",
-            "{share:.0%} of the KL lies in {count} of {all:,} tokens.",
+            "Counted without sign, {share:.0%} of the KL lies in {count} of {all:,} token.",
+            "Counted without sign, {share:.0%} of the KL lies in {count} of {all:,} tokens.",
             v.all,
         ),
         holds=partial(_carried, of="kl"),
     ),
     "loss": Kind(
         text=lambda v: plural(
-            "{share:.0%} of the loss lies in {count} of {all:,} token.",
-            "{share:.0%} of the loss lies in {count} of {all:,} tokens.",
+            "Counted without sign, {share:.0%} of the loss lies in {count} of {all:,} token.",
+            "Counted without sign, {share:.0%} of the loss lies in {count} of {all:,} tokens.",
             v.all,
         ),
         holds=partial(_carried, of="loss"),
     ),
     "sampler": Kind(
         text=lambda v: plural(
-            "{share:.0%} of the difference from the sampler lies in {count} of {all:,} token.",
-            "{share:.0%} of the difference from the sampler lies in {count} of {all:,} tokens.",
+            "Counted without sign, {share:.0%} of the difference from the sampler lies in {count} of {all:,} token.",
+            "Counted without sign, {share:.0%} of the difference from the sampler lies in {count} of {all:,} tokens.",
             v.all,
         ),
         holds=partial(_carried, of="sampler"),

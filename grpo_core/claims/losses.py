@@ -11,6 +11,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.claims.arrays import at_one, dead, gained, groups, is_still, kl_pulls, silent, whole_gradient
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.claims.pushes import on_tokens
+from grpo_core.premises import can_move, step_follows_rate
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -162,11 +163,23 @@ LOSSES: dict[str, Kind[Step]] = {
     ),
     "slower": Kind(
         text=tr("A smaller learning rate makes the step along it smaller."),
-        holds=lambda step, v: step.settings.optimizer.kind == "sgd",
+        holds=lambda step, v: step.settings.optimizer.kind == "sgd" and step_follows_rate(step),
     ),
     "slower_or_damped": Kind(
         text=tr("A smaller learning rate or a larger δ makes the step along it smaller."),
-        holds=lambda step, v: step.settings.optimizer.kind == "sgd" and _smaller(step, std_epsilon=1.0),
+        holds=lambda step, v: (
+            step.settings.optimizer.kind == "sgd"
+            and step_follows_rate(step)
+            and step.settings.optimizer.max_grad_norm is None
+            and _smaller(step, std_epsilon=1.0)
+        ),
+    ),
+    "fixed_length": Kind(
+        text=tr("The update is rescaled to the step length {length}, whatever its gradient's norm."),
+        holds=lambda step, v: not step_follows_rate(step) and v.length == step.settings.optimizer.step_length,
+    ),
+    "no_rate": Kind(
+        text=tr("The learning rate is 0, so nothing moves along it."), holds=lambda step, v: not can_move(step)
     ),
     "only_kl": Kind(
         text=tr(

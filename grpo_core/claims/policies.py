@@ -11,10 +11,10 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.arrays import at_one, band, gained, ratios, silent
+from grpo_core.claims.arrays import at_one, band, gained, is_still, ratios, silent
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.kl import ESTIMATORS
-from grpo_core.premises import drawn_by_earlier
+from grpo_core.premises import can_move, drawn_by_earlier
 from grpo_core.record import Step
 from grpo_core.rounding import DOUBLE, SINGLE
 from grpo_core.surrogates import SURROGATES
@@ -139,11 +139,6 @@ def _pulls(step: Step, passed: int) -> bool:
     return pull is not None and bool(pull.any())
 
 
-def _unclipped(surrogate: str) -> Kind[Step]:
-    text = SURROGATES[surrogate].unclipped
-    return Kind(text=text, holds=lambda step, v: step.settings.objective.surrogate == surrogate)
-
-
 POLICIES: dict[str, Kind[Step]] = {
     "capped": Kind(
         text=tr(
@@ -171,11 +166,16 @@ POLICIES: dict[str, Kind[Step]] = {
         ),
     ),
     "slower_fewer_wider": Kind(
-        text=tr("A smaller learning rate, fewer passes or a wider range changes that."),
+        text=tr("A smaller learning rate, fewer passes or a wider range may change that."),
         holds=lambda step, v: v.number > 1 and at_one(step, 0),
     ),
-    "wider": Kind(text=tr("A wider range changes that."), holds=lambda step, v: v.number == 1 or not at_one(step, 0)),
-    **{f"unclipped:{name}": _unclipped(name) for name, s in SURROGATES.items() if s.clip is None},
+    "wider": Kind(
+        text=tr("A wider range may change that."), holds=lambda step, v: v.number == 1 or not at_one(step, 0)
+    ),
+    "unclipped": Kind(
+        text=lambda v: SURROGATES[v.surrogate].unclipped,
+        holds=lambda step, v: step.settings.objective.surrogate == v.surrogate,
+    ),
     "unmoved": Kind(
         text=tr("The passes so far have not moved the tokens' probabilities, so no ratio left 1."), holds=_unmoved
     ),
@@ -184,8 +184,8 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: bool((np.abs(ratios(step, 0) - 1) <= step.precision).all()),
     ),
     "later_it_can": Kind(
-        text=tr("With two or more inner passes μ it can."),
-        holds=lambda step, v: step.passes == 1 and not silent(step),
+        text=tr("With two or more inner passes μ it may."),
+        holds=lambda step, v: step.passes == 1 and not silent(step) and can_move(step) and not is_still(step, 0),
     ),
     "inside": Kind(
         text=tr("In pass {number} the ratios run from {first} to {last}, inside {low} to {high}."),
@@ -246,10 +246,10 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: agrees(v.value, _distance(step)),
     ),
     "nearer": Kind(
-        text=tr("A larger β or a smaller learning rate keeps it nearer."), holds=lambda step, v: not _nowhere(step)
+        text=tr("A larger β or a smaller learning rate may keep it nearer."), holds=lambda step, v: not _nowhere(step)
     ),
     "nearer_slower": Kind(
-        text=tr("A smaller learning rate keeps it nearer; a larger β does not, for k1 as a loss pulls nowhere."),
+        text=tr("A smaller learning rate may keep it nearer; a larger β does not, because k1 as a loss pulls nowhere."),
         holds=lambda step, v: _nowhere(step),
     ),
     "is_reference": Kind(

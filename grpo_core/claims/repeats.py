@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import written
-from grpo_core.claims.paired import counted
+from grpo_core.claims.paired import Difference, changed, counted
 from grpo_core.text import plural, tr
 
 HALF = 0.5
@@ -25,6 +26,8 @@ class Repeated:
         rewards: (C, A), reward of each action; None if rewards are not defined per action.
         own: the first update after which this probability exceeded one half in the original run; None if there is none
             or it is unknown.
+        best_prob: (n, S), the probability of the best action after each update, averaged over the prompts; None if
+            rewards are not defined per action.
     """
 
     max_prob: np.ndarray
@@ -32,6 +35,7 @@ class Repeated:
     likeliest: np.ndarray
     rewards: np.ndarray | None
     own: int | None = None
+    best_prob: np.ndarray | None = None
 
     @property
     def passed(self) -> np.ndarray:
@@ -46,6 +50,75 @@ class Repeated:
     def last(self) -> np.ndarray:
         """The last mean reward of each repeat, (S,). A diverged repeat counts as the lowest reward of an action."""
         return counted(self.reward[-1], -np.inf if self.rewards is None else float(self.rewards.min()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batches:
+    """Batches of repeats of a task with a reward per action, which differ in their settings.
+
+    Attributes:
+        repeated: the batches by the words that tell them apart; empty words for a single batch.
+        actions: names of the actions, (A,).
+    """
+
+    repeated: Mapping[str, Repeated]
+    actions: tuple[str, ...]
+
+    @property
+    def updates(self) -> int:
+        """The last update that all batches have."""
+        return min(len(one.max_prob) for one in self.repeated.values())
+
+    @property
+    def action(self) -> str:
+        """Name of the best action, or an empty string if several prompts have different ones."""
+        tables = [one.rewards for one in self.repeated.values() if one.rewards is not None]
+        best = {int(place) for rewards in tables for place in rewards.argmax(axis=-1)}
+        return self.actions[best.pop()] if len(best) == 1 else ""
+
+    def reached(self) -> tuple[Difference, ...]:
+        """Return the mean probability of the best action after ``updates``, with its interval, for each batch.
+
+        A diverged repeat counts as 0.
+        """
+        last = [one.best_prob[self.updates - 1] for one in self.repeated.values() if one.best_prob is not None]
+        return tuple(changed({"": (counted(values, 0.0), np.zeros(len(values)))})[""] for values in last)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reached(Claim[Batches]):
+    """Claims the mean probability of the best action after ``updates`` updates in each of the batches ``names``.
+
+    Also claims the 95 % interval of each mean, from ``lows`` to ``highs``.
+    """
+
+    action: str
+    updates: int
+    names: tuple[str, ...]
+    means: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+
+    def check(self, data: Batches) -> bool:
+        found = data.reached()
+        same = (self.action, self.updates, self.names) == (data.action, data.updates, tuple(data.repeated))
+        told = [*self.means, *self.lows, *self.highs]
+        true = [getattr(one, name) for name in ("by", "low", "high") for one in found]
+        return same and len(told) == len(true) and all(map(agrees, told, true))
+
+    def words(self) -> str:
+        numbers = written(*self.means, *self.lows, *self.highs)
+        each = [numbers[place :: len(self.names)] for place in range(len(self.names))]
+        told = [
+            tr("{name} {mean} ({low} to {high})").format(name=name, mean=mean, low=low, high=high).strip()
+            for name, (mean, low, high) in zip(self.names, each, strict=True)
+        ]
+        of = tr("π({action})").format(action=self.action) if self.action else tr("The best action’s probability")
+        return plural(
+            "{of} after {updates:,} update, mean and 95 % interval: {values}",
+            "{of} after {updates:,} updates, mean and 95 % interval: {values}",
+            self.updates,
+        ).format(of=of, updates=self.updates, values=", ".join(told))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +179,8 @@ class Later(Claim[Repeated]):
         return (self.own, self.before, self.of) == (data.own, int((past < self.own).sum()), len(past))
 
     def words(self) -> str:
+        if not self.before:
+            return tr("This run passed it at update {own}; no repeat was earlier").format(own=self.own)
         return tr("This run passed it at update {own}, later than {before} of them").format(
             own=self.own, before=self.before
         )

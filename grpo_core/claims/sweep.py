@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed, joined
 from grpo_core.claims.numbers import written
-from grpo_core.claims.paired import Difference, changed, compared, counted
+from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
 from grpo_core.text import plural, tr
 
 
@@ -88,29 +88,53 @@ class Lowest(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Moves(Claim[Swept]):
-    """Claims the median KL at the first and the last point of the row, and the interval of their paired difference."""
+    """Claims the median KL at the first and the last point of the row, and the interval of their paired difference.
+
+    ``least`` and ``most`` are the lowest and the highest median of the whole row, whose ends alone say little.
+    ``seeds`` is the number of seeds.
+    """
 
     first: float
     last: float
     low: float
     high: float
+    least: float
+    most: float
+    seeds: int
 
     def check(self, data: Swept) -> bool:
         first, last, here = moved(data)
-        told = zip((self.first, self.last, self.low, self.high), (first, last, here.low, here.high), strict=True)
-        return all(agrees(*pair) for pair in told)
+        middle = [median(data.last_kl(name)) for name in data.kl]
+        found = (first, last, here.low, here.high, min(middle), max(middle))
+        own = (self.first, self.last, self.low, self.high, self.least, self.most)
+        seeds = len(data.last_kl(next(iter(data.kl))))
+        return self.seeds == seeds and all(agrees(*pair) for pair in zip(own, found, strict=True))
 
     def words(self) -> str:
-        first, last = written(self.first, self.last)
+        first, last, least, most = written(self.first, self.last, self.least, self.most)
+        ends, row = {"first": first, "last": last}, (self.least, self.most)
+        if not all(agrees(*pair) for pair in zip(row, sorted((self.first, self.last)), strict=True)):
+            return tr(
+                "The median KL is {first} nats at the left end and {last} at the right; over the row it lies between "
+                "{least} and {most}"
+            ).format(**ends, least=least, most=most)
+        if self.seeds < FEWEST and self.low < 0 < self.high:
+            return plural(
+                "From left to right the median KL goes from {first} to {last} nats; fewer than {fewest} seed cannot "
+                "show whether it changes",
+                "From left to right the median KL goes from {first} to {last} nats; fewer than {fewest} seeds cannot "
+                "show whether it changes",
+                FEWEST,
+            ).format(**ends, fewest=FEWEST)
+        if not self.low and not self.high:
+            return tr("From left to right the median KL stays at {first} nats").format(first=first)
         if self.low <= 0 <= self.high:
-            return tr("From left to right the median KL stays level, {first} to {last} nats").format(
-                first=first, last=last
-            )
+            return tr(
+                "From left to right the median KL goes from {first} to {last} nats, too close to tell if it changes"
+            ).format(**ends)
         if self.high < 0:
-            return tr("From left to right the median KL falls from {first} to {last} nats").format(
-                first=first, last=last
-            )
-        return tr("From left to right the median KL rises from {first} to {last} nats").format(first=first, last=last)
+            return tr("From left to right the median KL falls from {first} to {last} nats").format(**ends)
+        return tr("From left to right the median KL rises from {first} to {last} nats").format(**ends)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,12 +22,14 @@ class Joined:
 
     Attributes:
         logp: (T,), log-probabilities of its tokens.
+        own: (T,) boolean, the tokens that the model writes; a tool writes the others.
         reward, parts: its reward, and the parts before weighting, (K,).
         names, weights: names and weights of the parts.
         rewards, advantages: (G + 1,), of the group that it joins as the last member; NaN if unscored.
     """
 
     logp: np.ndarray
+    own: np.ndarray
     reward: float
     parts: np.ndarray
     names: tuple[str, ...]
@@ -37,8 +39,8 @@ class Joined:
 
     @property
     def total(self) -> float:
-        """Log-probability of the full completion."""
-        return math.fsum(float(x) for x in self.logp)
+        """Log-probability of all that the model writes of the completion."""
+        return math.fsum(float(x) for x in self.logp[self.own])
 
 
 def _pushed(data: Joined, v: Any, sign: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from grpo_core import __version__, parts
+from grpo_core import __version__, parts, plugins
 from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, Run, add_options_of_parts, plain_output
 from grpo_core.commands.experiment_commands import add_commands as add_experiments
 from grpo_core.commands.export_command import add_command as add_export
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    for sentence in plugins.refusals():
+        print(sentence, file=sys.stderr)
     options = _parser().parse_args(arguments)
     try:
         command: Callable[[argparse.Namespace], int] = options.command

@@ -21,15 +21,11 @@ from grpo_core.config import Settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
-from grpo_core.experiments.fast import fast_ensembles
 from grpo_core.experiments.outcome import (
-    by_both,
     details,
-    of_fast,
-    of_reopened,
     of_sweep,
     outcome,
-    reopened,
+    speed,
     swept,
     trained,
 )
@@ -49,15 +45,8 @@ FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
 """Characters that some file systems do not allow in a name."""
 
 
-def only_bandit(option: str) -> SettingsError:
-    """Return the error for ``--fast`` with an option that trains something other than the bandit."""
-    return SettingsError("--fast", option, "the fast path trains only the bandit; leave out one of the two options")
-
-
 def run_sweep(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Run the bandit over a grid of one or more settings, with many seeds at each point."""
-    if options.fast and options.language:
-        raise only_bandit("--language")
     if options.language:
         return run_queue(options, poll)
     settings, axes = _settings(options), {}
@@ -106,7 +95,8 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         came = _report(lanes, _remarks, options, len(names), beside)
     data = trained({spoken(name): runs for name, runs in came.items()})
     if len(data.courses) > 1:
-        print(sentence(*outcome(data)))
+        for told in filter(None, (sentence(*speed(data)), sentence(*outcome(data)))):
+            print(told)
         _print_differences(data)
         for claim in details(data):
             print(sentence(claim))
@@ -159,25 +149,15 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
             help="train on the workers of a Dask scheduler: its address, its scheduler file, “local” or “local:4”; "
             "or “slurm:FILE” for SLURM jobs (see docs/clusters.md)",
         )
-        parser.add_argument(
-            "--fast",
-            action="store_true",
-            help=(
-                "compute with JAX (extra “fast”): the same results up to rounding, which is reported; worthwhile "
-                "from 10 million updates"
-            ),
-        )
         parser.add_argument("--runs", metavar="FOLDER", help="save the median run of each as a run file in FOLDER")
 
 
 @contextlib.contextmanager
 def _trainer(options: argparse.Namespace, poll: Callable[[], None]) -> Iterator[Train]:
-    """Yield the function that trains bandits, in this process with NumPy or JAX, or on the requested cluster."""
+    """Yield the function that trains bandits, in this process or on the requested cluster."""
     if options.cluster is None:
-        yield fast_ensembles if options.fast else ensembles
+        yield ensembles
         return
-    if options.fast:
-        raise SettingsError("--fast", "--cluster", "workers compute with NumPy; leave out one of the two options")
     with reached(options.cluster, poll) as there:
         yield there.ensembles
 
@@ -255,9 +235,6 @@ def _report(
                 _write_median(folder, name, runs)
     if out is not None:
         print(f"{out} contains all curves.", file=sys.stderr)
-    claims = of_fast(by_both(came.values()))
-    if claims:
-        print(sentence(*claims))
     return came
 
 
@@ -290,9 +267,7 @@ def _table(out: Path) -> Iterator[TextIO]:
 
 
 def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
-    """Write the run that ends with the median reward as a run file. It is trained again on its own, with the same
-    bits unless JAX computed the ensemble. In that case the results are equal up to rounding, and a message says so.
-    """
+    """Write the run that ends with the median reward as a run file, trained again on its own, with the same bits."""
     settings = runs.run(runs.median())
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{FORBIDDEN.sub('_', name)}, seed {settings.seed}.grpo"
@@ -302,9 +277,6 @@ def _write_median(folder: Path, name: str, runs: Ensemble) -> None:
     with RunWriter.create(path, settings, title=f"{name}, seed {settings.seed}") as writer:
         for _ in runs.measures["reward"][1:]:
             writer.append(next(training))
-    again = reopened(runs, runs.median())
-    if again is not None:
-        print(f"{path.name}: {sentence(*of_reopened(again))}")
 
 
 def _rows(name: str, runs: Ensemble) -> Iterator[tuple[object, ...]]:

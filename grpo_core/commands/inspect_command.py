@@ -29,6 +29,12 @@ def add_commands(commands: Any) -> None:
     )
     for place in ("row", "token", "context", "action", "group"):
         one.add_argument(f"--{place}", type=count, metavar="N", help=f"the {place} of that number, counted from 1")
+    one.add_argument(
+        "--try",
+        dest="tried",
+        action="store_true",
+        help="train a bandit's update and the next five again with a setting changed, and show what helps",
+    )
     one.add_argument("--verbose", action="store_true", help="also show the digits of the number's second computation")
     presets = commands.add_parser("presets", help="list the presets", description=list_presets.__doc__)
     presets.set_defaults(command=list_presets)
@@ -39,11 +45,11 @@ def add_commands(commands: Any) -> None:
 
 def inspect(options: argparse.Namespace) -> int:
     """Print a summary of a run, or one of its updates with the explanation of one of its numbers."""
-    from grpo_core.commands.inspection import explanation, step_text, summary
+    from grpo_core.commands.inspection import explanation, step_text, summary, tried_advice
 
     path = Path(options.run)
     with opened_run(path) as reader, contextlib.closing(Lineage(reader, path.parent)) as lineage:
-        wanted = options.step is not None or options.passed is not None or options.explain is not None
+        wanted = options.step is not None or options.passed is not None or options.explain is not None or options.tried
         if not wanted:
             print(summary(reader))
             return 0
@@ -58,6 +64,8 @@ def inspect(options: argparse.Namespace) -> int:
         quantity = Quantity(options.explain or "loss", passed=passed, **inner)
         text = explanation(step, quantity, verbose=options.verbose)
         print(step_text(step, passed, reader.origin), text, sep="\n\n")
+        if options.tried:
+            print("", *tried_advice(step, lineage.step), sep="\n")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from grpo_core.lm.recorded_engine import engine_of
 from grpo_core.metrics import METRICS, Metric
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunReader
+from grpo_core.what_if.advice import tried
 
 
 def summary(reader: RunReader) -> str:
@@ -74,7 +75,7 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
     ]
     groups = [
         f"Group {g.group + 1} ({g.prompt}): mean reward {g.mean:.4f}, std {_number(g.std)}, {g.size} scored"
-        + _of_signal(g)
+        + _of_signal(g, by_step=step.settings.objective.credits_steps)
         for g in step_table.groups(step, origin=origin)
     ]
     trainers = "" if step.label is None else f" (step {step.label} of the trainer)"
@@ -113,13 +114,24 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
     return "\n".join(lines)
 
 
-def _of_signal(group: step_table.GroupRow) -> str:
-    """Return a note on a group whose advantages are all 0 or whose rewards are all equal. Empty for other groups."""
+def tried_advice(step: Step, earlier: Callable[[int], Step]) -> list[str]:
+    """Return a line on each change of a setting that improves an unhealthy number of a bandit's update, or why none."""
+    if step.settings.is_recorded or step.settings.is_language:
+        return ["Only a bandit's updates can be trained again at once."]
+    before = earlier(step.step - 1) if step.step > 1 else None
+    sentences = [sentence for _, sentence in tried(step, before)]
+    return sentences or ["No number of this update is unhealthy, or no change that was tried helps."]
+
+
+def _of_signal(group: step_table.GroupRow, *, by_step: bool) -> str:
+    """Return a note on a group whose advantages are all 0 or whose rewards are all equal. Empty for other groups.
+
+    ``by_step``: whether rewards of steps are compared, not those of completions.
+    """
+    equal = "every step is paid the same" if by_step else "all rewards are equal"
     if group.silent:
-        return (
-            "; all rewards are equal, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
-        )
-    return "; all rewards are equal, yet the advantages are not 0" if group.dead else ""
+        return f"; {equal}, no signal" if group.dead and group.size else "; every advantage is 0, no signal"
+    return f"; {equal}, yet the advantages are not 0" if group.dead else ""
 
 
 def _explained(step: Step, quantity: Quantity) -> Node:

@@ -105,7 +105,7 @@ def train(options: argparse.Namespace) -> int:
 
 
 def base_settings(options: argparse.Namespace) -> Settings | None:
-    """Return the defaults of the requested kind of run; None for those of the bandit."""
+    """Return the defaults of the requested kind of run, or None for those of the bandit."""
     starts: list[Start] = parts.rows("starts")
     chosen = next((settings for start in starts if (settings := start.base(options)) is not None), None)
     return chosen or (language_settings() if options.language else None)

@@ -7,6 +7,7 @@ from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
+from grpo_core.plugins import table
 from grpo_core.text import plural, tr
 
 LARGEST = 1e9
@@ -27,12 +28,30 @@ class BanditTask:
         tr("How the reward depends on the action; the length toy and the chain answer with several tokens."),
         tr("Task"),
         choices=(*LANDSCAPES, *LONGER),
+        plugins="task",
         live=False,
+        premises=("right", "payable"),
     )
     actions: int = setting(
-        10, tr("Number of actions."), tr("Actions"), symbol="A", low=2, high=64, usual=(2, 20), live=False
+        10,
+        tr("Number of actions."),
+        tr("Actions"),
+        symbol="A",
+        low=2,
+        high=64,
+        usual=(2, 20),
+        live=False,
+        premises=("right", "payable"),
     )
-    peak: float = setting(7.0, tr("Action with the highest reward."), tr("Peak at"), low=1, high=64, usual=(1, 10))
+    peak: float = setting(
+        7.0,
+        tr("Action with the highest reward."),
+        tr("Peak at"),
+        low=1,
+        high=64,
+        usual=(1, 10),
+        premises=("payable",),
+    )
     half_width: float = setting(
         5.0,
         tr("Distance from a peak at which its reward has fallen to 0."),
@@ -41,6 +60,7 @@ class BanditTask:
         above=True,
         high=64,
         usual=(1, 10),
+        premises=("payable",),
     )
     custom: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
@@ -48,6 +68,7 @@ class BanditTask:
         tr("Custom rewards"),
         low=-1e9,
         high=1e9,
+        premises=("payable",),
     )
     levels: tuple[float, ...] = setting(
         (0.0,),
@@ -56,6 +77,7 @@ class BanditTask:
         low=-1e9,
         high=1e9,
         live=False,
+        premises=("payable",),
     )
     bias_action: int = setting(
         1,
@@ -83,6 +105,7 @@ class BanditTask:
         high=256,
         usual=(1, 32),
         live=False,
+        premises=("right", "payable"),
     )
 
     faulty_action: int | None = setting(
@@ -93,6 +116,7 @@ class BanditTask:
         high=64,
         usual=(1, 10),
         optional=True,
+        premises=("payable",),
     )
     faulty_reward: float = setting(
         1.0,
@@ -101,6 +125,7 @@ class BanditTask:
         low=-1e9,
         high=1e9,
         usual=(0, 2),
+        premises=("payable",),
     )
 
     def __post_init__(self) -> None:
@@ -134,7 +159,9 @@ class BanditTask:
     @property
     def longest(self) -> int:
         """T, the maximum length of a completion in tokens."""
-        return {**dict.fromkeys(LANDSCAPES, 1), **dict.fromkeys(LONGER, self.max_length)}[self.landscape]
+        if self.landscape in LANDSCAPES:
+            return 1
+        return int(table("task")[self.landscape].longest(self))
 
 
 def _numbers(name: str, values: Any) -> tuple[float, ...]:

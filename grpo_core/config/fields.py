@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from grpo_core.arrays import traced
+from grpo_core import plugins
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 from grpo_core.versions import FIRST, newest
@@ -38,6 +38,9 @@ class About:
         since: the first version of the program with this setting.
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
+        plugins: the kind of row with which packages of others add choices (:mod:`grpo_core.plugins`), or an empty text.
+        premises: names in :data:`grpo_core.premises.PREMISES` of the facts that its value decides, and on which
+            sentences depend; None in the row of an older setting that decides none.
     """
 
     help: str
@@ -58,6 +61,8 @@ class About:
     since: str = FIRST
     choices_since: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
+    plugins: str = ""
+    premises: tuple[str, ...] | None = None
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -120,9 +125,24 @@ def about(cls: type, name: str) -> About:
 
 def described(cls: type) -> Iterator[tuple[str, About]]:
     """Yield every setting of dataclass ``cls`` with its description, in the order of declaration."""
+    for name, rule in declared(cls):
+        yield name, _with_packages(rule)
+
+
+def declared(cls: type) -> Iterator[tuple[str, About]]:
+    """Yield the same without the choices of packages, which are not loaded."""
     for field in dataclasses.fields(cls):
         if "about" in field.metadata:
             yield field.name, field.metadata["about"]
+
+
+def _with_packages(rule: About) -> About:
+    """Return a description whose choices include those of packages. Their titles are their names."""
+    added = plugins.names(rule.plugins) if rule.plugins else ()
+    if not added:
+        return rule
+    titles = rule.choice_titles and (*rule.choice_titles, *added)
+    return dataclasses.replace(rule, choices=(*rule.choices, *added), choice_titles=titles)
 
 
 def check(instance: Any) -> None:
@@ -140,14 +160,18 @@ def check(instance: Any) -> None:
 
 def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
     def refuse() -> SettingsError:
-        return SettingsError(name, value, tr("it must be {allowed}").format(allowed=rule.allowed))
+        return SettingsError(name, value, tr("it must be {allowed}").format(allowed=_with_packages(rule).allowed))
 
     if value is None:
         if not rule.optional:
             raise refuse()
     elif rule.choices:
-        if value not in rule.choices:
+        if value in rule.choices:
+            return
+        if not (rule.plugins and isinstance(value, str) and plugins.package_of(value)):
             raise refuse()
+        if why := plugins.refusal(rule.plugins, value):
+            raise SettingsError(name, value, why)
     elif rule.text:
         if not isinstance(value, str):
             raise SettingsError(name, value, tr("it must be text"))
@@ -165,8 +189,6 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
             )
         if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
             raise refuse()
-    elif traced(value):
-        return  # its values were validated as NumPy arrays, before tracing
     elif hasattr(value, "shape"):
         inside = (value > rule.low if rule.above else value >= rule.low) & (value <= rule.high)
         if not bool(inside.all() if hasattr(inside, "all") else inside.__array_namespace__().all(inside)):

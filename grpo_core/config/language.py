@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
@@ -40,6 +43,67 @@ IN_WORDS = tuple(name for name, problem in PROBLEMS.items() if problem.in_words)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Completion:
+    """A completion as a reward reads it.
+
+    Attributes:
+        task: settings of the task.
+        question, answer: the prompt and its answer.
+        text: the completion, without its end-of-sequence token.
+        tokens: number of tokens of the completion.
+        right: function that returns whether the answer is right.
+        well_formed: function that returns whether it is a well-formed worked solution.
+        calls: function that returns the number of calls that a tool answered.
+        found: function that returns whether a regular expression is found in it.
+    """
+
+    task: LanguageTask
+    question: str
+    answer: str
+    text: str
+    tokens: int
+    right: Callable[[], bool]
+    well_formed: Callable[[], bool]
+    calls: Callable[[], int]
+    found: Callable[[str], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reward:
+    """A part of the reward. It is declared with the setting of its weight, and nowhere else.
+
+    Attributes:
+        name: its name in the record and in explanations.
+        title: the displayed name.
+        symbol: its LaTeX symbol.
+        score: function that returns this part of a completion's reward, before weighting.
+        scored: whether completions of a problem have this part; by default those of every problem.
+        paid: whether such a problem pays for it; otherwise its weight is 0.
+        bounded: whether its lowest and highest values are 0 and 1, which any completion can earn if prompts are drawn
+            by rule.
+    """
+
+    name: str
+    title: str
+    symbol: str
+    score: Callable[[Completion], float]
+    scored: Callable[[Problem], bool] = lambda p: True
+    paid: Callable[[Problem], bool] = lambda p: True
+    bounded: bool = False
+
+
+def _form(c: Completion) -> bool:
+    """Return whether the answer has the right form. It is matched only if it is rewarded or is the problem itself."""
+    return bool(c.task.form and (c.task.form_weight or c.task.problem == "form")) and c.found(c.task.form)
+
+
+def weight(reward: Reward, default: float, help: str, title: str, **about: Any) -> Any:
+    """Return the setting of the weight of a part of the reward, by default from −100 to 100."""
+    field = setting(default, help, title, low=-100, high=100, **{"premises": ("payable",)} | about)
+    return dataclasses.field(default=default, metadata={**field.metadata, "reward": reward})
+
+
+@dataclass(frozen=True, kw_only=True)
 class LanguageTask:
     """Prompts, their checkable answers, and the parts of the reward."""
 
@@ -54,6 +118,7 @@ class LanguageTask:
         choices=tuple(PROBLEMS),
         choices_since=(*((name, "0.2.0") for name in IN_WORDS), ("calculator", "0.3.0")),
         live=False,
+        premises=("payable",),
     )
     difficulty: str = setting(
         "mixed",
@@ -77,25 +142,23 @@ class LanguageTask:
         usual=(8, 48),
         live=False,
     )
-    answer_weight: float = setting(
-        1.0, tr("Reward of a right final answer."), tr("Right answer pays"), low=-100, high=100, usual=(0, 2)
-    )
-    working_weight: float = setting(
-        0.0,
-        tr("Reward of a working that is well formed, right or wrong."),
-        tr("Well-formed working pays"),
-        low=-100,
-        high=100,
-        usual=(0, 1),
-    )
-    bonus: float = setting(
-        0.15,
-        tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
-        tr("Each “=” pays"),
-        low=-100,
-        high=100,
-        usual=(0, 0.5),
-    )
+    answer_weight: float = weight(
+        Reward(name="right_answer", title=tr("right answer"), symbol="x^{A}", score=lambda c: c.right(), bounded=True),
+        1.0, tr("Reward of a right final answer."), tr("Right answer pays"), usual=(0, 2),
+        premises=("payable", "difficulty"),
+    )  # fmt: skip # table, one row per reward
+    working_weight: float = weight(
+        Reward(name="well_formed", title=tr("well-formed working"), symbol="x^{W}", score=lambda c: c.well_formed(),
+               scored=lambda p: not (p.in_words or p.has_tool), bounded=True),
+        0.0, tr("Reward of a working that is well formed, right or wrong."),
+        tr("Well-formed working pays"), usual=(0, 1),
+    )  # fmt: skip # table, one row per reward
+    bonus: float = weight(
+        Reward(name="equals_signs", title=tr("“=” signs"), symbol="x^{=}", score=lambda c: c.text.count("="),
+               scored=lambda p: not (p.in_words or p.has_tool), paid=lambda p: p.pays_signs),
+        0.15, tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
+        tr("Each “=” pays"), usual=(0, 0.5),
+    )  # fmt: skip # table, one row per reward
     file: str = setting(
         "",
         tr("Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”."),
@@ -116,24 +179,17 @@ class LanguageTask:
         live=False,
         since="0.2.0",
     )
-    form_weight: float = setting(
-        0.0,
-        tr("Reward of an answer in words that has the right form, whether the answer is right or wrong."),
-        tr("The form pays"),
-        low=-100,
-        high=100,
-        usual=(0, 1),
-        since="0.2.0",
-    )
-    brevity_weight: float = setting(
-        0.0,
-        tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
-        tr("Brevity pays"),
-        low=-100,
-        high=100,
-        usual=(0, 1),
-        since="0.2.0",
-    )
+    form_weight: float = weight(
+        Reward(name="form", title=tr("form"), symbol="x^{F}", score=_form, scored=lambda p: p.in_words, bounded=True),
+        0.0, tr("Reward of an answer in words that has the right form, whether the answer is right or wrong."),
+        tr("The form pays"), usual=(0, 1), since="0.2.0",
+    )  # fmt: skip # table, one row per reward
+    brevity_weight: float = weight(
+        Reward(name="brevity", title=tr("brevity"), symbol="x^{B}", scored=lambda p: p.in_words,
+               score=lambda c: 1.0 - min(c.tokens / c.task.max_tokens, 1.0)),
+        0.0, tr("Reward of a short answer in words: the share of the longest completion that it leaves unused."),
+        tr("Brevity pays"), usual=(0, 1), since="0.2.0",
+    )  # fmt: skip # table, one row per reward
     calls: int = setting(
         3,
         tr("Maximum number of calls that the calculator answers; one more ends the completion."),
@@ -143,15 +199,11 @@ class LanguageTask:
         usual=(1, 5),
         since="0.3.0",
     )
-    call_weight: float = setting(
-        0.0,
-        tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
-        tr("Each call pays"),
-        low=-100,
-        high=100,
-        usual=(-0.2, 0.2),
-        since="0.3.0",
-    )
+    call_weight: float = weight(
+        Reward(name="calls", title=tr("calls"), symbol="x^{C}", score=lambda c: c.calls(), scored=lambda p: p.has_tool),
+        0.0, tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
+        tr("Each call pays"), usual=(-0.2, 0.2), since="0.3.0",
+    )  # fmt: skip # table, one row per reward
     mask_tool: bool = setting(
         True,
         tr("Leaves the tokens that the calculator wrote out of the loss: the policy did not choose them."),
@@ -203,22 +255,36 @@ class LanguageTask:
         return PROBLEMS[self.problem].has_tool
 
     @property
+    def rewards(self) -> dict[str, Reward]:
+        """The parts of the reward of a completion, by the name of the setting of their weight."""
+        problem = PROBLEMS[self.problem]
+        return {name: reward for name, reward in REWARDS.items() if reward.scored(problem)}
+
+    @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the parts of the reward in explanations, in the order of :attr:`part_weights`."""
-        if self.in_words:
-            return "right_answer", "form", "brevity"
-        return ("right_answer", "calls") if self.has_tool else ("right_answer", "well_formed", "equals_signs")
+        """Names of the parts of the reward in the record, in the order of :attr:`part_weights`."""
+        return tuple(reward.name for reward in self.rewards.values())
+
+    @property
+    def part_titles(self) -> tuple[str, ...]:
+        """The displayed names of the parts."""
+        return tuple(reward.title for reward in self.rewards.values())
 
     @property
     def part_weights(self) -> tuple[float, ...]:
-        """Reward per unit of each part: right answer, well-formed working, “=” characters. For an answer in words:
-        right answer, form, brevity. For an agent: right answer, calls.
-        """
-        if self.in_words:
-            return self.answer_weight, self.form_weight, self.brevity_weight
-        if self.has_tool:
-            return self.answer_weight, self.call_weight
-        return self.answer_weight, self.working_weight, self.bonus if PROBLEMS[self.problem].pays_signs else 0.0
+        """Reward per unit of each part: 0 if the problem does not pay for it."""
+        return tuple(getattr(self, name) if self.pays(name) else 0.0 for name in self.rewards)
+
+    def pays(self, name: str) -> bool:
+        """Return whether the weight ``name``, a key of :data:`REWARDS`, is used in this problem."""
+        problem = PROBLEMS[self.problem]
+        return REWARDS[name].scored(problem) and REWARDS[name].paid(problem)
+
+
+REWARDS: dict[str, Reward] = {
+    field.name: field.metadata["reward"] for field in dataclasses.fields(LanguageTask) if "reward" in field.metadata
+}
+"""All parts of rewards by the name of the setting of their weight: the right answer first, new ones last."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,16 @@ from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
+SURROGATE_TITLES = {
+    "clip": tr("clip", "surrogate"),
+    "cispo": "CISPO",
+    "sapo": "SAPO",
+    "vespo": "VESPO",
+    "gmpo": "GMPO",
+    "log_prob": tr("log-probability"),
+}
+"""Name of a surrogate, which is also that of its file in ``grpo_core/surrogates/`` -> its title."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
@@ -69,6 +79,7 @@ class Objective:
         ),
         tr("Credit"),
         choices={"outcome": tr("outcome"), "process": tr("process")},
+        premises=("payable",),
     )
     level: str = setting(
         "token",
@@ -81,14 +92,8 @@ class Objective:
         "clip",
         tr("How the ratio and the advantage are combined into the term that is maximised."),
         tr("Surrogate"),
-        choices={
-            "clip": tr("clip", "surrogate"),
-            "cispo": "CISPO",
-            "sapo": "SAPO",
-            "vespo": "VESPO",
-            "gmpo": "GMPO",
-            "log_prob": tr("log-probability"),
-        },
+        choices=SURROGATE_TITLES,
+        plugins="surrogate",
     )
     clip_low: float = setting(
         0.2,
@@ -310,9 +315,8 @@ class Objective:
         if self.level == "sequence" and self.surrogate == "clip" and min(self.clip_low, self.clip_high) >= 0.05:
             sentences.append(
                 tr(
-                    "A sequence-level ratio is a geometric mean and stays close to 1: a clip range this "
-                    "wide hardly ever "
-                    "acts (GSPO uses 0.0003 and 0.0004)."
+                    "A sequence-level ratio is the geometric mean over a completion's tokens. With many tokens it "
+                    "stays close to 1, and a clip range this wide hardly ever acts (GSPO uses 0.0003 and 0.0004)."
                 )
             )
         if self.kl == "k1" and not self.kl_in_reward and not self.kl_importance and self.beta > 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 import types
 import typing
@@ -13,6 +12,7 @@ from typing import Any
 from grpo_core.config.bandit_task import BanditTask
 from grpo_core.config.settings import KINDS, Settings
 from grpo_core.errors import SettingsError, shortened
+from grpo_core.parsing import ParseError, from_json
 from grpo_core.text import tr
 from grpo_core.versions import is_newer
 
@@ -29,13 +29,10 @@ def settings_from_json(text: str | bytes, version: str = "") -> Settings:
             the dotted path, and the version if it is newer than this program.
     """
     try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise SettingsError(
-            "settings", tr("text that is not JSON"), tr("line and column are in “{error}”").format(error=error)
-        ) from None
-    except RecursionError:
-        raise SettingsError("settings", tr("text that is not JSON"), tr("it is nested too deeply")) from None
+        data = from_json(text)
+    except ParseError as error:
+        why = str(error) if error.nested else tr("line and column are in “{error}”").format(error=error)
+        raise SettingsError("settings", tr("text that is not JSON"), why) from None
     try:
         built: Settings = _build(Settings, data, "settings")
     except SettingsError as error:

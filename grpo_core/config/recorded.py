@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
+from grpo_core.parsing import ParseError, from_json
 from grpo_core.text import tr
 
 
@@ -72,7 +72,7 @@ class RecordedTask:
     def trainer_values(self) -> dict[str, Any]:
         """The trainer's own settings, by the trainer's names. Empty if the source does not record any."""
         try:
-            values = json.loads(self.trainer_settings or "{}")
-        except (ValueError, RecursionError):
+            values = from_json(self.trainer_settings or "{}")
+        except ParseError:
             return {}
         return values if isinstance(values, dict) else {}

@@ -18,8 +18,8 @@ class Learner:
     mu: int = setting(
         4,
         tr(
-            "Passes over the same samples before new ones are drawn; at one pass every ratio is 1 and "
-            "nothing is clipped."
+            "Passes over the same samples before new ones are drawn. With one pass every ratio is 1, inside every "
+            "clip range around 1."
         ),
         tr("Inner passes"),
         symbol="μ",
@@ -90,13 +90,14 @@ class Optimizer:
     )
     learning_rate: float = setting(
         0.3,
-        tr("Length of one step along the negative gradient."),
+        tr("Scales every step: plain gradient descent subtracts this many times the gradient."),
         tr("Learning rate"),
         symbol="α",
         low=0,
         high=1e3,
         usual=(1e-5, 10),
         logarithmic=True,
+        premises=("moves",),
     )
     adam_beta1: float = setting(
         0.9,
@@ -156,6 +157,7 @@ class Optimizer:
         high=1e3,
         usual=(0.01, 3),
         optional=True,
+        premises=("follows_rate",),
     )
 
     def __post_init__(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from grpo_core.config.fields import described
+from grpo_core.config.fields import declared
 from grpo_core.config.objective import Objective
+from grpo_core.plugins import package_of
 from grpo_core.text import tr
 
 CHOICES = {
-    **{word: title for _, about in described(Objective)
+    **{word: title for _, about in declared(Objective)
        for word, title in zip(about.choices, about.choice_titles, strict=True)},
     "sgd": "SGD", "adam": "Adam", "sgd_momentum": tr("SGD with momentum"), "adamw": "AdamW",
     "adamw_mixed": tr("AdamW, mixed precision"), "adamw_8bit": tr("AdamW, 8 bits"),
@@ -22,7 +23,7 @@ CHOICES = {
     "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
 }  # fmt: skip # table, one row per line
-"""Titles of the choices of settings. A choice that is not listed is shown as written."""
+"""Titles of our choices of settings. A choice that is not listed is shown as written, such as one of a package."""
 
 
 def worded(value: Any) -> str:
@@ -41,4 +42,5 @@ def headed(value: Any) -> str:
     as float32 and k1.
     """
     text = worded(value)
-    return text[:1].upper() + text[1:] if text not in ("float32", "bfloat16", "k1", "k2", "k3") else text
+    is_name = text in ("float32", "bfloat16", "k1", "k2", "k3") or bool(package_of(text))
+    return text if is_name else text[:1].upper() + text[1:]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
+from grpo_core.experiments.race import race
 from grpo_core.rounding import DOUBLE
 
 OVER_SEEDS = ("signal_to_noise", "wrong_way")
@@ -56,6 +58,37 @@ class Digest:
     courses: dict[str, Course]
     numbers: tuple[float | int, ...]
     repeats: str = ""
+
+
+def raced(
+    settings: Settings,
+    names: Sequence[str],
+    seeds: int,
+    updates: int,
+    fairness: str,
+    own_mu: bool = False,
+    *,
+    poll: Callable[[], None],
+    train: Train = ensembles,
+) -> Iterator[Digest]:
+    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
+    window shows.
+
+    Raises:
+        GrpoError: the race is not possible. Raised before anything is computed.
+    """
+    return digested(
+        race(
+            settings,
+            names,
+            seeds=range(seeds),
+            updates=updates,
+            fairness=fairness,
+            own_mu=own_mu,
+            poll=poll,
+            train=train,
+        )
+    )
 
 
 def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:

@@ -39,19 +39,6 @@ With half as many runs, the overhead of calls takes half of the time.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Beside:
-    """Some runs of an ensemble computed by JAX, repeated with NumPy.
-
-    Attributes:
-        seeds: seeds of the repeated runs, possibly none.
-        measures: as in :class:`Ensemble`, for these seeds.
-    """
-
-    seeds: tuple[int, ...]
-    measures: dict[str, np.ndarray]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Ensemble:
     """The runs of many seeds with the same settings.
 
@@ -59,21 +46,18 @@ class Ensemble:
         settings: the settings, except for the seed.
         seeds: (S,).
         measures: name -> (U + 1, S), update 0 first; see :data:`MEASURES`.
-        policy: (S, C, A) probabilities after the last update.
-        beside: some of the runs repeated with NumPy, if JAX computed the ensemble; None if NumPy computed all.
+        policy: (S, C, A) probabilities after the last update; (S, 0, 0) for a language model.
     """
 
     settings: Settings
     seeds: tuple[int, ...]
     measures: dict[str, np.ndarray]
     policy: np.ndarray
-    beside: Beside | None = None
 
     def run(self, place: int) -> Settings:
         """Return the settings of the run at index ``place``.
 
-        Training with these settings repeats the run bit for bit on the same kind of processor, or up to rounding
-        if JAX computed it.
+        Training with these settings repeats the run bit for bit on the same kind of processor.
         """
         return self.settings.replace({"seed": self.seeds[place]})
 
@@ -106,8 +90,10 @@ class Ensemble:
         The worst values are the lowest reward, a best action that is never taken, and an infinite KL. No seed is
         dropped.
         """
-        worst = {"reward": self.floor, "best_prob": 0.0, "kl": math.inf}
         values = self.measures[measure]
+        if not np.isnan(values).any():
+            return values
+        worst = {"reward": self.floor, "best_prob": 0.0, "kl": math.inf}
         return np.where(np.isnan(values), worst[measure], values) if measure in worst else values
 
     @property
@@ -172,16 +158,11 @@ def ensembles(
     Raises:
         SettingsError: a task has several decisions or is that of a language model. Raised before anything is computed.
     """
-    require_side_by_side(points, seeds)
-    return _ensembles(points, tuple(seeds), updates, poll)
-
-
-def require_side_by_side(points: Sequence[Settings], seeds: Sequence[int]) -> None:
-    """Raise a SettingsError unless there is a seed and each point can be trained side by side with others."""
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:
         _rewarded(point)
+    return _ensembles(points, tuple(seeds), updates, poll)
 
 
 def _ensembles(
@@ -248,11 +229,6 @@ def _side_by_side(
         state = done.state
         del done  # so that the next update reuses its memory while it is in the cache
     gauge.read(policy.log_probs(state.logits, settings.learner.temperature))
-    yield from split(points, seeds, gauge)
-
-
-def split(points: Sequence[Settings], seeds: tuple[int, ...], gauge: Gauge) -> Iterator[Ensemble]:
-    """Yield the ensemble of each point from a gauge that measured the runs of all points."""
     measures, last = gauge.measures(), gauge.policy()
     for place, point in enumerate(points):
         own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the duplicate of a single seed

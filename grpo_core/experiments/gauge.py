@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from grpo_core import kl
@@ -72,12 +70,8 @@ class Gauge:
 
     def _measure(self, logp: np.ndarray, change: np.ndarray) -> None:
         """Measure the policies that are queued, (N, C, A, R) in runs-last order."""
-        self.keep(measured(logp, change, self.rewards, runs_last_view(self.reference)))
-        self._waiting = 0
-
-    def keep(self, values: Mapping[str, np.ndarray]) -> None:
-        """Store the measures of the next N policies and of the steps that follow them: name -> (N, R)."""
-        count = len(values["reward"])
+        values = measured(logp, change, self.rewards, runs_last_view(self.reference))
+        count, self._waiting = len(logp), 0
         for name, kept in self._measures.items():
             first = self._done + (name in OF_STEPS)
             kept[first : first + count] = values[name][: len(kept) - first]  # nothing follows the last update

@@ -5,7 +5,7 @@ They are used in the window and on the command line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from grpo_core.claims.comparison import (
     led_since,
     sooner,
 )
-from grpo_core.claims.fast import ByBoth, Reopened, Rounded
-from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated, wrong
+from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
     Highest,
@@ -38,7 +37,7 @@ from grpo_core.claims.sweep import (
     moved,
     smoothest,
 )
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import Ensemble
 
 
 def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
@@ -82,12 +81,16 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
     told = Level(
         names=level, behind=len(ranked) - len(level), best=best, least=least, by=near.by, low=near.low, high=near.high
     )
+    return (told, failed(data, level))
+
+
+def speed(data: Trained) -> tuple[Claim[Trained], ...]:
+    """Return the claim about which algorithm is the first to pass a line. Empty if that cannot be compared."""
     there = sooner(data)
     if there is None:
-        return (told, failed(data, level))
+        return ()
     names, line, updates, lead = there
-    quick = Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high)
-    return (told, quick, failed(data, level))
+    return (Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high),)
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
@@ -134,7 +137,7 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
     """
     (leader, best), *_ = data.ranked()
     names, least = lowest(data)
-    told = tuple(claim for claim in outcome(data) if not isinstance(claim, (Since, Sooner)))
+    told = tuple(claim for claim in outcome(data) if not isinstance(claim, Since))
     first, *others = told
     if isinstance(first, Lead):
         first = Highest(leader=leader, other=first.other, by=first.by, low=first.low, high=first.high, best=best)
@@ -153,48 +156,23 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
 
 
 def _of_kl(data: Swept, *, in_order: bool) -> Claim[Swept]:
-    if in_order:
-        first, last, change = moved(data)
-        return Moves(first=first, last=last, low=change.low, high=change.high)
     middle = [median(data.last_kl(name)) for name in data.kl]
-    return Between(least=min(middle), most=max(middle))
+    least, most = min(middle), max(middle)
+    if not in_order:
+        return Between(least=least, most=most)
+    first, last, change = moved(data)
+    seeds = len(data.last_kl(next(iter(data.kl))))
+    return Moves(first=first, last=last, low=change.low, high=change.high, least=least, most=most, seeds=seeds)
 
 
-def by_both(runs: Iterable[Ensemble]) -> ByBoth:
-    """Return the measures of those ``runs`` that JAX computed, and of their repetitions with NumPy."""
-    fast: list[np.ndarray] = []
-    numpy: list[np.ndarray] = []
-    checked = count = 0
-    for own in runs:
-        if own.beside is None:
-            continue
-        places = [own.seeds.index(seed) for seed in own.beside.seeds]
-        checked, count = checked + len(places), count + len(own.seeds)
-        fast += [own.measures[name][:, places] for name in own.beside.measures]
-        numpy += own.beside.measures.values()
-    return ByBoth(fast=tuple(fast), numpy=tuple(numpy), checked=checked, runs=count)
-
-
-def of_fast(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Return the claim about the difference between JAX and NumPy. Empty if NumPy computed all."""
-    return (Rounded(runs=data.runs, checked=data.checked, apart=data.apart),) if data.runs else ()
-
-
-def reopened(runs: Ensemble, place: int) -> ByBoth | None:
-    """Return the measures of one run as computed by JAX and retrained with NumPy.
-
-    None if NumPy computed the run anyway.
-    """
-    if runs.beside is None:
-        return None
-    (own,) = ensembles([runs.settings], [runs.seeds[place]], len(runs.measures["reward"]) - 1)
-    fast = tuple(runs.measures[name][:, [place]] for name in own.measures)
-    return ByBoth(fast=fast, numpy=tuple(own.measures.values()), checked=1, runs=1)
-
-
-def of_reopened(data: ByBoth) -> tuple[Claim[ByBoth], ...]:
-    """Return the claim about the difference between a run retrained with NumPy and the curve computed by JAX."""
-    return (Reopened(apart=data.apart),)
+def of_batches(data: Batches) -> tuple[Claim[Batches], ...]:
+    """Return the claim about the best action in batches of repeats. Empty if the task has no reward per action."""
+    found = data.reached()
+    if not found:
+        return ()
+    means, lows, highs = (tuple(getattr(one, name) for one in found) for name in ("by", "low", "high"))
+    names = tuple(data.repeated)
+    return (Reached(action=data.action, updates=data.updates, names=names, means=means, lows=lows, highs=highs),)
 
 
 def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grpo_core.bandit.simulate import never
-from grpo_core.config import PRESETS, Settings
+from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, ensembles
+from grpo_core.plugins import package_of
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 FAIRNESS = ("updates", "samples", "step_length")
@@ -43,7 +45,7 @@ EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws d
 def entered(
     settings: Settings, name: str, fairness: str = "updates", *, own_mu: bool = False, step_length: float = STEP_LENGTH
 ) -> Settings:
-    """Return the settings of the preset ``name`` in a race.
+    """Return the settings of the preset ``name``, or of the surrogate ``name`` of a package, in a race.
 
     They have the preset's own objective, with the β of ``settings`` if it has a KL. ``own_mu``: whether to use the
     number of passes that the preset's source fixes. Otherwise all use that of ``settings``, because more passes over a
@@ -56,9 +58,12 @@ def entered(
         raise SettingsError(
             "fairness", fairness, tr("it must be one of {fairness}").format(fairness=", ".join(FAIRNESS))
         )
-    if name not in PRESETS:
+    if name in PRESETS:
+        own = PRESETS[name].applied_to(settings)
+    elif package_of(name) and name in SURROGATES:
+        own = settings.replace({"objective": Objective(surrogate=name, beta=settings.objective.beta)})
+    else:
         raise SettingsError("preset", name, tr("there is no such preset"))
-    own = PRESETS[name].applied_to(settings)
     if not own_mu:
         own = own.replace({"learner.mu": settings.learner.mu})
     if own.objective.beta:

@@ -12,6 +12,7 @@ from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, places
 from grpo_core.bandit.sampling import Batch
 from grpo_core.bandit.simulate import never, updates
+from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -30,11 +31,14 @@ class Repeats:
         first: number of the first of these updates, counted from 1.
         series: each of :data:`SERIES`, (n, S).
         likeliest: the most likely action in each context after the last of these updates, (S, C).
+        best_prob: probability of the best action after each of these updates, averaged over the contexts, (n, S); None
+            if the task has no reward per action.
     """
 
     first: int
     series: dict[str, np.ndarray]
     likeliest: np.ndarray
+    best_prob: np.ndarray | None = None
 
 
 def repeated(
@@ -69,16 +73,26 @@ def repeated(
 
 def _repeated(settings: Settings, seeds: Sequence[int], count: int, poll: Callable[[], None]) -> Iterator[Repeats]:
     part, first = max(1, count // PARTS), 1
+    rewards = task(settings.bandit).action_rewards
     rows: list[dict[str, np.ndarray]] = []
+    best: list[np.ndarray] = []
     with np.errstate(all="ignore"):
         for number, done in enumerate(updates(settings, seeds), start=1):
             poll()
             after = policy.log_probs(done.state.logits, settings.learner.temperature)
             rows.append(_measured(after, done.ref_dist_logp, done.batch, len(seeds)))
+            if rewards is not None:
+                right = np.take_along_axis(after, rewards.argmax(axis=-1)[None, :, None], axis=-1)  # (R, C, 1)
+                best.append(np.exp(right).mean(axis=(1, 2))[: len(seeds)])
             if len(rows) == part or number == count:
                 series = {name: np.stack([row[name] for row in rows]) for name in SERIES}
-                yield Repeats(first=first, series=series, likeliest=after.argmax(axis=-1)[: len(seeds)])
-                rows, first = [], number + 1
+                yield Repeats(
+                    first=first,
+                    series=series,
+                    likeliest=after.argmax(axis=-1)[: len(seeds)],
+                    best_prob=np.stack(best) if best else None,
+                )
+                rows, best, first = [], [], number + 1
             if number == count:
                 return
 

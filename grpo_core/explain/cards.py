@@ -228,7 +228,7 @@ def dead_group(n: Numbers, q: Quantity) -> Formula:
 
 
 def length(n: Numbers, q: Quantity) -> Formula:
-    inputs = [Quantity("tokens", row=i) for i in range(len(n.step.group))]
+    inputs = [Quantity("written", row=i) for i in range(len(n.step.group))]
     values = [n[i] for i in inputs]
     return Formula(
         symbol=r"\bar{L}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grpo_core.config.language import REWARDS
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -50,17 +51,9 @@ class Kind:
 
 _TOKEN, _NOW = ("row", "token"), ("pass", "row", "token")
 
-PARTS = ("right_answer", "well_formed", "equals_signs", "form", "brevity", "calls")
-"""The parts of a language model's reward. Those of a task are in :attr:`grpo_core.config.LanguageTask.part_names`."""
-
 KINDS: dict[str, Kind] = {
     "reward": Kind(tr("reward"), ("row",)),
-    "right_answer": Kind(tr("right answer"), ("row",)),
-    "well_formed": Kind(tr("well-formed working"), ("row",)),
-    "equals_signs": Kind(tr("“=” signs"), ("row",)),
-    "form": Kind(tr("form"), ("row",)),
-    "brevity": Kind(tr("brevity"), ("row",)),
-    "calls": Kind(tr("calls"), ("row",)),
+    **{part.name: Kind(part.title, ("row",)) for part in REWARDS.values()},
     "step_reward": Kind(tr("reward of the step"), _TOKEN),
     "step_score": Kind(tr("normalised reward of the step"), _TOKEN),
     "penalised_reward": Kind(tr("reward less KL penalty"), ("row",)),
@@ -83,7 +76,8 @@ KINDS: dict[str, Kind] = {
     "clipped": Kind(tr("clip", "mark"), _NOW),
     "clipped_tokens": Kind(tr("clipped tokens"), ("pass", "row")),
     "kl": Kind(tr("KL estimate"), _NOW),
-    "tokens": Kind(tr("number of tokens"), ("row",)),
+    "tokens": Kind(tr("number of tokens in the loss"), ("row",)),
+    "written": Kind(tr("number of tokens"), ("row",)),
     "denominator": Kind(tr("denominator of the mean"), ("pass", "row")),
     "weight": Kind(tr("weight"), _NOW),
     "token_loss": Kind(tr("loss before weighting"), _NOW),

@@ -10,9 +10,10 @@ import numpy as np
 from grpo_core import kl, recompute
 from grpo_core.bandit.gradient import updated_logits
 from grpo_core.baselines import BASELINES
+from grpo_core.config.language import REWARDS
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.evaluated_step import EvaluatedStep
-from grpo_core.explain.quantity import PARTS, Quantity
+from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 
@@ -24,13 +25,13 @@ def _cell(array: np.ndarray | None, q: Quantity) -> float:
 
 
 def _part(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
-    """Return a function that reads one unweighted part of the reward. It returns NaN in a task without that part."""
+    """Return a function that reads one unweighted part of the reward. It returns NaN in an update without that part."""
 
     def read(n: EvaluatedStep, q: Quantity) -> float:
         step = n.step
-        if step.reward_parts is None or not step.settings.is_language or name not in step.settings.language.part_names:
+        if step.reward_parts is None or step.part_names is None or name not in step.part_names:
             return NAN
-        return float(step.reward_parts[q.row or 0, step.settings.language.part_names.index(name)])
+        return float(step.reward_parts[q.row or 0, step.part_names.index(name)])
 
     return read
 
@@ -181,7 +182,7 @@ def _max_probability(n: EvaluatedStep, q: Quantity) -> float:
 
 
 READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
-    **{name: _part(name) for name in PARTS},
+    **{part.name: _part(part.name) for part in REWARDS.values()},
     "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
     "step_reward": lambda n, q: _cell(n.step.step_rewards, q),
     "step_score": lambda n, q: _cell(n.step_scores, q) if n.by_step else NAN,
@@ -206,6 +207,7 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "clipped_tokens": lambda n, q: float(n.terms(q.passed).clipped[q.row or 0].sum()),
     "kl": _of_terms("kl"),
     "tokens": lambda n, q: float(n.step.mask[q.row or 0].sum()),
+    "written": lambda n, q: float(n.step.there[q.row or 0].sum()),
     "denominator": _denominator,
     "weight": _of_terms("weight"),
     "token_loss": _of_terms("token_loss"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from grpo_core.config.language import REWARDS
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
-from grpo_core.explain.quantity import PARTS, Quantity
+from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
@@ -18,7 +19,7 @@ Rule = Callable[[Numbers, Quantity], Formula]
 
 def reward(n: Numbers, q: Quantity) -> Formula:
     value = n[q]
-    if n.step.settings.is_language and n.step.reward_parts is not None:
+    if n.step.settings.is_language and n.step.part_names is not None:
         return _paid(n, q)
     return Formula(
         symbol=f"R_{n.at(q)}", value=value, note=tr("not scored") if math.isnan(value) else tr("recorded", "number")
@@ -28,8 +29,9 @@ def reward(n: Numbers, q: Quantity) -> Formula:
 def _paid(n: Numbers, q: Quantity) -> Formula:
     """Explain a completion's reward as the sum of its weighted parts."""
     task = n.step.settings.language
-    paid = zip(task.part_weights, task.part_names, strict=True)
-    counted = [(w, Quantity(name, row=q.row)) for w, name in paid if w]
+    paid = dict(zip(task.part_names, task.part_weights, strict=True))
+    names = n.step.part_names or ()  # including parts of a newer version, which this one does not pay for
+    counted = [(w, Quantity(name, row=q.row)) for name in names if (w := paid.get(name))]
     values = " + ".join(rf"{number(w)} \cdot {number(n[part])}" for w, part in counted)
     return Formula(
         symbol=f"R_{n.at(q)}",
@@ -42,7 +44,8 @@ def _paid(n: Numbers, q: Quantity) -> Formula:
 
 
 def tokens(n: Numbers, q: Quantity) -> Formula:
-    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note=tr("counted: the completion's tokens"), unit=tr("tokens"))
+    note = tr("counted: the completion's tokens") if q.name == "written" else tr("counted: its tokens in the loss")
+    return Formula(symbol=f"L_{n.at(q)}", value=n[q], note=note, unit=tr("tokens"))
 
 
 def denominator(n: Numbers, q: Quantity) -> Formula:
@@ -151,12 +154,11 @@ def _without_alternative(step: Step, q: Quantity) -> str:
     return ""
 
 
-_LETTERS = ("x^{A}", "x^{W}", "x^{=}", "x^{F}", "x^{B}", "x^{C}")
-"""LaTeX symbols of the parts in :data:`~grpo_core.explain.quantity.PARTS`."""
 RULES: dict[str, Rule] = {
     "reward": reward,
-    **{name: recorded(letter) for name, letter in zip(PARTS, _LETTERS, strict=True)},
+    **{part.name: recorded(part.symbol) for part in REWARDS.values()},
     "tokens": tokens,
+    "written": tokens,
     "denominator": denominator,
     "gate": gate,
     "value": recorded("V"),

@@ -11,7 +11,7 @@ from grpo_core.explain.reading import TokenReading
 from grpo_core.explain.records import Rule
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
-from grpo_core.typeset import number, total
+from grpo_core.typeset import number, plain, total
 
 
 def surrogate(n: Numbers, q: Quantity) -> Formula:
@@ -30,9 +30,18 @@ def surrogate(n: Numbers, q: Quantity) -> Formula:
         value=value,
         inputs=tuple(dict.fromkeys(token.inputs)),
         scale=scale,
-        note=s.note,
+        note=_gated(n, q, s.note),
         source=s.source,
     )
+
+
+def _gated(n: Numbers, q: Quantity, note: str) -> str:
+    """Return a note on a token's clip, followed by what its gate does to the push if that is not 1."""
+    gate = n[n.token("gate", q)] if n.gate(q.passed) is not None else 1.0
+    if gate == 1:
+        return note
+    more = tr("Its gate multiplies the push by {gate}.") if gate else tr("Its gate is 0, so it has no push.")
+    return f"{note} {more.format(gate=plain(gate))}".strip()
 
 
 def clipped(n: Numbers, q: Quantity) -> Formula:
@@ -48,7 +57,7 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
         values=condition.values,
         value=condition.value,
         inputs=tuple(dict.fromkeys(token.inputs)),
-        note=condition.note,
+        note=_gated(n, q, condition.note),
         source=condition.source,
     )
 

@@ -186,7 +186,7 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
     ``left_out`` why others are missing.
     """
     writer = CsvWriter(file, "\n")
-    parts = lineage.reader.origin.reward_names
+    parts = _reward_parts(lineage.reader.origin).values()
     writer.writerow((*PLACES, *NUMBERS, *LOG_PROBABILITIES, *(f"reward_{name}" for name in parts)))
     count, point = 0, lineage.reader.first - 1
     if steps and steps[0] < point:
@@ -213,14 +213,22 @@ def _write_samples(file: IO[str], lineage: Lineage, steps: range, left_out: list
     return count
 
 
+def _reward_parts(origin: Origin) -> dict[str | int, str]:
+    """Return the title of each part of the reward by its name, or by its column for parts that have no name."""
+    if origin.settings.is_language:
+        return {reward.name: reward.title for reward in origin.settings.language.rewards.values()}
+    return dict(enumerate(origin.reward_names))
+
+
 def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object]]:
     """Yield the rows of ``samples.csv``, one for each token of pass ``passed`` of an update."""
-    columns = [column.name for column in step_table.columns(step)]
+    columns, parts = [column.name for column in step_table.columns(step)], _reward_parts(origin)
     for row in step_table.rows(step, passed, origin=origin):
         cells = dict(zip(columns, row.cells, strict=True))
         place = (row.row, row.token)
         known = (step.old_logp, step.logp[passed], step.ref_logp)
-        parts = () if step.reward_parts is None else step.reward_parts[row.row]
+        paid = () if step.reward_parts is None else step.reward_parts[row.row]
+        recorded = dict(zip(step.part_names or range(len(paid)), paid, strict=True))
         yield [
             step.step,
             passed + 1,
@@ -232,7 +240,7 @@ def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object
             cells.get("token", cells.get("action")),
             *(_cell(cells[name]) for name in NUMBERS),
             *("" if table is None else _cell(table[place]) for table in known),
-            *map(_cell, parts),
+            *(_cell(recorded[part]) if part in recorded else "" for part in parts),
         ]
 
 

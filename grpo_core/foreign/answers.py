@@ -6,23 +6,29 @@ is rejected.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.child.lifeline import watch_parent
+from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.foreign import formats, walls
 from grpo_core.foreign.following import refreshed
-from grpo_core.foreign.recording import Source, has_losses, stamps
+from grpo_core.foreign.probes import probe
+from grpo_core.foreign.recording import Completions, Report, Source, Texts, has_losses, stamps
+from grpo_core.foreign.replies import yielded_by
 from grpo_core.jobs.packing import Tree, packed, unpacked
+from grpo_core.lm.patterns import matcher
+from grpo_core.record import Step
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 
@@ -41,6 +47,20 @@ LONGEST_TEXT = 96 << 20
 """Maximum number of characters in a reply's strings."""
 
 
+class Facts(TypedDict):
+    """Facts about a source, without its updates."""
+
+    path: str
+    title: str
+    settings: Settings
+    partial: bool
+    siblings: tuple[str, ...]
+    notes: tuple[str, ...]
+    labels: np.ndarray
+    processes: int
+    has_losses: bool
+
+
 class Sources:
     """The states of one source about which requests can be made, by a number that the caller assigns.
 
@@ -54,12 +74,12 @@ class Sources:
         """Yield whether the format of the file or folder is known or its name is typical of another trainer."""
         yield formats.knows(Path(path))
 
-    def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[dict[str, Any]]:
+    def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[Facts]:
         """Open a source and yield facts about it, without its updates."""
         self._sources[number] = formats.open_source(Path(path), index=None if index is None else Path(index))
         yield facts_of(self._sources[number])
 
-    def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Any, bool]]:
+    def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Facts | None, bool]]:
         """Run :func:`grpo_core.foreign.following.refreshed`.
 
         The source with the new data is stored under the next number.
@@ -72,37 +92,45 @@ class Sources:
     def table(self) -> dict[str, Answer]:
         """Return all supported requests, by name."""
 
-        def of_source(read: Callable[..., object]) -> Answer:
+        def of_source(kind: Any, read: Callable[..., object]) -> Answer:
             def answered(number: int, *arguments: object, poll: Poll) -> Iterator[object]:
                 yield read(self._sources[number], *arguments)
 
+            answered.__annotations__["return"] = Iterator[kind]
             return answered
 
         return {
             "known": self.known,
             "open": self.open,
             "refresh": self.refresh,
-            **{what: of_source(read) for what, read in READ.items()},
+            **{what: of_source(*read) for what, read in READ.items()},
         }
 
 
-def enclosed(path: str, scratch: str | None, *, poll: Poll) -> Iterator[bool]:
-    """Restrict this process to reading the program and ``path`` and to writing to its own folder.
+def enclosed(path: str, scratch: str | None, space: int, *, poll: Poll) -> Iterator[tuple[bool, bool]]:
+    """Restrict this process to reading the program and ``path`` and to writing files of ``space`` bytes to its own
+    folder.
 
-    Yields whether the restriction is in force. All other threads of this process, and the libraries that start some
-    when they are imported, such as pyarrow, come afterwards and are therefore restricted too.
+    Yields whether files and system calls are restricted. All other threads of this process, and the libraries that
+    start some when they are imported, such as pyarrow, come afterwards and are therefore restricted too.
 
     Raises:
         RunFileError: there is another thread already.
     """
     if scratch is not None:
         tempfile.tempdir = scratch
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (space, space))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        matcher().here = True  # no other process can be started from now on
     in_force = walls.enclose(Path(path), None if scratch is None else Path(scratch))
     watch_parent()
     yield in_force
 
 
-def facts_of(source: Source) -> dict[str, Any]:
+def facts_of(source: Source) -> Facts:
     """Return facts about a source, without its updates."""
     return {
         "path": str(source.path),
@@ -117,22 +145,24 @@ def facts_of(source: Source) -> dict[str, Any]:
     }
 
 
-READ: dict[str, Callable[..., object]] = {
-    "vocabulary": lambda source: source.vocabulary,
-    "notes": lambda source: tuple(source.notes)[:MOST_NOTES],
-    "step": lambda source, position: source.step(position),
-    "texts": lambda source, position: source.texts(position),
-    "completions": lambda source, position: source.completions(position),
-    "measured": lambda source, position: source.measured(position),
-    "reports": lambda source, position: list(source.reports(position)),
-    "stamps": lambda source, first, last: stamps(source, first, last),
-    "losses": lambda source, position: source.losses(position),
-    "incomplete": lambda source, position: source.incomplete(position),
+READ: dict[str, tuple[Any, Callable[..., object]]] = {
+    "vocabulary": (tuple[str, ...], lambda source: tuple(source.vocabulary)),
+    "notes": (tuple[str, ...], lambda source: tuple(source.notes)[:MOST_NOTES]),
+    "step": (Step, lambda source, position: source.step(position)),
+    "texts": (Texts, lambda source, position: source.texts(position)),
+    "completions": (Completions, lambda source, position: source.completions(position)),
+    "measured": (tuple[Completions | None, Step | None], lambda source, position: source.measured(position)),
+    "reports": (list[Report], lambda source, position: list(source.reports(position))),
+    "stamps": (list[tuple[int, ...]], lambda source, first, last: stamps(source, first, last)),
+    "losses": (np.ndarray | None, lambda source, position: source.losses(position)),
+    "incomplete": (str, lambda source, position: source.incomplete(position)),
 }
-"""Readers of data of an open source, by name."""
+"""Type and reader of data of an open source, by name."""
 
 
-def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iterator[tuple[Any, ...]]:
+def prompts(
+    path: str, checker: str, longest: int | None, *, poll: Poll
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the prompts of a file and their answers."""
     from grpo_core.lm.prompt_file import read_prompts
 
@@ -140,7 +170,7 @@ def prompts(path: str, checker: str, longest: int | None, *, poll: Poll) -> Iter
     yield tuple(prompt.text for prompt in read), tuple(prompt.answer for prompt in read)
 
 
-def session(path: str, scratch: str, *, poll: Poll) -> Iterator[object]:
+def session(path: str, scratch: str, *, poll: Poll) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the manifest of a session file and the copies of its runs, created in ``scratch``."""
     from grpo_core.runs.manifest import manifest_text
     from grpo_core.runs.session import open_session
@@ -164,6 +194,7 @@ def converted_run(path: str, *, poll: Poll) -> Iterator[bool]:
 
 FILES: dict[str, Answer] = {
     "enclose": enclosed,
+    "probe": probe,
     "prompts": prompts,
     "session": session,
     "converted_run": converted_run,
@@ -174,6 +205,11 @@ FILES: dict[str, Answer] = {
 def files_table() -> dict[str, Answer]:
     """Return the readers of untrusted files other than sources and the computations on a source, by name."""
     return {**FILES, **parts.merged("requests")}
+
+
+def kind_of_reply(what: str) -> Any:
+    """Return the type of the replies to the request ``what`` (:func:`grpo_core.foreign.replies.fits`)."""
+    return yielded_by({**Sources().table(), **files_table()}[what])
 
 
 def serve(connection: Connection) -> None:

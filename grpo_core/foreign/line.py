@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.limits import Limits
-from grpo_core.errors import RunFileError
+from grpo_core.child.start import Main
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.formats import place_of
+from grpo_core.foreign.replies import fits
+from grpo_core.runs.database import COMPANIONS
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
 
-LIMITS = Limits(memory=4 << 30, files=256, encloses=True)
+LIMITS = Limits(memory=4 << 30, files=256, encloses=True, answer=400 << 20)
 """Limits on a process that reads untrusted files."""
 SPEED = 10_000_000
 """Number of bytes in a file for which its process gets one more second, because it may have to scan the entire file."""
+
+
+SPACE, TIMES = 64 << 20, 3
+"""Bytes that a process may write to its folder: this many, and this many times the size of its source."""
+LOOK = 0.5
+"""Seconds between two looks at the size of its folder."""
+_MOST_FILES = 20_000
+_BLOCK = 4096
 
 
 def _never() -> None:
@@ -36,14 +50,34 @@ class ReaderProcess(Asked):
         GrpoError: a process cannot be started here.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, main: Main | None = None) -> None:
+        """Start the process, whose main function is by default :func:`grpo_core.foreign.answers.serve`."""
         from grpo_core.foreign.answers import serve
         from grpo_core.jobs.packing import packed, unpacked  # many folders, which a window may never need
 
-        super().__init__(serve, "{how}", pack=packed, unpack=unpacked, limits=LIMITS, error=RunFileError)
+        super().__init__(main or serve, "{how}", pack=packed, unpack=unpacked, limits=LIMITS, error=RunFileError)
 
-    def read(self, path: Path, scratch: Path | None) -> None:
+    def results(
+        self, what: str, arguments: Sequence[object], poll: Poll, seconds: float | None = None
+    ) -> Iterator[Any]:
+        from grpo_core.foreign.answers import kind_of_reply
+
+        kind = kind_of_reply(what)
+        try:
+            for result in super().results(what, arguments, poll, seconds):
+                if not fits(result, kind):
+                    raise self.malformed(type(result).__name__)
+                yield result
+        except GrpoError:
+            raise
+        except RuntimeError as error:  # from its message about an error that is none of ours
+            raise self.malformed(error) from error
+
+    def read(self, path: Path, scratch: Path | None, space: int | None = None) -> None:
         """Assign ``path`` to the process, which writes to ``scratch``. The error for an unexpected end names ``path``.
+
+        If ``scratch`` comes to contain more than ``space`` bytes, by default an amount that depends on the size of the
+        source, the process is killed.
 
         Raises:
             RunFileError: the process has already ended.
@@ -53,8 +87,14 @@ class ReaderProcess(Asked):
             "{name} could not be read: the process that reads it has ended ({how}). Another one starts when the file "
             "is requested again."
         ).replace("{name}", name)
-        for _ in self.results("enclose", (str(path), None if scratch is None else str(scratch)), _never, STARTING):
+        if space is None:
+            space = SPACE + TIMES * space_of(place_of(path))
+        folder = None if scratch is None else str(scratch)
+        for _ in self.results("enclose", (str(path), folder, space), _never, STARTING):
             pass
+        if scratch is not None:
+            watch = (weakref.ref(self), scratch, space_of(scratch) + space)
+            threading.Thread(target=_watch, args=watch, name="space", daemon=True).start()
 
 
 class LateError(RunFileError):
@@ -164,10 +204,11 @@ class Line:
                 process.kill()  # its current result is no longer needed, and it may not notice that
                 raise
 
-        results = [*process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)]
-        if len(results) != 1:
-            raise RunFileError(tr("{name} could not be read.").format(name=self.path.name))
-        return results[0]
+        results = process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)
+        found = [*islice(results, 2)]
+        if len(found) != 1:
+            raise process.malformed(tr("{count} results").format(count=len(found)))
+        return found[0]
 
     def _too_late(self) -> LateError:
         return LateError(
@@ -175,6 +216,32 @@ class Line:
                 name=self.path.name
             )
         )
+
+
+def _watch(watched: weakref.ref[ReaderProcess], scratch: Path, most: int) -> None:
+    """Kill a process when its folder contains more than ``most`` bytes."""
+    while (process := watched()) is not None and not process.has_ended:
+        if space_of(scratch) > most:
+            process.kill(tr("it wrote more than {size:,.0f} MB to its folder").format(size=most / 1e6))
+        del process
+        time.sleep(LOOK)
+
+
+def space_of(path: Path) -> int:
+    """Return the size in bytes of a file, or of the files in a folder, of which the first 20,000 count. An empty file
+    and a folder count as a block.
+    """
+    total, left, folders = 0, _MOST_FILES, [path]
+    if not path.is_dir():
+        return sum(size_of(path.with_name(path.name + ending)) for ending in ("", *COMPANIONS))
+    while folders and left > 0:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in islice(entries, left):
+                left -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry))
+                total += max(entry.stat().st_size, _BLOCK)
+    return total
 
 
 def size_of(path: Path) -> int:

@@ -95,7 +95,13 @@ class Readers:
         return self._opened(line, path, index) if line.ask("known", str(path)) else None
 
     def results(
-        self, what: str, path: Path, *arguments: object, poll: Poll, scratch: Path | None = None
+        self,
+        what: str,
+        path: Path,
+        *arguments: object,
+        poll: Poll,
+        scratch: Path | None = None,
+        space: int | None = None,
     ) -> Iterator[Any]:
         """Yield results that a process reads or computes from ``path``, as they arrive. The process ends afterwards.
 
@@ -105,6 +111,7 @@ class Readers:
             arguments: further arguments.
             poll: called while waiting; an exception raised by it cancels the request.
             scratch: the folder to which the process can write; by default one that is deleted afterwards.
+            space: number of bytes that it can write there (:meth:`grpo_core.foreign.line.ReaderProcess.read`).
 
         Raises:
             Cancelled: ``poll`` raised it.
@@ -118,7 +125,7 @@ class Readers:
         process = self._taken()
         try:
             with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as own:
-                process.read(path, Path(own) if scratch is None else scratch)
+                process.read(path, Path(own) if scratch is None else scratch, space)
 
                 def given_up() -> None:
                     try:
@@ -152,6 +159,7 @@ class Readers:
         """Open a session file like :func:`grpo_core.runs.session.open_session`."""
         from grpo_core.runs.manifest import manifest_from
         from grpo_core.runs.session import adopt_copies, open_session
+        from grpo_core.runs.session_zip import LARGEST
 
         if not self.own_process:
             return open_session(path, folder, cancelled, progress)
@@ -164,7 +172,7 @@ class Readers:
             folder.mkdir(parents=True, exist_ok=True)
             scratch = tempfile.TemporaryDirectory(prefix=".session-", dir=folder)
         with scratch as name:
-            ((text, copies),) = self.results("session", path, name, poll=poll, scratch=Path(name))
+            ((text, copies),) = self.results("session", path, name, poll=poll, scratch=Path(name), space=LARGEST)
             manifest = manifest_from(text.encode("utf-8"), path.name)
             return manifest, adopt_copies(manifest, [Path(name) / Path(copy).name for copy in copies], folder)
 
@@ -252,3 +260,18 @@ def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
             yield readers.open(path, poll=poll, scratch=Path(scratch))
         finally:
             readers.close()
+
+
+def probed() -> dict[str, str]:
+    """Return what a process that reads a file could do outside of its sandbox (:func:`grpo_core.foreign.probes.probe`).
+
+    Raises:
+        GrpoError: no process can be started here, or it has ended.
+    """
+    with tempfile.TemporaryDirectory(prefix="grpo-lab-probe-") as name:
+        source, secret = Path(name, "source.txt"), Path(name, "user", "secret")
+        secret.parent.mkdir()
+        for file in (source, secret, secret.with_name("deleted")):
+            file.write_bytes(b"secret")
+        (outcomes,) = Readers(own_process=True).results("probe", source, str(secret), poll=_never)
+        return {str(attempt): str(outcome) for attempt, outcome in outcomes.items()}

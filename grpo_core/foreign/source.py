@@ -125,6 +125,8 @@ class RemoteSource:
     def stamps(self, first: int, last: int) -> list[tuple[int, ...]]:
         """Return :meth:`stamp` of the updates from ``first`` to ``last``, with one request."""
         stamps: list[tuple[int, ...]] = self._ask("stamps", first, last)
+        if len(stamps) != last - first + 1:
+            raise RunFileError(tr("{name} could not be read.").format(name=self._asked_for.name))
         return stamps
 
     def refresh(self) -> int:

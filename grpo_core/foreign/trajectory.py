@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grpo_core.parsing import from_json
 from grpo_core.text import tr
 
 ERROR = re.compile(r"\s*(\{\s*[\"']error[\"']|error\b|traceback \(most recent call)", re.IGNORECASE)
@@ -266,7 +267,7 @@ def turns_in(text: str | None) -> tuple[Turn, ...] | None:
     if text is None or not text.lstrip().startswith("[{"):
         return None
     try:
-        return tuple(turn_of(message) for message in json.loads(text))
+        return tuple(turn_of(message) for message in from_json(text))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return None
 

@@ -1,33 +1,35 @@
 """Sandbox of a process that reads an untrusted file: access only to the program, that file, and its own folder.
 
-It works only on Linux, with two mechanisms that need no privileges: Landlock for files and TCP (``man 7 landlock``),
-and a system call filter for all other sockets (``man 2 seccomp``). If the kernel lacks one, the process reads without
-it, and the problem report says so.
+It works only on Linux, with two mechanisms that need no privileges: Landlock for files (``man 7 landlock``), and a
+filter of system calls for everything else (:mod:`grpo_core.foreign.system_calls`). If the kernel lacks one, the process
+reads without it, and the problem report says so.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from grpo_core import plugins
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.formats import place_of
+from grpo_core.foreign.system_calls import refuse
+from grpo_core.runs.database import COMPANIONS
 from grpo_core.text import tr
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
-_READ = 0b1101
-"""The rights to execute and read files, and to list folders."""
+_READ = 0b1100
+"""The rights to read files and to list folders."""
 _FIRST, _REFER, _TRUNCATE, _IOCTL = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
 """Rights that Landlock can restrict since its versions 1, 2, 3 and 5."""
-_OF_FILES = 0b111 | _TRUNCATE | _IOCTL
-"""Rights that apply to a file rather than a folder."""
+_OF_FILES = 0b110 | _TRUNCATE | _IOCTL
+"""Rights to read and write that apply to a file rather than a folder."""
 _BIND_AND_CONNECT = 0b11
 _NO_NEW_PRIVILEGES = 38
 _LOOKED_THROUGH = 2_000
@@ -43,11 +45,6 @@ SYSTEM = (
     "/sys/devices/system/cpu",
     "/dev/urandom",
 )
-_MACHINES = {"x86_64": (0xC000003E, 317, (41, 101, 425)), "aarch64": (0xC00000B7, 277, (198, 117, 425))}
-"""Machine -> its number in seccomp, the number of the system call ``seccomp``, and the numbers of forbidden calls.
-
-The forbidden calls are socket, ptrace and io_uring_setup.
-"""
 
 
 def version() -> int:
@@ -59,36 +56,20 @@ def version() -> int:
     return 0
 
 
-def said() -> str:
-    """Describe what the processes that read untrusted files can access."""
-    known = version()
-    if not known:
-        return tr(
-            "Foreign files are read by a process with limits; it can access any file, because Landlock is not "
-            "available here."
-        )
-    sentence = tr("Foreign files are read by a process that cannot access other files (Landlock {version}).")
-    if platform.machine() in _MACHINES:
-        sentence = tr(
-            "Foreign files are read by a process that cannot access other files or the network (Landlock {version})."
-        )
-    return sentence.format(version=known)
+def enclose(path: Path, scratch: Path | None) -> tuple[bool, bool]:
+    """Restrict this process to reading the program and ``path`` and writing to ``scratch``, without other processes,
+    programs or sockets.
 
-
-def enclose(path: Path, scratch: Path | None) -> bool:
-    """Restrict this process to reading the program and ``path`` and writing to ``scratch``, without sockets.
-
-    The restriction applies to the calling thread and to all threads and processes that are started later.
+    The restriction applies to the calling thread and to all threads that are started later.
 
     Returns:
-        Whether the kernel enforces the restriction; if not, nothing is changed.
+        Whether the kernel enforces the restriction of files, and that of system calls.
 
     Raises:
         RunFileError: this process has another thread, which would remain unrestricted.
     """
-    known = version()
-    if not known:
-        return False
+    if sys.platform != "linux":
+        return False, False
     if (count := len(os.listdir("/proc/self/task"))) > 1:
         raise RunFileError(
             tr(
@@ -96,39 +77,52 @@ def enclose(path: Path, scratch: Path | None) -> bool:
                 "already had {count} threads."
             ).format(name=path.name, count=count)
         )
+    system = _system()
+    if system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        return False, False
+    return _restrict_files(system, path, scratch), refuse()
+
+
+def _restrict_files(system: ctypes.CDLL, path: Path, scratch: Path | None) -> bool:
+    """Restrict the files and, where the kernel can, TCP and signals (Landlock). Return whether they are restricted."""
+    known = version()
+    if not known:
+        return False
     handled = _FIRST | _REFER * (known >= 2) | _TRUNCATE * (known >= 3) | _IOCTL * (known >= 5)
     attributes = struct.pack("QQQ", handled, _BIND_AND_CONNECT * (known >= 4), 0b11 * (known >= 6))
     size = 8 if known < 4 else 16 if known < 6 else 24
-    system = _system()
     ruleset = system.syscall(_CREATE, attributes, ctypes.c_size_t(size), 0)
     if ruleset < 0:
         return False
     try:
         read, written = readable(path), writable(path, scratch)
-        for place, rights in [*((place, _READ) for place in read), *((place, handled) for place in written)]:
+        for place, rights in [*((place, _READ) for place in read), *((place, handled & ~1) for place in written)]:
             _allow(system, ruleset, place, rights & handled)
-        if system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) or system.syscall(_RESTRICT, ruleset, 0):
-            return False
+        return bool(system.syscall(_RESTRICT, ruleset, 0) == 0)
     finally:
         os.close(ruleset)
-    _forbid_sockets(system)
-    return True
 
 
 def readable(path: Path) -> Iterator[Path]:
-    """Yield the readable paths: the program, its interpreter and libraries, and the files that belong to the source."""
+    """Yield the readable paths: the program, its interpreter and libraries, and the files that belong to the source.
+
+    A folder of the import path that contains the user's home folder is left out.
+    """
     yield from map(Path, SYSTEM)
-    program = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(sys.executable).resolve().parent), *sys.path]
-    yield from (Path(place) for place in program if place)
-    yield Path(__file__).parents[2]
+    home = Path.home()
+    program = (Path(place) for place in (sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path) if place)
+    yield from (place for place in program if not home.is_relative_to(place.resolve()))
+    yield from (Path(__file__).parents[1], Path(__file__).parents[2] / "resources")
+    yield from plugins.files()
     place = place_of(path)
     yield place
-    alone = (place / "adapter_config.json").exists() and not (place / "config.json").exists()
-    if place.suffix.lower() == ".grpo" or alone:  # a log next to it, or the model next to an adapter
-        yield place.parent
-    yield from (place.with_name(place.name + ending) for ending in ("-wal", "-shm"))
+    yield from (place.with_name(place.name + ending) for ending in COMPANIONS)
+    if (place / "adapter_config.json").exists() and not (place / "config.json").exists():
+        beside = islice(place.parent.iterdir(), _LOOKED_THROUGH)
+        yield from (one for one in beside if (one / "config.json").is_file())  # one of them is the adapter's model
     if place.is_dir():
-        yield from map(_target, filter(Path.is_symlink, islice(place.rglob("*"), _LOOKED_THROUGH)))
+        targets = map(_target, filter(Path.is_symlink, islice(place.rglob("*"), _LOOKED_THROUGH)))
+        yield from (target for target in targets if not home.is_relative_to(target))
 
 
 def _target(link: Path) -> Path:
@@ -140,13 +134,12 @@ def _target(link: Path) -> Path:
 
 
 def writable(path: Path, scratch: Path | None) -> Iterator[Path]:
-    """Yield the source's own folder in the cache, and the folder of a run file that has a SQLite log."""
+    """Yield the source's own folder in the cache, and the index of the SQLite log of a run file."""
     yield Path(os.devnull)
     if scratch is not None:
         yield scratch
-    log = path.with_name(path.name + "-wal")
-    if path.suffix.lower() == ".grpo" and log.exists():
-        yield path.parent
+    if path.suffix.lower() == ".grpo":
+        yield path.with_name(path.name + "-shm")
 
 
 def _allow(system: ctypes.CDLL, ruleset: int, place: Path, rights: int) -> None:
@@ -158,35 +151,6 @@ def _allow(system: ctypes.CDLL, ruleset: int, place: Path, rights: int) -> None:
             system.syscall(_ADD, ruleset, 1, struct.pack("=Qi", rights, number), 0)
         finally:
             os.close(number)
-
-
-def _forbid_sockets(system: ctypes.CDLL) -> bool:
-    """Block calls that open sockets or inspect other processes, for every thread of this process."""
-    if platform.machine() not in _MACHINES:
-        return False
-    machine, seccomp, refused = _MACHINES[platform.machine()]
-    program = _filter(machine, refused)
-    code = ctypes.create_string_buffer(program)
-    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
-    return bool(system.syscall(seccomp, 1, 1, header) == 0)  # a filter, for all threads
-
-
-def _filter(machine: int, refused: Iterable[int]) -> bytes:
-    """Return a packet filter program under which calls of another architecture and ``refused`` calls fail with
-    EPERM.
-    """
-    load, equal, result, above = 0x20, 0x15, 0x06, 0x35
-    allow, refuse = 0x7FFF0000, 0x00050001
-    calls = [*refused]
-    code = [
-        (load, 0, 0, 4),
-        (equal, 0, len(calls) + 3, machine),
-        (load, 0, 0, 0),
-        (above, len(calls) + 1, 0, 0x40000000),
-    ]
-    code += [(equal, len(calls) - place, 0, call) for place, call in enumerate(calls)]
-    code += [(result, 0, 0, allow), (result, 0, 0, refuse)]
-    return b"".join(struct.pack("HBBI", *one) for one in code)
 
 
 def _system() -> ctypes.CDLL:

@@ -12,7 +12,6 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
-from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
 NAMES = tuple(METRICS)
@@ -54,7 +53,6 @@ class Bundle:
         changes: (first update under the new settings, settings) for every change to the settings among them.
         steps: (number, function that decodes the update) for the updates that the file lacks, and always for the last
             one, oldest first. Only the few that are displayed get decoded.
-        thinned: stretches of updates dropped from the file, None if unchanged.
     """
 
     run_id: str
@@ -63,7 +61,6 @@ class Bundle:
     scalars: np.ndarray
     changes: tuple[tuple[int, Settings], ...]
     steps: tuple[tuple[int, MakeStep], ...]
-    thinned: tuple[Stretch, ...] | None
 
 
 class Buffer:
@@ -77,7 +74,6 @@ class Buffer:
         version: number that grows with every change, so that an unchanged buffer is recognized by one comparison.
         head: number of the last finished update.
         committed: number of the last update in the file.
-        thinned: stretches of updates that the file has dropped to stay below its size limit.
     """
 
     def __init__(self, run_id: str, settings: Settings, *, head: int = 0, capacity: int = CAPACITY) -> None:
@@ -85,7 +81,6 @@ class Buffer:
         self.version = 0
         self.head = head
         self.committed = head
-        self.thinned: tuple[Stretch, ...] = ()
         self._lock = threading.Lock()
         self._settings = settings
         self._last: Step | None = None
@@ -93,7 +88,7 @@ class Buffer:
         self._changes: list[tuple[int, Settings]] = []
         self._scalars = np.empty((capacity, len(NAMES)))
         self._count = 0
-        self._sent: tuple[int, int, tuple[Stretch, ...]] = head, head, ()  # head, committed, thinned of a bundle
+        self._sent = head, head  # head and committed of the last bundle
 
     @property
     def full(self) -> bool:
@@ -131,7 +126,7 @@ class Buffer:
             for step in steps:
                 self._waiting[step.step] = _maker(step), metrics(step)
                 self._last, self._settings, self.head = step, step.settings, step.step
-            self._sent = self.head, self.committed, self.thinned
+            self._sent = self.head, self.committed
 
     def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
         """Return the updates after number ``after`` not known to be in the file, with their metrics, oldest first
@@ -177,12 +172,12 @@ class Buffer:
         """Return everything since the last call, for the buffer of another process, or None if nothing is new
         (loop).
         """
-        now = self.head, self.committed, self.thinned
+        now = self.head, self.committed
         if now == self._sent:
             return None
         with self._lock:
             rows, changes = self._emptied()
-            (sent, _, thinned), self._sent = self._sent, now
+            (sent, _), self._sent = self._sent, now
             steps = [(number, make) for number, (make, _) in self._waiting.items() if number > sent]
             if self._last is not None and self.head > sent and self.head not in self._waiting:
                 steps.append((self.head, _maker(self._last)))
@@ -193,7 +188,6 @@ class Buffer:
                 scalars=rows,
                 changes=changes,
                 steps=tuple(steps),
-                thinned=None if thinned == self.thinned else self.thinned,
             )
 
     def extend(self, bundle: Bundle) -> None:
@@ -211,8 +205,6 @@ class Buffer:
             if last is not None:
                 self._last, self._settings = last, last.settings
             self._drop(bundle.committed)
-            if bundle.thinned is not None:
-                self.thinned = bundle.thinned
             self.head = bundle.head
             self.version += 1
 

@@ -41,7 +41,6 @@ class Begin(Command):
         parent: (file of the parent run, update) for a branch that has no file yet.
         title: the name stored in the file.
         limit: file size in bytes at which the run stops, None for the file's default.
-        thin: whether to thin out older updates at the limit instead.
     """
 
     urgent: ClassVar[bool] = True
@@ -55,7 +54,6 @@ class Begin(Command):
     parent: tuple[Path, int] | None = None
     title: str = ""
     limit: int | None = None
-    thin: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

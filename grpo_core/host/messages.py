@@ -21,7 +21,6 @@ from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import question_from_json
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
-from grpo_core.runs.thinning import Stretch
 
 COMMANDS: dict[str, type[Command]] = {
     kind.__name__: kind
@@ -111,7 +110,6 @@ def from_bundle(bundle: Bundle) -> tuple[Message, list[bytes]]:
         "head": bundle.head,
         "committed": bundle.committed,
         "changes": [(number, settings.to_json()) for number, settings in bundle.changes],
-        "thinned": None if bundle.thinned is None else [dataclasses.astuple(stretch) for stretch in bundle.thinned],
         "steps": head,
     }
     return message, [*blobs, bundle.scalars.astype("<f8", copy=False).tobytes()]
@@ -120,7 +118,6 @@ def from_bundle(bundle: Bundle) -> tuple[Message, list[bytes]]:
 def to_bundle(message: Message) -> Bundle:
     """Invert :func:`from_bundle`."""
     *blobs, scalars = message["blobs"]
-    thinned = message["thinned"]
     return Bundle(
         run_id=message["run_id"],
         head=message["head"],
@@ -128,7 +125,6 @@ def to_bundle(message: Message) -> Bundle:
         scalars=np.frombuffer(scalars, "<f8").reshape(-1, len(NAMES)),
         changes=tuple((number, cached_settings(text)) for number, text in message["changes"]),
         steps=tuple(_makers(message["steps"], blobs)),
-        thinned=None if thinned is None else tuple(Stretch(*values) for values in thinned),
     )
 
 

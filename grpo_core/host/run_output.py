@@ -46,14 +46,12 @@ def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
     """
     limit = LIMIT if begin.limit is None else begin.limit
     if not new:
-        return RunWriter.open(begin.path, limit=limit, thin=begin.thin)
+        return RunWriter.open(begin.path, limit=limit)
     if begin.parent is None:
-        return RunWriter.create(begin.path, settings, title=begin.title, limit=limit, thin=begin.thin)
+        return RunWriter.create(begin.path, settings, title=begin.title, limit=limit)
     path, point = begin.parent
     with closing(RunReader.open(path)) as reader:
-        return RunWriter.create(
-            begin.path, settings, title=begin.title, parent=(reader, point), limit=limit, thin=begin.thin
-        )
+        return RunWriter.create(begin.path, settings, title=begin.title, parent=(reader, point), limit=limit)
 
 
 class RunOutput:
@@ -178,7 +176,6 @@ class RunOutput:
             return
         if self._writer.committed > self._buffer.committed:
             self._buffer.mark_committed(self._writer.committed)
-            self._buffer.thinned = getattr(self._writer, "thinned", ())
         if self._writer.full is not None:
             raise RunFileError(self._writer.full)
 

@@ -23,6 +23,7 @@ from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, given_up
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.experiments.repeats import repeated
 from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.parsing import from_json
 from grpo_core.queue.queue import Planned, trained_until
 from grpo_core.text import tr
 
@@ -131,7 +132,7 @@ def opened(crossing: Crossing) -> Any:
     blobs, text, digest = crossing
     if _digest(text, blobs) != digest:
         raise GrpoError(tr("The data received over the network is damaged; try again."))
-    return unpacked(json.loads(text), blobs)
+    return unpacked(from_json(text), blobs)
 
 
 def _digest(text: str, blobs: Sequence[bytes]) -> str:

@@ -4,13 +4,12 @@ results on, so that no window has to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from grpo_core.child.answering import Poll
-from grpo_core.config import Settings
-from grpo_core.experiments.digest import Digest, digested
-from grpo_core.experiments.race import race
+from grpo_core.experiments.digest import Digest, raced
 from grpo_core.jobs.cluster import Cluster, cluster
 from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue.queue_job import messages
@@ -29,39 +28,8 @@ def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator
         yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
 
 
-def _ensembles(
-    there: Cluster, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll
-) -> Iterator[object]:
-    return there.ensembles(points, seeds, updates, poll=poll)
-
-
-def _race(
-    there: Cluster,
-    settings: Settings,
-    names: Sequence[str],
-    seeds: int,
-    updates: int,
-    fairness: str,
-    own_mu: bool = False,
-    *,
-    poll: Poll,
-) -> Iterator[Digest]:
-    return digested(
-        race(
-            settings,
-            names,
-            seeds=range(seeds),
-            updates=updates,
-            fairness=fairness,
-            own_mu=own_mu,
-            poll=poll,
-            train=there.ensembles,
-        )
-    )
-
-
-def _repeats(there: Cluster, settings: Settings, seeds: Sequence[int], count: int, *, poll: Poll) -> Iterator[object]:
-    return there.repeats(settings, seeds, count, poll=poll)
+def _race(there: Cluster, *arguments: Any, poll: Poll) -> Iterator[Digest]:
+    return raced(*arguments, poll=poll, train=there.ensembles)
 
 
 def _queue(there: Cluster, folder: str, *, poll: Poll) -> Iterator[object]:
@@ -69,9 +37,9 @@ def _queue(there: Cluster, folder: str, *, poll: Poll) -> Iterator[object]:
 
 
 ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {
-    "ensembles": _ensembles,
+    "ensembles": Cluster.ensembles,
     "race": _race,
-    "repeats": _repeats,
+    "repeats": Cluster.repeats,
     "queue": _queue,
 }
 """The jobs that can run on a cluster, by name."""

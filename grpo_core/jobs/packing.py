@@ -13,7 +13,7 @@ import numpy as np
 from grpo_core import parts
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.experiments.digest import Course, Digest
-from grpo_core.experiments.ensemble import Beside, Ensemble
+from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.repeats import Repeats
 from grpo_core.memory import Block
 from grpo_core.record import Step
@@ -21,7 +21,6 @@ from grpo_core.runs.layout import decoded, encoded
 from grpo_core.what_if import Compared as ComparedNumber
 
 KINDS: dict[str, type] = {
-    "beside": Beside,
     "block": Block,
     "course": Course,
     "digest": Digest,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tomllib
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import GrpoError, shortened
+from grpo_core.parsing import from_toml
+from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 
 NEEDED = tr("Jobs of SLURM need the package “dask-jobqueue”; install GRPO Lab with the extra “slurm”.")
@@ -18,6 +19,9 @@ cores = 4
 memory = "8 GB"
 walltime = "01:00:00"
 jobs = 2"""
+
+LARGEST = 64 * 1024
+"""Maximum size of the file in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,9 @@ class SlurmJobs:
             GrpoError: the file cannot be read, a name in it is unknown or missing, or a value is invalid.
         """
         try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
+            if (content := read_limited(path, LARGEST)) is None:
+                raise ValueError(tr("it is larger than 64 KB"))
+            found = from_toml(content.decode("utf-8"))
         except (OSError, ValueError) as error:
             raise GrpoError(
                 tr("{path} cannot be read ({error}). It is a TOML file such as:\n{example}").format(

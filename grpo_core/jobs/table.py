@@ -13,10 +13,9 @@ from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments.digest import Digest, digested
+from grpo_core.experiments.digest import raced
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.experiments.fast import fast_ensembles
-from grpo_core.experiments.race import race
+from grpo_core.experiments.language_ensemble import language_ensembles
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
 from grpo_core.jobs.cluster_job import on_cluster
@@ -24,55 +23,23 @@ from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.learners import nothing_earlier
 from grpo_core.queue import queue_job
 from grpo_core.record import Step
+from grpo_core.what_if.advice import tried
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 
 def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """Train all seeds at every point. Runs that diverge are not an error; their numbers become infinite or NaN.
+    """Train all seeds at every point: all points are the bandit's, or all are the built-in language model's.
+
+    Runs of the bandit that diverge are not an error; their numbers become infinite or NaN.
 
     Raises:
-        SettingsError: the seeds of a point cannot be trained together.
+        SettingsError: the seeds of a point cannot be trained together, or a model comes from a folder.
     """
+    train = language_ensembles if points and points[0].is_language else ensembles
     with np.errstate(over="ignore", invalid="ignore"):
-        yield from ensembles(points, seeds, updates, poll=poll)
-
-
-def trained_fast(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Poll) -> Iterator[Ensemble]:
-    """Train all seeds at every point with JAX.
-
-    Raises:
-        GrpoError: JAX does not support a point, or is not installed.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        yield from fast_ensembles(points, seeds, updates, poll=poll)
-
-
-def raced(
-    settings: Settings,
-    names: Sequence[str],
-    seeds: int,
-    updates: int,
-    fairness: str,
-    own_mu: bool = False,
-    fast: bool = False,
-    *,
-    poll: Poll,
-) -> Iterator[Digest]:
-    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
-    window shows.
-
-    ``fast`` says whether to use JAX.
-
-    Raises:
-        GrpoError: the race is not possible, or JAX is not installed. Raised before anything is computed.
-    """
-    train = fast_ensembles if fast else ensembles
-    lanes = race(
-        settings, names, seeds=range(seeds), updates=updates, fairness=fairness, own_mu=own_mu, poll=poll, train=train
-    )
-    return digested(lanes)
+        yield from train(points, seeds, updates, poll=poll)
 
 
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
@@ -108,9 +75,14 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     }
 
 
+def tried_advice(step: Step, before: Step | None, *, poll: Poll) -> Iterator[tuple[str, str]]:
+    """Yield a metric and a sentence for each change of a setting that improves an unhealthy number of an update."""
+    yield from tried(step, before, poll=poll)
+
+
 JOBS: dict[str, Answer] = {
+    "advice": tried_advice,
     "ensembles": trained,
-    "fast ensembles": trained_fast,
     "race": raced,
     "cluster": on_cluster,
     "repeats": repeated,

@@ -14,7 +14,7 @@ from grpo_core.config import Settings
 from grpo_core.lm import calculator
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.drawing import Drawing
-from grpo_core.lm.interface import Poll, ReadRows, Sampling, Table
+from grpo_core.lm.interface import Poll, ReadRows, Sampling, SamplingRequest, Table
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 
@@ -131,13 +131,15 @@ def measured(settings: Settings, policy: Sampling, source: PromptSource, step: i
     count, longest = len(prompts), settings.language.max_tokens
     uniforms = stream(settings.seed, step, 63).random((count, longest))
     tokens, mask, _ = policy.sample(
-        policy.encoded(prompts),
-        np.tile(np.arange(count), 2),
-        np.concatenate([np.zeros((count, longest)), uniforms]),
-        temperature=settings.learner.temperature,
-        greedy=np.arange(2 * count) < count,
-        poll=poll,
-        environment=calculator.environment(settings.language),
+        SamplingRequest(
+            prompt_tokens=policy.encoded(prompts),
+            prompt_of=np.tile(np.arange(count), 2),
+            uniforms=np.concatenate([np.zeros((count, longest)), uniforms]),
+            temperature=settings.learner.temperature,
+            likeliest=np.arange(2 * count) < count,
+            poll=poll,
+            environment=calculator.environment(settings.language),
+        )
     )
     right = [
         rules.parts(settings.language, prompts[row % count], policy.text(own[kept]), int(kept.sum()))[0]
@@ -150,13 +152,15 @@ def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], p
     """Return the likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
     count = len(prompts)
     tokens, mask, _ = policy.sample(
-        policy.encoded(prompts),
-        np.arange(count),
-        np.zeros((count, settings.language.max_tokens)),
-        temperature=settings.learner.temperature,
-        greedy=np.ones(count, bool),
-        poll=poll,
-        environment=calculator.environment(settings.language),
+        SamplingRequest(
+            prompt_tokens=policy.encoded(prompts),
+            prompt_of=np.arange(count),
+            uniforms=np.zeros((count, settings.language.max_tokens)),
+            temperature=settings.learner.temperature,
+            likeliest=np.ones(count, bool),
+            poll=poll,
+            environment=calculator.environment(settings.language),
+        )
     )
     return np.where(mask, tokens, -1)
 
@@ -180,14 +184,16 @@ def _sampled(
     uniforms = numbers.random((rows, longest))
     asked = policy.encoded([*prompts, *watched])
     tokens, mask, logp = policy.sample(
-        asked,
-        np.concatenate([np.arange(rows) // group, len(prompts) + np.arange(len(watched))]),
-        np.concatenate([uniforms, np.zeros((len(watched), longest))]),
-        temperature=settings.learner.temperature,
-        greedy=np.arange(rows + len(watched)) >= rows,
-        poll=poll,
-        drawing=partial(begin, asked),
-        environment=calculator.environment(settings.language),
+        SamplingRequest(
+            prompt_tokens=asked,
+            prompt_of=np.concatenate([np.arange(rows) // group, len(prompts) + np.arange(len(watched))]),
+            uniforms=np.concatenate([uniforms, np.zeros((len(watched), longest))]),
+            temperature=settings.learner.temperature,
+            likeliest=np.arange(rows + len(watched)) >= rows,
+            poll=poll,
+            drawing=partial(begin, asked),
+            environment=calculator.environment(settings.language),
+        )
     )
     seen = np.where(mask[rows:], tokens[rows:], -1)
     return (tokens[:rows].copy(), mask[:rows].copy(), logp[:rows].copy()), _smallest(seen)

@@ -18,8 +18,6 @@ from grpo_core.lm.problems import OPERATIONS, Prompt, Verdict, answer, is_held_o
 from grpo_core.lm.vocabulary import VOCABULARY, decode, encode
 from grpo_core.text import tr
 
-REWARD_NAMES = (tr("right answer"), tr("calls"))
-"""(K,) names of the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
 NAME = "calculator"
 UNKNOWN = "?"
 """The tool's reply to an invalid call."""
@@ -103,6 +101,12 @@ def written(tokens: np.ndarray, there: np.ndarray) -> np.ndarray:
             own[row, place : place + len(answered)] = False
             place += len(answered)
     return own
+
+
+def own(task: LanguageTask, tokens: np.ndarray) -> np.ndarray:
+    """Return which tokens of a completion (T,) the model wrote, boolean (T,), whether or not the loss counts others."""
+    there = np.ones((1, len(tokens)), dtype=bool)
+    return np.asarray(written(tokens[None], there)[0] if task.has_tool else there[0])
 
 
 def counted(task: LanguageTask, tokens: np.ndarray, there: np.ndarray) -> np.ndarray:

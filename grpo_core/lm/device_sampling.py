@@ -8,14 +8,13 @@ costs time. Here, every completion has its own row, random numbers are sent once
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.lm.interface import Poll, ReadRows, Table
+from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.sampling import LARGEST, WORTH_COMPACTING
 
 LOOK = 32
@@ -91,31 +90,24 @@ class Completions:
         self._logp = torch.zeros(shape[::-1], device=device)  # (T, B)
         self._ends, self._device = ends, device
 
-    def fill(
-        self,
-        places: np.ndarray,
-        rows: Rows,
-        uniforms: np.ndarray,
-        *,
-        temperature: float,
-        greedy: np.ndarray,
-        poll: Poll,
-        kind: torch.dtype,
-    ) -> None:
-        """Sample the completions ``places`` (b,) in one batch.
+    def put(self, t: int, places: Tensor, tokens: Tensor, logp: Tensor) -> None:
+        """Store token ``t`` of the completions ``places`` (n,), or −1 for those that have ended."""
+        self._tokens[t].index_copy_(0, places, tokens.int())
+        self._logp[t].index_copy_(0, places, logp)
+
+    def fill(self, places: np.ndarray, rows: Rows, request: SamplingRequest, *, kind: torch.dtype) -> None:
+        """Sample some completions in one batch.
 
         Args:
-            places: row indices of the completions.
+            places: row indices of the completions, (b,).
             rows: the model's rows, in the same order.
-            uniforms: (b, T) in [0, 1).
-            temperature: divides the logits.
-            greedy: (b,) rows that take the likeliest token.
-            poll: called before every token with its number and the maximum length.
+            request: the request for these rows alone.
             kind: dtype in which probabilities are summed.
         """
-        device, longest = self._device, uniforms.shape[1]
+        temperature, poll, uniforms = request.temperature, request.poll, request.uniforms
+        device, longest = self._device, request.longest
         chance = sent(np.ascontiguousarray(chances(uniforms, kind).T), device)  # (T, b)
-        place, best = sent(places.astype(np.int64), device), sent(np.array(greedy), device)
+        place, best = sent(places.astype(np.int64), device), sent(np.array(request.greedy), device)
         stop = sent(np.array(self._ends), device)
         going = torch.ones_like(best)  # (n,) those that have not ended
         for t in range(longest):
@@ -123,8 +115,7 @@ class Completions:
             dist = torch.log_softmax(rows.logits.float() / temperature, dim=-1)  # (n, V)
             token = torch.where(best, dist.argmax(dim=-1), inverse(dist, chance[t]))
             logp = dist.gather(1, token[:, None])[:, 0]
-            self._tokens[t].index_copy_(0, place, torch.where(going, token, -1).int())
-            self._logp[t].index_copy_(0, place, torch.where(going, logp, 0.0))
+            self.put(t, place, torch.where(going, token, -1), torch.where(going, logp, 0.0))
             going = going & ~torch.isin(token, stop)
             if t + 1 == longest:
                 break
@@ -149,23 +140,3 @@ class Completions:
         tokens, logp = torch.stack([self._tokens, self._logp.view(torch.int32)]).cpu().numpy().transpose(0, 2, 1)
         mask = tokens >= 0
         return np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32)
-
-
-def drawn_on_device(
-    rows: Rows,
-    uniforms: np.ndarray,
-    ends: tuple[int, ...],
-    device: torch.device,
-    *,
-    temperature: float,
-    greedy: np.ndarray,
-    poll: Poll,
-    drawing: Callable[[ReadRows], None] | None,
-    kind: torch.dtype,
-) -> Table:
-    """Sample one completion for each row of ``rows``, all in one batch (:meth:`Completions.fill`)."""
-    done = Completions(uniforms.shape, ends, device)
-    if drawing is not None:
-        drawing(done.read)
-    done.fill(np.arange(len(uniforms)), rows, uniforms, temperature=temperature, greedy=greedy, poll=poll, kind=kind)
-    return done.table()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -77,6 +77,46 @@ log-probabilities.
 """
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SamplingRequest:
+    """Completions to sample, one per row.
+
+    Attributes:
+        prompt_tokens: (P, T_prompt), −1 in padding on the right.
+        prompt_of: (B,) the prompt of each row.
+        uniforms: (B, T) in [0, 1), the random number of each token; T is the maximum length.
+        temperature: divides the logits.
+        poll: called before every token with its number and T.
+        likeliest: (B,) rows that take the likeliest token instead; None for none.
+        drawing: called before the first token with a function that reads the rows during sampling.
+        environment: replies to the model; its tokens are part of the completion and have the model's
+            log-probabilities.
+    """
+
+    prompt_tokens: np.ndarray
+    prompt_of: np.ndarray
+    uniforms: np.ndarray
+    temperature: float
+    poll: Poll
+    likeliest: np.ndarray | None = None
+    drawing: Callable[[ReadRows], None] | None = None
+    environment: Environment | None = None
+
+    @property
+    def longest(self) -> int:
+        """T, the maximum length of a completion."""
+        return int(self.uniforms.shape[1])
+
+    @property
+    def greedy(self) -> np.ndarray:
+        """Rows that take the likeliest token, boolean (B,)."""
+        return np.zeros(len(self.uniforms), bool) if self.likeliest is None else self.likeliest
+
+    def only(self, rows: np.ndarray) -> SamplingRequest:
+        """Return the request for some rows."""
+        return replace(self, prompt_of=self.prompt_of[rows], uniforms=self.uniforms[rows], likeliest=self.greedy[rows])
+
+
 class Sampling(Protocol):
     """The methods of a policy that are needed to sample a batch."""
 
@@ -86,31 +126,8 @@ class Sampling(Protocol):
     def text(self, tokens: np.ndarray) -> str:
         """Return the text of a completion's tokens (L,), without its end-of-sequence token."""
 
-    def sample(
-        self,
-        prompt_tokens: np.ndarray,
-        prompt_of: np.ndarray,
-        uniforms: np.ndarray,
-        *,
-        temperature: float,
-        greedy: np.ndarray,
-        poll: Poll,
-        drawing: Callable[[ReadRows], None] | None = None,
-        environment: Environment | None = None,
-    ) -> Table:
-        """Sample one completion per row.
-
-        Args:
-            prompt_tokens: (P, T_prompt), −1 in padding.
-            prompt_of: (B,) the prompt of each row.
-            uniforms: (B, T) in [0, 1), the random number of each token; T is the maximum length.
-            temperature: divides the logits.
-            greedy: (B,) rows that take the likeliest token instead.
-            poll: called before every token with its number and T.
-            drawing: called before the first token with a function that reads the rows during sampling.
-            environment: replies to the model; its tokens are part of the completion and have the model's
-                log-probabilities.
-        """
+    def sample(self, request: SamplingRequest) -> Table:
+        """Sample one completion per row."""
 
 
 BatchT = TypeVar("BatchT")

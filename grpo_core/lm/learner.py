@@ -320,6 +320,7 @@ def _draft(
         **_masks(drawn.mask, drawn.there),
         rewards=drawn.rewards,
         reward_parts=drawn.parts,
+        part_names=settings.language.part_names,
         old_logp=old_logp,
         sampling_logp=drawn.logp,
         logp=old_logp[None],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grpo_core.config import Settings
-from grpo_core.lm.rewards import PromptSource, reward_names
+from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.vocabulary import VOCABULARY
 from grpo_core.record import Origin
 
@@ -19,6 +19,6 @@ def origin(settings: Settings) -> Origin:
         settings=settings,
         vocabulary=VOCABULARY,
         prompts=(),
-        reward_names=reward_names(settings.language),
+        reward_names=settings.language.part_titles,
         watched=tuple(prompt.text for prompt in source.watched),
     )

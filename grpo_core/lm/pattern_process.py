@@ -12,9 +12,11 @@ from __future__ import annotations
 import faulthandler
 import os
 import re
+import signal
 import warnings
 from functools import lru_cache
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from grpo_core.child.wire import receive, send
@@ -54,3 +56,23 @@ def matched(pattern: str, text: str | None) -> bool | str:
         return text is None or expression.search(text) is not None
     except (re.error, OverflowError, RecursionError, MemoryError) as error:
         return str(error) or type(error).__name__
+
+
+def matched_in_time(pattern: str, text: str | None) -> bool | str:
+    """Return :func:`matched`, or "" if compiling the pattern takes longer than :data:`SECONDS`.
+
+    It must be called by the main thread of a process on Linux or macOS.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        return matched(pattern, text)
+    except TimeoutError:
+        return ""
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

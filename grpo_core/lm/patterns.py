@@ -14,7 +14,7 @@ from functools import cache
 
 from grpo_core.child.process import ChildProcess
 from grpo_core.errors import GrpoError, shortened
-from grpo_core.lm.pattern_process import SECONDS, serve
+from grpo_core.lm.pattern_process import SECONDS, matched_in_time, serve
 from grpo_core.text import tr
 
 _TRIES = 2
@@ -24,9 +24,14 @@ _PATIENCE = 4.0
 
 
 class PatternMatcher:
-    """Matcher that runs in a child process. Thread-safe; the process is started on first use."""
+    """Matcher that runs in a child process. Thread-safe; the process is started on first use.
+
+    Attributes:
+        here: whether it works in this process, which is itself one that may end, instead.
+    """
 
     def __init__(self) -> None:
+        self.here = False
         self._process: ChildProcess | None = None
         self._lock = threading.Lock()
 
@@ -81,6 +86,8 @@ class PatternMatcher:
 
     def _asked(self, pattern: str, text: str | None) -> bool | str | None:
         """Return the response of the process, "" if it exited by itself, or None if it did not respond in time."""
+        if self.here:
+            return matched_in_time(pattern, text)
         if self._process is None:
             self._process = ChildProcess(serve)
             weakref.finalize(self, _end, self._process)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import encode
+from grpo_core.parsing import ParseError, csv_rows, from_json
 from grpo_core.regular_file import read_limited
 from grpo_core.shipped import resource
 from grpo_core.text import plural, tr
@@ -104,23 +103,21 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(_lines(text), strict=True)
     try:
-        names = reader.fieldnames or ()
+        names, rows = csv_rows(_lines(text))
         if not {"prompt", "answer"} <= set(names):
-            columns = ", ".join(str(name) for name in names)[:80]
+            columns = ", ".join(names)[:80]
             pattern = (
                 tr("{name} has the columns {columns}; it needs “prompt” and “answer”.")
                 if columns
                 else tr("{name} has no column names in its first line; it needs “prompt” and “answer”.")
             )
             raise GrpoError(pattern.format(name=path.name, columns=columns))
-        for row in reader:
-            yield reader.line_num, row
-    except csv.Error as error:
+        yield from rows
+    except ParseError as error:
         raise GrpoError(
             tr("Line {line_num} of {name} is not CSV ({error}).").format(
-                line_num=reader.reader.line_num, name=path.name, error=error
+                line_num=error.line, name=path.name, error=error
             )
         ) from None
 
@@ -130,8 +127,8 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if not content.strip():
             continue
         try:
-            row = json.loads(content)
-        except (ValueError, RecursionError):
+            row = from_json(content)
+        except ParseError:
             raise GrpoError(
                 tr("Line {line} of {name} is not JSON; each line must be one object.").format(line=line, name=path.name)
             ) from None

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from grpo_core.config import LanguageTask
+from grpo_core.config.language import Completion
 from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm import word_tasks as words
@@ -20,8 +21,6 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
 
-REWARD_NAMES = (tr("right answer"), tr("well-formed working"), tr("“=” signs"))
-"""(K,), names of the parts, in the order of :attr:`LanguageTask.part_weights`."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 WATCHED = 8
 """Number of held-out prompts whose likeliest completion every update records."""
@@ -129,11 +128,6 @@ def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
     return problems.drawn(task.difficulty, numbers)
 
 
-def reward_names(task: LanguageTask) -> tuple[str, ...]:
-    """Return the names of the parts of the reward, (K,)."""
-    return words.REWARD_NAMES if task.in_words else calculator.REWARD_NAMES if task.has_tool else REWARD_NAMES
-
-
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
     """Return the parts of the reward of one completion, before weighting.
 
@@ -141,25 +135,30 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
         task: settings of the rewards.
         prompt: the prompt.
         text: the completion, without its end-of-sequence token.
-        tokens: number of tokens of the completion, used only for the brevity of an answer in words.
+        tokens: number of tokens of the completion.
 
     Raises:
         GrpoError: the rule failed; the message contains the completion and the reason.
     """
+    completion = Completion(
+        task=task,
+        question=prompt.text,
+        answer=prompt.answer,
+        text=text,
+        tokens=tokens,
+        right=lambda: _is_right(task, prompt.answer, text),
+        well_formed=lambda: problems.well_formed(prompt.text, text),
+        calls=lambda: calculator.calls(text),
+        found=lambda pattern: matcher().found(pattern, text),
+    )
     try:
-        if task.has_tool:
-            return float(_number(calculator.final_answer(text), prompt.answer)), float(calculator.calls(text))
-        right = CHECKERS[task.checker if task.from_file else "number"](text, prompt.answer)
-        if task.in_words:
-            return float(right), *words.other_parts(task, text, tokens)
+        return tuple(float(reward.score(completion)) for reward in task.rewards.values())
     except (ValueError, OverflowError, GrpoError) as error:
         raise GrpoError(
             tr("The completion “{text}” to “{text2}” could not be scored: {error}.").format(
                 text=text[:60], text2=prompt.text, error=error
             )
         ) from None
-    formed = problems.well_formed(prompt.text, text)
-    return float(right), float(formed), float(text.count("="))
 
 
 def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
@@ -170,13 +169,19 @@ def rewards(task: LanguageTask, table: np.ndarray) -> np.ndarray:
 def reward_range(task: LanguageTask) -> tuple[float, float] | None:
     """Return the lowest and the highest reward that a completion can earn.
 
-    None if it is unknown: the task pays for “=” signs, calls or brevity, or for the form of answers from a file.
+    None if it is unknown: the task pays for a part without bounds, or for more than right answers to prompts from a
+    file.
     """
-    weights = task.part_weights
-    bounded = 1 if task.has_tool or task.from_file else 2  # right or wrong, and in the right form or not
-    if any(weights[bounded:]):
+    weights, (_, *others) = task.part_weights, task.rewards.values()
+    if any(w and (task.from_file or not part.bounded) for w, part in zip(weights[1:], others, strict=True)):
         return None
     return sum(min(weight, 0.0) for weight in weights), sum(max(weight, 0.0) for weight in weights)
+
+
+def _is_right(task: LanguageTask, answer: str, text: str) -> bool:
+    if task.has_tool:
+        return _number(calculator.final_answer(text), answer)
+    return CHECKERS[task.checker if task.from_file else "number"](text, answer)
 
 
 def _exact(text: str, answer: str) -> bool:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
-from grpo_core.lm.device_sampling import drawn_on_device, sent
-from grpo_core.lm.interface import Environment, Poll, ReadRows
+from grpo_core.lm.device_sampling import Completions, sent
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.model import Block, Transformer, widened
 from grpo_core.lm.packing import key_columns
 from grpo_core.lm.sampling import Sampled, drawn
@@ -18,73 +18,27 @@ from grpo_core.lm.vocabulary import STOP
 
 
 @torch.inference_mode()
-def sample(
-    model: Transformer,
-    prompt_tokens: np.ndarray,
-    prompt_of: np.ndarray,
-    uniforms: np.ndarray,
-    *,
-    temperature: float,
-    greedy: np.ndarray | None = None,
-    poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None,
-    environment: Environment | None = None,
-) -> Sampled:
-    """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`) after prompts (P, T_prompt), −1 in padding.
-    With an environment, the host reads every token before the next, on any device.
+def sample(model: Transformer, request: SamplingRequest) -> Sampled:
+    """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`). With an environment, the host reads every
+    token before the next, on any device.
     """
-    if model.embed.weight.device.type != "cpu" and environment is None:
-        return sampled_on_device(
-            model,
-            prompt_tokens,
-            prompt_of,
-            uniforms,
-            temperature=temperature,
-            greedy=greedy,
-            poll=poll,
-            drawing=drawing,
-        )
-    prefixes = CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
-    return drawn(
-        prefixes,
-        prompt_of,
-        uniforms,
-        temperature=temperature,
-        greedy=greedy,
-        poll=poll,
-        drawing=drawing,
-        environment=environment,
-    )
+    if model.embed.weight.device.type != "cpu" and request.environment is None:
+        return sampled_on_device(model, request)
+    return drawn(CachedPrefixes(model, request.prompt_tokens, request.longest), request)
 
 
 @torch.inference_mode()
-def sampled_on_device(
-    model: Transformer,
-    prompt_tokens: np.ndarray,
-    prompt_of: np.ndarray,
-    uniforms: np.ndarray,
-    *,
-    temperature: float,
-    greedy: np.ndarray | None = None,
-    poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None,
-) -> Sampled:
+def sampled_on_device(model: Transformer, request: SamplingRequest) -> Sampled:
     """Sample like :func:`sample`, but without reading tokens back during sampling (``device_sampling.py``).
     Probabilities are summed in float32, as in :func:`sample`.
     """
-    device, rows = model.embed.weight.device, CachedPrefixes(model, prompt_tokens, uniforms.shape[1])
-    rows.keep(sent(prompt_of.astype(np.int64), device))
-    tokens, mask, logp = drawn_on_device(
-        rows,
-        uniforms,
-        (STOP,),
-        device,
-        temperature=temperature,
-        poll=poll,
-        drawing=drawing,
-        kind=torch.float32,
-        greedy=np.zeros(len(uniforms), bool) if greedy is None else greedy,
-    )
+    device, rows = model.embed.weight.device, CachedPrefixes(model, request.prompt_tokens, request.longest)
+    rows.keep(sent(request.prompt_of.astype(np.int64), device))
+    done = Completions(request.uniforms.shape, (STOP,), device)
+    if request.drawing is not None:
+        request.drawing(done.read)
+    done.fill(np.arange(len(request.uniforms)), rows, request, kind=torch.float32)
+    tokens, mask, logp = done.table()
     return Sampled(tokens=tokens, mask=mask, logp=logp, closed=np.zeros(len(tokens), dtype=bool))
 
 

@@ -6,13 +6,12 @@ that are equal so far share one *prefix*, and the cache has one entry per prefix
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from grpo_core.lm.interface import Environment, Poll, ReadRows
+from grpo_core.lm.interface import Environment, SamplingRequest, Table
 from grpo_core.lm.vocabulary import STOP
 
 LARGEST = np.float32(1 - 2**-24)
@@ -49,6 +48,11 @@ class Sampled:
         """
         return self.rows(slice(None))[2]
 
+    @property
+    def table(self) -> Table:
+        """Tokens, mask and log-probabilities."""
+        return self.tokens, self.mask, self.logp
+
     def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
         tokens, mask = self.tokens[rows], self.mask[rows]
@@ -72,29 +76,9 @@ class Prefixes(Protocol):
         """Append ``tokens`` (n,), one to each prefix."""
 
 
-def drawn(
-    prefixes: Prefixes,
-    prompt_of: np.ndarray,
-    uniforms: np.ndarray,
-    *,
-    temperature: float,
-    greedy: np.ndarray | None = None,
-    poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None,
-    environment: Environment | None = None,
-) -> Sampled:
-    """Sample one completion per row.
-
-    Args:
-        prefixes: the cache, which contains the prompts.
-        prompt_of: (B,) the prompt of each row.
-        uniforms: (B, T) in [0, 1), the random number of each token; T is the maximum length.
-        temperature: divides the logits.
-        greedy: (B,) rows that take the likeliest token instead.
-        poll: called before every token with its number and the maximum length.
-        drawing: called before the first token with a function that reads the rows during sampling.
-        environment: replies to the model within the completions.
-    """
+def drawn(prefixes: Prefixes, request: SamplingRequest) -> Sampled:
+    """Sample one completion per row with a cache that contains the prompts."""
+    uniforms, greedy, environment = request.uniforms, request.greedy, request.environment
     rows, longest = uniforms.shape
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
     chance = np.minimum(uniforms.astype(np.float32), LARGEST)
@@ -105,18 +89,18 @@ def drawn(
         closed=np.zeros(rows, dtype=bool),
     )
     replies = None if environment is None else np.full(chance.shape, -1)  # (B, T) tokens of the environment, or −1
-    if drawing is not None:
-        drawing(done.rows)
-    any_greedy = greedy is not None and bool(greedy.any())
+    if request.drawing is not None:
+        request.drawing(done.rows)
+    any_greedy = bool(greedy.any())
     # (b,) active rows, and the cache entry of each
-    going, prefix = np.arange(rows), prompt_of.astype(np.int64)
+    going, prefix = np.arange(rows), request.prompt_of.astype(np.int64)
     for t in range(longest):
-        poll(t + 1, longest)
-        all_cumulative, dist_logp = prefixes.distributions(temperature)  # (n, V)
+        request.poll(t + 1, longest)
+        all_cumulative, dist_logp = prefixes.distributions(request.temperature)  # (n, V)
         cumulative, vocabulary = all_cumulative[prefix], dist_logp.shape[1]  # (b, V)
         passed = (cumulative <= chance[going, t, None] * cumulative[:, -1:]).sum(axis=-1)
         token = np.minimum(passed, vocabulary - 1)
-        if greedy is not None and any_greedy:
+        if any_greedy:
             token = np.where(greedy[going], dist_logp.argmax(axis=-1)[prefix], token)
         if replies is not None:
             token = np.where(replies[going, t] >= 0, replies[going, t], token)

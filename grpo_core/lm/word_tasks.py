@@ -1,4 +1,4 @@
-"""Tasks in words, for a model that reads any text: prompts, rewards, and advice on what to watch and how the reward can
+"""Tasks in words, for a model that reads any text: prompts, and advice on what to watch and how the reward can
 be gamed.
 """
 
@@ -9,14 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
-from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
 from grpo_core.text import tr
 
-REWARD_NAMES = (tr("right answer"), tr("form"), tr("brevity"))
-"""(K,) names of the parts of the reward, in the order of :attr:`LanguageTask.part_weights`."""
 LARGEST = 9
 """Largest summand. The smallest is 1."""
 
@@ -115,14 +111,3 @@ def _is_held_out(a: int, b: int) -> bool:
 
 HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(1, LARGEST + 1))
 """Number of sums that are never trained on."""
-
-
-def other_parts(task: LanguageTask, text: str, tokens: int) -> tuple[float, float]:
-    """Return the rewards for form and brevity of an answer that has ``tokens`` tokens. The form is matched only if it
-    is rewarded or is the problem itself.
-
-    Raises:
-        GrpoError: the form is not a regular expression, or takes too long.
-    """
-    formed = bool(task.form) and bool(task.form_weight or task.problem == "form") and matcher().found(task.form, text)
-    return float(formed), 1.0 - min(tokens / task.max_tokens, 1.0)

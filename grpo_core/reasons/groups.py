@@ -35,7 +35,7 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
     rows = np.flatnonzero(n.step.group == group)
     pushes = bool(np.any(n.advantage[rows]))
     if pushes:
-        claims = [_alike(group, scored), _although_equal(n, group)]
+        claims = [_alike(n, group, scored), _although_equal(n, group)]
     else:
         pulled = [Card.of(f"{what}_pulls", group=group, passed=passed) for what in _still_acting(n, passed, rows)]
         still = Card.of("no_advantage", group=group)
@@ -97,19 +97,23 @@ def _why(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
     if len(scored) == 0:
         return [Card.of("unscored", group=group)]
     if n.step.advantage is not None:
-        return [_alike(group, scored)]
+        return [_alike(n, group, scored)]
     if not _within(n):
-        return [_alike(group, scored), Card.of(f"rest:{n.objective.baseline}", group=group)]
+        return [_alike(n, group, scored), Card.of(f"rest:{n.objective.baseline}", group=group)]
     if len(scored) == 1:
         return [Card.of("lone" if _is_one(n, group) else "lone_scored", group=group)]
-    return [Card.of("no_mark", group=group, count=len(scored), reward=float(scored[0]))]
+    return [
+        Card.of("no_mark_of_steps" if n.by_step else "no_mark", group=group, count=len(scored), reward=float(scored[0]))
+    ]
 
 
-def _alike(group: int, scored: np.ndarray) -> Card:
+def _alike(n: Numbers, group: int, scored: np.ndarray) -> Card:
     """Return the claim that describes in what way the rewards of a group are equal."""
     if len(scored) == 0:
         return Card.of("unscored", group=group)
-    return Card.of("all_paid", group=group, count=len(scored), reward=float(scored[0]))
+    return Card.of(
+        "all_steps_paid" if n.by_step else "all_paid", group=group, count=len(scored), reward=float(scored[0])
+    )
 
 
 def _although_equal(n: Numbers, group: int | None) -> Card:
@@ -210,11 +214,20 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     chip = next(iter(counted)) if count == total and len(counted) == 1 else _counted(counted, count, total)
     if alone and _within(n):
         which = Card.of("all_lone" if all(_is_one(n, int(group)) for group in dead) else "all_lone_scored")
-    elif not BASELINES[n.objective.baseline].subtracts and n.step.advantage is None and not n.advantage.any():
+    elif (
+        not BASELINES[n.objective.baseline].subtracts
+        and n.step.advantage is None
+        and not n.advantage.any()
+        and not n.by_step
+    ):
         which = Card.of("unpaid")
     elif total > 1:
         empty = any(len(scored) == 0 for scored in rewards)
-        which = Card.of("dead_or_empty" if empty else "dead", count=count, total=total)
+        which = Card.of(
+            "dead_or_empty" if empty else "dead_of_steps" if n.by_step else "dead", count=count, total=total
+        )
+    elif n.by_step:
+        which = Card.of("all_steps_equal")
     else:
         which = Card.of("all_equal" if len(rewards[0]) else "none_scored")
     if np.any(n.advantage[np.isin(n.step.group, dead)]):

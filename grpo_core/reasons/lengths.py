@@ -7,7 +7,9 @@ import numpy as np
 from grpo_core.claims.cards import Card
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.lm.vocabulary import STOP
+from grpo_core.lm.calculator import CLOSE
+from grpo_core.lm.vocabulary import STOP, encode
+from grpo_core.premises import cut_off
 from grpo_core.reasons.reason import Check, Reason
 from grpo_core.text import tr
 
@@ -17,17 +19,17 @@ def truncated(n: Numbers) -> Reason | None:
     step = n.step
     if not step.settings.is_language:
         return None
-    last = np.maximum(step.mask.sum(axis=-1) - 1, 0)
-    cut = np.flatnonzero(step.tokens[np.arange(len(last)), last] != STOP)
+    signs = {"stop": STOP, "call_end": encode(CLOSE)[0]}
+    cut = np.flatnonzero(cut_off(step, **signs))
     if not len(cut):
         return None
-    count, total, limit = len(cut), len(last), step.settings.language.max_tokens
+    count, total, limit = len(cut), len(step.tokens), step.settings.language.max_tokens
     return Reason(
         key="length",
         chip=tr("{count} of {total} cut off").format(count=count, total=total),
         kind="unhealthy" if 2 * count > total else "note",
-        quantities=tuple(Quantity("tokens", row=int(row)) for row in cut[:8]),
-        claims=(Card.of("cut_off", count=count, total=total, limit=limit, stop=STOP),),
+        quantities=tuple(Quantity("written", row=int(row)) for row in cut[:8]),
+        claims=(Card.of("cut_off", count=count, total=total, limit=limit, **signs),),
     )
 
 

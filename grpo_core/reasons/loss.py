@@ -10,6 +10,7 @@ from grpo_core.claims.cards import Card
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
+from grpo_core.premises import can_move, step_follows_rate
 from grpo_core.reasons.reason import Check, Reason
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -107,7 +108,7 @@ def grad_norm(n: Numbers) -> Reason | None:
             chip=tr("gradient is large"),
             kind="unhealthy",
             quantities=at,
-            claims=(Card.of("norm", norm=norm), Card.of(_smaller_steps(n))),
+            claims=(Card.of("norm", norm=norm), _smaller_steps(n)),
         )
     if not np.any(n.push(0)) and np.any(n.pull(0)) and not n.has_entropy_bonus:
         return Reason(
@@ -120,14 +121,19 @@ def grad_norm(n: Numbers) -> Reason | None:
     return None
 
 
-def _smaller_steps(n: Numbers) -> str:
-    """Return the advice that reduces the step along a large gradient under the current settings, as a key."""
-    if n.step.settings.optimizer.kind == "adam":
-        return "adam_divides"
-    if n.step.advantage is not None or not DEVIATIONS[n.objective.std].divides:
-        return "slower"
+def _smaller_steps(n: Numbers) -> Card:
+    """Return the advice that reduces the step along a large gradient under the current settings, or why none does."""
+    optimizer = n.step.settings.optimizer
+    if not can_move(n.step):
+        return Card.of("no_rate")
+    if not step_follows_rate(n.step):
+        return Card.of("fixed_length", length=optimizer.step_length)
+    if optimizer.kind == "adam":
+        return Card.of("adam_divides")
+    if n.step.advantage is not None or not DEVIATIONS[n.objective.std].divides or optimizer.max_grad_norm is not None:
+        return Card.of("slower")
     damped = recompute.advantage(n.step, n.objective.replace(std_epsilon=1.0))  # a critic's advantages are not divided
-    return "slower_or_damped" if np.abs(damped).max() < np.abs(n.advantage).max() else "slower"
+    return Card.of("slower_or_damped" if np.abs(damped).max() < np.abs(n.advantage).max() else "slower")
 
 
 def gradient(n: Numbers, passed: int) -> Reason | None:

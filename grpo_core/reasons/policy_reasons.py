@@ -14,7 +14,7 @@ from grpo_core.claims.clip import NEXT_TO_ONE, NoRange, NothingToStop, WouldAct
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import ESTIMATORS
-from grpo_core.premises import drawn_by_earlier
+from grpo_core.premises import can_move, drawn_by_earlier
 from grpo_core.reasons.reason import Check, Reason, cell
 from grpo_core.record import Step
 from grpo_core.rounding import DOUBLE, SINGLE
@@ -73,7 +73,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
         return None
     claims: tuple[Claim[Step], ...]
     if algorithm.clip is None:
-        chip, claims = tr("no clip in this loss"), (Card.of(f"unclipped:{n.objective.surrogate}"),)
+        chip, claims = tr("no clip in this loss"), (Card.of("unclipped", surrogate=n.objective.surrogate),)
     else:
         chip, claims = _not_now(n, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
     ratios = tuple(cell("ratio", n.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])
@@ -102,7 +102,8 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
     if n.ratios_are_one(passed) and _unmoved(n, passed):
         if passed:
             return tr("ratios are still 1"), (Card.of("unmoved", number=passed + 1),)
-        more = [] if n.step.passes > 1 or n.without_signal else [Card.of("later_it_can")]
+        may = n.step.passes == 1 and not n.without_signal and can_move(n.step) and n.has_gradient(0)
+        more = [Card.of("later_it_can")] if may else []
         return tr("first pass: r = 1"), (Card.of("cannot_act"), *more, *_sampler(n))
     if ratios.min() >= low and ratios.max() <= high:
         inside = Card.of("inside", **reach, low=float(low), high=float(high))
@@ -160,7 +161,9 @@ def _left_out(ratio: float, *, below: bool) -> float:
     It is rounded down if the bound must be ``below`` the ratio, otherwise up.
     """
     away = ratio - 1
-    if not 0 < abs(away) < math.inf:
+    if abs(away) <= NEXT_TO_ONE:
+        return 1.0
+    if math.isinf(away):
         return ratio
     decimals = 2 - math.floor(math.log10(abs(away)))
     return 1 + (math.floor if below else math.ceil)(away * 10.0**decimals) / 10.0**decimals

@@ -26,7 +26,7 @@ _ALIGNMENT = 8
 _PLAIN = "biuf"
 _KINDS = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iuf" for size in (2, 4, 8))})
 """Element types that a layout can name. NumPy would interpret any other description, however complex."""
-_MEASUREMENT, _RESUME = "measurement.", "resume."
+_MEASUREMENT, _RESUME, _PART = "measurement.", "resume.", "reward_part."
 _RECORDS: WeakKeyDictionary[Step, tuple[str, bytes]] = WeakKeyDictionary()
 """Serialised records of steps still in use.
 
@@ -95,6 +95,7 @@ def encoded(step: Step) -> tuple[str, bytes]:
         arrays: dict[str, Any] = {name: getattr(step, name) for name in ARRAYS}
         arrays |= {_MEASUREMENT + name: np.float64(value) for name, value in step.measurements.items()}
         arrays |= {_RESUME + name: value for name, value in step.resume.items()}
+        arrays |= {_PART + name: np.empty(0, np.uint8) for name in step.part_names or ()}  # a name takes no bytes
         result = _RECORDS[step] = packed(arrays)
     return result
 
@@ -109,15 +110,20 @@ def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step
     plain: dict[str, Any] = {}
     measurements: dict[str, float] = {}
     resume: dict[str, np.ndarray] = {}
+    parts: list[str] = []
     for name, array in unpacked(layout, record).items():
         if name.startswith(_MEASUREMENT):
             measurements[name.removeprefix(_MEASUREMENT)] = _number(array, name, number)
         elif name.startswith(_RESUME):
             resume[name.removeprefix(_RESUME)] = array
+        elif name.startswith(_PART):
+            parts.append(name.removeprefix(_PART))
         elif name in ARRAYS:  # fields of newer versions are ignored
             plain[name] = array
     if settings.is_recorded and not plain:
         raise NotRecordedError(tr("Update {number} contains texts and rewards, but no tokens.").format(number=number))
+    if settings.is_language and "reward_parts" in plain:  # files of versions up to 0.3 do not name the parts they have
+        plain["part_names"] = tuple(parts) or settings.language.part_names[: sum(plain["reward_parts"].shape[1:2])]
     try:
         return check(Step(step=number, settings=settings, measurements=measurements, resume=resume, **plain))
     except TypeError as error:

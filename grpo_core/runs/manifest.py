@@ -10,6 +10,7 @@ from typing import Any
 from grpo_core import __version__
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError
+from grpo_core.parsing import ParseError, from_json
 from grpo_core.runs.meta import written_by
 from grpo_core.text import plural, tr
 
@@ -133,8 +134,8 @@ def manifest_from(content: bytes, name: str) -> Manifest:
         SessionError: it is damaged, not a manifest, or written by a newer version.
     """
     try:
-        stored = json.loads(content)
-    except (ValueError, RecursionError):
+        stored = from_json(content)
+    except ParseError:
         raise SessionError(tr("The manifest of {name} is damaged: it is not JSON.").format(name=name)) from None
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise SessionError(tr("The manifest of {name} is not the manifest of a GRPO Lab session.").format(name=name))

@@ -64,13 +64,13 @@ def newest(
         last: number of an update, whose values are included.
 
     Returns:
-        (updates,) their numbers; (updates, series) float64, NaN in a row of unexpected length; (updates,) bool, whether
-        they do not match their checksum, if there is one.
+        (updates,) their numbers, the last of which is ``last``; (updates, series) float64, NaN in a row of unexpected
+        length; (updates,) bool, whether they do not match their checksum, if there is one, or have another number.
     """
     rows = connection.execute(
         "SELECT step, data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, last, CHUNK)
     ).fetchall()
-    steps = np.array([step for step, _ in rows], np.int64)
+    steps = np.arange(last - len(rows) + 1, last + 1)
     whole = [isinstance(data, bytes) and len(data) == 8 * series for _, data in rows]
     gap = np.full(series, np.nan).tobytes()
     pieces = (data if good else gap for (_, data), good in zip(rows, whole, strict=True))
@@ -80,7 +80,10 @@ def newest(
     for end, data in connection.execute("SELECT chunk, data FROM series WHERE name = ? AND chunk > ?", (NEWEST, start)):
         sums = np.frombuffer(data, "<u8") if isinstance(data, bytes) and not len(data) % 8 else np.empty(0, "<u8")
         kept.update(zip(range(end - len(sums) + 1, end + 1), sums.tolist(), strict=True))
-    damaged = [not good or kept[step] != written[step] for step, good in zip(steps.tolist(), whole, strict=True)]
+    damaged = [
+        not good or number != step or kept[step] != written[step]
+        for step, (number, _), good in zip(steps.tolist(), rows, whole, strict=True)
+    ]
     return steps, values, np.array(damaged, bool)
 
 

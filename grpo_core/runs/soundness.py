@@ -65,6 +65,10 @@ def _check_other_shapes(step: Step, batch: int, length: int) -> None:
     """Validate arrays with dimensions that no other array determines."""
     if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
         raise _damaged(step, "reward_parts")
+    if step.part_names is not None and (
+        step.reward_parts is None or step.reward_parts.shape[1] != len(step.part_names)
+    ):
+        raise _damaged(step, "reward_parts")
     if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):
         raise _damaged(step, "advantage")
     for name in ("prompt_tokens", "watched_tokens", "ref_dist_logp"):

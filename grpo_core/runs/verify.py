@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.runs import checks
-from grpo_core.runs.database import CHUNK, explained, opened, transaction
+from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transaction
 from grpo_core.runs.files import size_of
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
@@ -86,13 +86,17 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
 
 def _structure(path: Path) -> Part:
     """Verify the pages with SQLite's own integrity check."""
-    with closing(opened(path)[0]) as connection:
+    connection, version = opened(path)
+    with closing(connection):
         try:
             with explained(path):
                 pages = connection.execute("PRAGMA page_count").fetchone()[0]
                 found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
         except RunFileError as error:
             return Part(what=tr("pages"), count=0, damaged=(str(error),))
+    if version > VERSION:
+        said = tr("The file has format {version}. This program knows format {known} and cannot verify a newer one.")
+        found.append(said.format(version=version, known=VERSION))
     return Part(what=tr("pages"), count=pages, damaged=tuple(said for said in found if said != "ok"))
 
 

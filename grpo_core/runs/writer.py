@@ -20,11 +20,10 @@ from grpo_core.runs.connection import RunConnection
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import VERSION, explained, opened, transaction
 from grpo_core.runs.files import files_of, folded, lock, release, replacing, size_of
+from grpo_core.runs.limits import why_full
 from grpo_core.runs.meta import RunMeta, all_rows
 from grpo_core.runs.pending import PendingUpdates
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.space import why_full
-from grpo_core.runs.thinning import Stretch, Thinning
 from grpo_core.runs.watch import FileWatch, LostFileError
 from grpo_core.text import tr
 
@@ -49,23 +48,21 @@ class RunWriter:
         meta: metadata of the run.
         committed: number of the last committed update.
         limit: size in bytes at which :attr:`full` is set; can be raised.
-        thin: whether older updates are thinned out first at the limit (``thinning.py``); never for a language model,
-            whose updates are replayed from one another.
         full: why no further update should be computed, as a sentence, or None; updated at each commit.
     """
 
-    def __init__(
-        self, path: Path, file_lock: BaseFileLock, connection: RunConnection, limit: int, thin: bool = False
-    ) -> None:
+    def __init__(self, path: Path, file_lock: BaseFileLock, connection: RunConnection, limit: int) -> None:
         self.path = path
         self.limit = limit
         self._lock = file_lock
         self._connection = connection
         reader = RunReader(path, connection)
         self.meta: RunMeta = reader.meta
-        self.thin = thin and not self.meta.settings.is_language
         with explained(path):
-            self._thinning = Thinning(connection, reader.first, reader.last)
+            if any(stretch.last > reader.last for stretch in reader.thinned):
+                raise RunFileError(
+                    tr("The run claims that more was thinned out than it contained; the file is damaged.")
+                )
             layouts = {fields: number for number, fields in connection.execute("SELECT id, fields FROM layout")}
         self.committed = reader.last
         changes = reader.settings_changes()
@@ -89,7 +86,6 @@ class RunWriter:
         resumed: Step | None = None,
         origin: Origin | None = None,
         limit: int = LIMIT,
-        thin: bool = False,
     ) -> RunWriter:
         """Create a run file.
 
@@ -102,7 +98,6 @@ class RunWriter:
             resumed: that update with the weights from which to continue, if these differ from the parent's.
             origin: the state of the run before its first update; by default the learner's, or the parent's.
             limit: size in bytes at which the run should be paused.
-            thin: whether to thin out older updates at the limit instead.
 
         Raises:
             RunFileError: the file already exists, the folder cannot be written, or the parent lacks that update.
@@ -126,13 +121,13 @@ class RunWriter:
                 raise RunFileError(tr("{name} already exists; choose another name.").format(name=path.name))
             with replacing(path) as temporary:
                 build(temporary, meta, origin, parent, resumed)
-            return cls._opened(path, file_lock, limit, thin)
+            return cls._opened(path, file_lock, limit)
         except BaseException:
             release(file_lock)
             raise
 
     @classmethod
-    def open(cls, path: str | Path, *, limit: int = LIMIT, thin: bool = False) -> RunWriter:
+    def open(cls, path: str | Path, *, limit: int = LIMIT) -> RunWriter:
         """Continue an existing run file.
 
         Raises:
@@ -142,13 +137,13 @@ class RunWriter:
         opened(path)[0].close()  # report a missing or foreign file before a lock file appears next to it
         file_lock = lock(path)
         try:
-            return cls._opened(path, file_lock, limit, thin)
+            return cls._opened(path, file_lock, limit)
         except BaseException:
             release(file_lock)
             raise
 
     @classmethod
-    def _opened(cls, path: Path, file_lock: BaseFileLock, limit: int, thin: bool) -> RunWriter:
+    def _opened(cls, path: Path, file_lock: BaseFileLock, limit: int) -> RunWriter:
         connection, version = opened(path, writable=True)
         try:
             if version > VERSION:
@@ -164,7 +159,7 @@ class RunWriter:
                 connection.execute("PRAGMA journal_size_limit=16000000")
                 connection.execute("PRAGMA secure_delete=OFF")
                 connection.execute("UPDATE meta SET value = 0 WHERE key = 'ended'")
-            writer = cls(path, file_lock, connection, limit, thin)
+            writer = cls(path, file_lock, connection, limit)
             with explained(path):
                 rows = all_rows(connection)
             connection.allow_writing()
@@ -179,11 +174,6 @@ class RunWriter:
     def bytes(self) -> int:
         """Size on disk in bytes, including the write-ahead log."""
         return size_of(self.path)
-
-    @property
-    def thinned(self) -> tuple[Stretch, ...]:
-        """Stretches of updates dropped to keep the file below its limit."""
-        return self._thinning.stretches
 
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
         """Append the next update. Commits if 50 ms have passed since the last commit.
@@ -234,12 +224,13 @@ class RunWriter:
         self._pending.clear()
         self.committed = self._pending.last
         self._look_after_the_file()
-        if self.thin:
-            with explained(self.path, "written"):
-                space = self._thinning.make_space(self.committed, self.limit)
-            self.full = self._why_full(space)
-        else:
-            self.full = self._why_full(self.bytes < self.limit)
+        self.full = why_full(
+            self.path,
+            updates=self.committed,
+            changes=self._pending.changes,
+            limit=self.limit,
+            below_limit=self.bytes < self.limit,
+        )
 
     def _write_waiting(self) -> None:
         """Write all pending updates in one transaction."""
@@ -313,16 +304,6 @@ class RunWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _why_full(self, below_limit: bool) -> str | None:
-        return why_full(
-            self.path,
-            updates=self.committed,
-            changes=self._pending.changes,
-            limit=self.limit,
-            below_limit=below_limit,
-            may_thin=not self.thin and not self.meta.settings.is_language,
-        )
 
 
 def _origin(settings: Settings) -> Origin:

@@ -97,7 +97,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (cap, ADVANTAGE, LOG_PROB)
 
 
-CISPO = Surrogate(
+SURROGATE = Surrogate(
     value=value,
     pull=pull,
     path=Path.LOG_PROB,

@@ -147,11 +147,11 @@ def _branch(o: Objective, r: float, a: float) -> str:
             "The ratio is above the dual clip {cap}, which was taken instead: the push on this token stops."
         ).format(cap=plain(cap))
     if cap is not None and cap < r <= high:  # A < 0, and a cap inside the band: the branches are c A and r A
-        return tr("The ratio lies inside the band {band}: the branch r A was taken, and the push acts in full.").format(
+        return tr("The ratio lies inside the band {band}: the branch r A was taken, and nothing is clipped.").format(
             band=width
         )
     if low <= r <= high:
-        return tr("The ratio lies inside the band {band}: both branches are equal, and the push acts in full.").format(
+        return tr("The ratio lies inside the band {band}: both branches are equal, and nothing is clipped.").format(
             band=width
         )
     if not _is_open(o, r, a):
@@ -214,7 +214,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (joint(r"\min("), ratio, ADVANTAGE, joint(",", glue=True), clip, ADVANTAGE, joint(")", glue=True))
 
 
-CLIP = Surrogate(
+SURROGATE = Surrogate(
     value=value,
     pull=pull,
     path=Path.RATIO,

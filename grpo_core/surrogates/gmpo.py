@@ -110,7 +110,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (ratio_factor(r"\bar{r}", tr("mean ratio")), ADVANTAGE)
 
 
-GMPO = Surrogate(
+SURROGATE = Surrogate(
     value=value,
     pull=pull,
     path=Path.MEAN,

@@ -52,7 +52,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (ADVANTAGE, LOG_PROB)
 
 
-LOG_PROBABILITY = Surrogate(
+SURROGATE = Surrogate(
     value=value,
     pull=pull,
     path=Path.LOG_PROB,

@@ -93,7 +93,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (ratio_factor(r"\tfrac{4}{\tau}\,\sigma(\tau(r-1))", tr("soft gate")), ADVANTAGE)
 
 
-SAPO = Surrogate(
+SURROGATE = Surrogate(
     value=value,
     pull=pull,
     path=Path.RATIO,

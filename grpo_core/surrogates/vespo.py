@@ -95,7 +95,7 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB)
 
 
-VESPO = Surrogate(
+SURROGATE = Surrogate(
     value=value,
     pull=pull,
     path=Path.LOG_PROB,

@@ -1,4 +1,4 @@
-"""What the part for teaching contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
+"""Rows that the part for teaching contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from grpo_core.child.answering import Answer, Poll
 from grpo_core.config import Settings
 
 if TYPE_CHECKING:
+    from grpo_core.foreign.gate import Foreign
     from grpo_core.teaching.lessons.experiments.chain import ChainProgress
     from grpo_core.teaching.lessons.experiments.lengths import Lengths
 
@@ -27,6 +28,21 @@ def jobs() -> dict[str, Answer]:
         "lengths": _lengths,
         "chain": _chain,
     }
+
+
+def plugins() -> dict[str, str]:
+    """Return the tables to which packages of others can add rows."""
+    return {"lesson": "grpo_core.teaching.lessons:PACKAGED"}
+
+
+def foreign() -> tuple[Foreign, ...]:
+    """Return the kinds of bytes that come from other people."""
+    from grpo_core.foreign.gate import Foreign
+
+    return (
+        Foreign(name="lesson", modules=("grpo_core.teaching.lessons.reading",)),
+        Foreign(name="homework", modules=("grpo_core.teaching.homework.file",)),
+    )
 
 
 def packed() -> dict[str, type]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from grpo_core.bandit import tasks
 from grpo_core.config import Settings
+from grpo_core.config.language import REWARDS
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import RunFileError
-from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp
+from grpo_core.foreign.readers import recorded
+from grpo_core.foreign.recording import Completions, Report, Source, Texts, file_stamp
 from grpo_core.lm import rewards
 from grpo_core.premises import drawn_by_earlier
 from grpo_core.recompute import advantage
@@ -23,6 +26,10 @@ from grpo_core.texts import completion_text, question_text
 from grpo_core.trainers.agent_turns import trajectories
 
 SUFFIX = ".grpo"
+NO_OTHER_TRAINER = tr(
+    "This program trained the run. The functions that show its losses also computed them, so there is no other "
+    "result to compare them with."
+)
 
 
 class OwnRun:
@@ -54,7 +61,10 @@ class OwnRun:
 
     def step(self, position: int) -> Step:
         step = self._step(position)
-        return dataclasses.replace(step, settings=as_recorded(step.settings, self._origin))
+        titles = {reward.name: reward.title for reward in REWARDS.values()}
+        names = tuple(titles.get(name, name) for name in step.part_names or ()) or self._origin.reward_names
+        settings = as_recorded(step.settings, dataclasses.replace(self._origin, reward_names=names))
+        return dataclasses.replace(step, settings=settings, part_names=None)
 
     def completions(self, position: int) -> Completions:
         step = self._step(position)
@@ -76,7 +86,9 @@ class OwnRun:
         return self.completions(position), self.step(position)
 
     def reports(self, position: int) -> Sequence[Report]:
-        return ()
+        step = self._step(position)
+        norm = step.measurements.get("grad_norm")
+        return () if norm is None else (Report(step=step.step, numbers={"grad_norm": norm}),)
 
     def stamp(self, position: int) -> tuple[int, ...]:
         return file_stamp(self.path)
@@ -107,6 +119,16 @@ def is_own(path: Path) -> bool:
             return not reader.meta.settings.is_recorded
     except RunFileError:
         return False
+
+
+@contextmanager
+def opened(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
+    """Open the run at ``path``, either a run of this program or one that another trainer recorded."""
+    if is_own(path):
+        yield OwnRun(path)
+    else:
+        with recorded(path, poll) as source:
+            yield source
 
 
 def as_recorded(settings: Settings, origin: Origin) -> Settings:

@@ -1,4 +1,4 @@
-"""What the part for other trainers contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
+"""Rows that the part for other trainers contributes to the tables of the core (:data:`grpo_core.parts.TABLES`)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from grpo_core.update_time import UpdateTime
 
 if TYPE_CHECKING:
     from grpo_core.commands.train_command import Start
+    from grpo_core.foreign.gate import Foreign
     from grpo_core.foreign.run_files import ImportedRuns
     from grpo_core.lm.learner import PolicyLearner
 
@@ -61,6 +62,16 @@ def formats() -> Formats:
     return Formats(knows=_knows, open=_open_source, place_of=_place_of)
 
 
+def plugins() -> dict[str, str]:
+    """Return the tables to which packages of others can add rows."""
+    checks = "grpo_core.trainers.health.checks"
+    return {
+        "reader": "grpo_core.trainers.importers:IMPORTERS",
+        "check": f"{checks}:CHECKS",
+        "claim": f"{checks}:CLAIMS",
+    }
+
+
 def imported() -> ImportedRuns:
     """Return the functions for run files with imported runs."""
     from grpo_core.foreign.run_files import ImportedRuns
@@ -78,6 +89,23 @@ def models() -> FolderModels:
         update_time=_update_time,
         summary=_summary,
         brief=_brief,
+    )
+
+
+def foreign() -> tuple[Foreign, ...]:
+    """Return the kinds of bytes that come from other people."""
+    from grpo_core.foreign.gate import Foreign
+
+    recordings = ("known", "open", "refresh", "recorded_series", "examination", "swept")
+    folders = ("adapter_files", "folder", "generation", "tensors")
+    return (
+        Foreign(name="recorded run", requests=recordings, modules=("grpo_core.trainers.importers.",)),
+        Foreign(
+            name="folder of a model",
+            requests=("model",),
+            modules=(*(f"grpo_core.trainers.hf.{name}" for name in folders), "grpo_core.trainers.token_text"),
+        ),
+        Foreign(name="scores", modules=("grpo_core.trainers.reweighting",)),
     )
 
 
@@ -100,7 +128,8 @@ def packed() -> dict[str, type]:
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
     from grpo_core.trainers.claims import faults, findings, measured, measures, put_right
-    from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
+    from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, Link, NotLookedAt
+    from grpo_core.trainers.health.checks import CLAIMS
     from grpo_core.trainers.hf.adapter_files import AdapterFiles
     from grpo_core.trainers.hf.folder import ModelFiles
     from grpo_core.trainers.recorded_jobs import Verdict
@@ -108,7 +137,8 @@ def packed() -> dict[str, type]:
     claims = (
         measures.AllCounted, findings.Clipped, measures.CutOff, measures.CutOffMore, measures.Drifts,
         findings.EntropyFar, findings.EqualGroups, findings.EqualShares, faults.Fault, measures.FirstPassApart,
-        measures.ImportanceCut, measured.Measured, put_right.Righted, measures.SamplerApart, measures.Unwritten,
+        measures.ImportanceCut, measured.Measured, put_right.Righted, measures.SamplerApart, measures.Stale,
+        measures.Unwritten,
     )  # fmt: skip # table
     return {
         "completions": Completions,
@@ -119,6 +149,7 @@ def packed() -> dict[str, type]:
         "put right": PutRight,
         "moved": Moved,
         "healthy": Healthy,
+        "link": Link,
         "model": ModelFiles,
         "not looked at": NotLookedAt,
         "report": Report,
@@ -128,6 +159,7 @@ def packed() -> dict[str, type]:
         "turn": Turn,
         "verdict": Verdict,
         **{f"claim: {kind.__name__}": kind for kind in claims},
+        **{f"claim: {name}": kind for name, kind in CLAIMS.items()},
     }
 
 

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
+from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.text import tr
@@ -19,15 +21,11 @@ from grpo_core.trainers.audit.put_right import PutRight
 from grpo_core.trainers.audit.report import as_text, traced, why_not
 from grpo_core.trainers.health import Diagnosis, diagnose
 from grpo_core.trainers.importers import open_source
-from grpo_core.trainers.own_run import OwnRun, is_own
+from grpo_core.trainers.own_run import NO_OTHER_TRAINER, OwnRun, is_own
 
 Poll = Callable[[], None]
 BATCH_SECONDS = 0.2
 """Seconds between two batches of numbers."""
-NO_OTHER_TRAINER = tr(
-    "This program trained the run. The functions that show its losses also computed them, so there is no other "
-    "result to compare them with."
-)
 
 
 def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:
@@ -40,7 +38,16 @@ def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict
     yield from batches(source, start, min(end, len(source)), poll)
 
 
-def swept(path: str, *, poll: Poll) -> Iterator[dict[str, object]]:
+class SweptRun(TypedDict):
+    """The last numbers of a run of a sweep."""
+
+    settings: Settings
+    updates: int
+    kl: float
+    reward: float
+
+
+def swept(path: str, *, poll: Poll) -> Iterator[SweptRun]:
     """Yield the settings, the number of updates, and the last estimated KL and mean reward of each run of the TRL sweep
     in the folder ``path`` that has a trace.
 

@@ -6,7 +6,6 @@ groups without a signal, and pushes are recomputed by the training functions.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 from collections.abc import Sequence
 
@@ -16,6 +15,7 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.pushes import Pair
 from grpo_core.errors import GrpoError
+from grpo_core.parsing import ParseError, csv_lines
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.reweighted import Reweighted
@@ -82,7 +82,10 @@ def scores_in(text: str, count: int) -> np.ndarray:
     Raises:
         GrpoError: the data is invalid.
     """
-    lines = [row for row in csv.reader(text.replace("\t", ",").splitlines()) if row]
+    try:
+        lines = [row for row in csv_lines(text.replace("\t", ",").splitlines()) if row]
+    except ParseError as error:
+        raise GrpoError(tr("Line {line} is not CSV ({error}).").format(line=error.line, error=error)) from None
     cells = [row[-1].strip() for row in lines]
     if cells and len(cells) == count + 1 and not _is_number(cells[0]):
         cells = cells[1:]

@@ -88,6 +88,7 @@ def lm_step(
         mask=mask,
         rewards=rewards(settings.language, table),
         reward_parts=table,
+        part_names=settings.language.part_names,
         old_logp=old,
         ref_logp=ref,
         sampling_logp=old,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pytest
 
-from grpo_core import recompute
 from grpo_core.acting import acting_fields
-from grpo_core.config import PRESETS, Objective, Settings, about
-from grpo_core.errors import SettingsError
+from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
-from tests.core.explain_cases import random_objective
+from grpo_core.testing import surrogates as checks
+from grpo_core.testing.surrogates import others
+from grpo_core.testing.surrogates import second_pass as numbers
+from grpo_core.testing.updates import random_objective
 from tests.core.steps import random_step
 
 FIELDS = [field.name for field in dataclasses.fields(Objective) if field.name not in ("credit", "entropy_bonus")]
@@ -27,35 +27,6 @@ def batch() -> Step:
     values = np.random.default_rng(2).normal(size=step.mask.shape)
     sampling = step.old_logp - np.random.default_rng(3).normal(size=step.mask.shape)
     return dataclasses.replace(step, values=values, sampling_logp=sampling)
-
-
-def numbers(step: Step, objective: Objective) -> list[np.ndarray]:
-    """Return the advantage, loss and gradient of the second pass."""
-    push, pull = recompute.token_gradient(step, 1, objective)
-    return [
-        recompute.advantage(step, objective),
-        np.asarray(recompute.terms(step, 1, objective).loss),
-        push if pull is None else push + pull,
-    ]
-
-
-def others(objective: Objective, name: str) -> list[Objective]:
-    """Return the objective with every other allowed value of one field."""
-    rule, value = about(Objective, name), getattr(objective, name)
-    values: list[Any] = [choice for choice in rule.choices if choice != value]
-    if isinstance(value, bool):
-        values = [not value]
-    elif not rule.choices:
-        low, high = rule.usual or (0.1, 2.0)
-        values = [low + (high - low) * share for share in (0.02, 0.3, 0.6)]
-        values = [round(v) for v in values] if name == "max_tokens" else values
-    allowed = []
-    for other in values:
-        try:
-            allowed.append(objective.replace(**{name: other}))
-        except SettingsError:
-            continue
-    return allowed
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -86,18 +57,7 @@ def test_every_setting_acts_somewhere() -> None:
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_every_setting_that_is_shown_under_a_surrogate_acts_somewhere_under_it(surrogate: str) -> None:
-    step, shown, acted = batch(), set[str](), set[str]()
-    for seed in range(20):
-        drawn = random_objective(np.random.default_rng(seed))
-        objective = drawn.replace(dual_clip=None, surrogate=surrogate)
-        before = numbers(step, objective)
-        shown |= acting_fields(objective) & set(FIELDS)
-        for name in sorted(shown - acted):
-            for other in others(objective, name):
-                same = (np.array_equal(x, y) for x, y in zip(before, numbers(step, other), strict=True))
-                if not all(same):
-                    acted.add(name)
-    assert shown - acted == set()
+    checks.shown_settings_act(surrogate)
 
 
 @pytest.mark.parametrize("name", PRESETS)

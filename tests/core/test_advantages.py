@@ -12,7 +12,7 @@ from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.arrays import to_numpy
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
-from tests.core import cases
+from grpo_core.testing import cases
 
 BASELINES = ("group_mean", "leave_one_out", "batch_mean", "none")
 STDS = ("sample", "population", "batch", "none")
@@ -178,8 +178,8 @@ def test_fields_with_one_value_a_run_equal_separate_calls(backend: str) -> None:
     rng = np.random.default_rng(2)
     rewards, kl = rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 2, 4))
     columns = {"beta": [0.0, 0.1, 1.0], "std_epsilon": [0.0, 0.1, 0.5]}
-    arrays = {name: cases.BACKENDS[backend](np.array(v).reshape(3, 1, 1)) for name, v in columns.items()}
-    there = cases.BACKENDS[backend]
+    arrays = {name: cases.converter(backend)(np.array(v).reshape(3, 1, 1)) for name, v in columns.items()}
+    there = cases.converter(backend)
     whole = to_numpy(advantages(Objective(kl_in="reward", **arrays), there(rewards), kl=there(kl)))
     for run in range(3):
         objective = Objective(kl_in="reward", beta=columns["beta"][run], std_epsilon=columns["std_epsilon"][run])

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from grpo_core.arrays import as_array, clamp, constant, is_zero, stop_gradient, to_numpy
-from tests.core import cases
+from grpo_core.testing import cases
 
 
 @pytest.mark.parametrize("backend", cases.BACKENDS)
 def test_numbers_and_arrays_take_the_dtype_of_their_neighbour(backend: str) -> None:
-    there = cases.BACKENDS[backend]
+    there = cases.converter(backend)
     like = there(np.zeros(2, dtype=np.float32))
     for value in (2, 2.0, np.float64(2.0), there(np.array(2.0)), there(np.array([2, 2]))):
         found = as_array(value, like)
@@ -26,7 +26,7 @@ def test_numbers_and_arrays_take_the_dtype_of_their_neighbour(backend: str) -> N
 
 @pytest.mark.parametrize("backend", cases.BACKENDS)
 def test_clamp_holds_values_between_bounds(backend: str) -> None:
-    there = cases.BACKENDS[backend]
+    there = cases.converter(backend)
     x = there(np.array([-3.0, -1.0, 0.5, 2.0, 9.0, math.inf]))
     assert to_numpy(clamp(x, -1, 2)).tolist() == [-1, -1, 0.5, 2, 2, 2]
     assert to_numpy(clamp(x, high=2.0)).tolist() == [-3, -1, 0.5, 2, 2, 2]
@@ -52,7 +52,7 @@ def test_stop_gradient_detaches_torch_and_leaves_the_others_alone() -> None:
 
 @pytest.mark.parametrize("backend", cases.BACKENDS)
 def test_to_numpy_leaves_the_library_and_the_tape(backend: str) -> None:
-    x = cases.BACKENDS[backend](np.array([1.0, 2.0]))
+    x = cases.converter(backend)(np.array([1.0, 2.0]))
     if backend == "torch":
         x.requires_grad_()
     found = to_numpy(x)
@@ -62,7 +62,7 @@ def test_to_numpy_leaves_the_library_and_the_tape(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", cases.BACKENDS)
 def test_a_field_is_zero_only_if_it_is_zero_in_every_run(backend: str) -> None:
-    there = cases.BACKENDS[backend]
+    there = cases.converter(backend)
     assert is_zero(0)
     assert is_zero(0.0)
     assert not is_zero(1e-300)

@@ -184,6 +184,15 @@ def test_inspect_gives_the_digits_of_the_comparison_on_demand(
     assert "rounding alone can cause" in text
 
 
+def test_inspect_tries_changes_of_an_unhealthy_update(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.grpo"
+    assert main(["train", "--steps", "2", "--set", "optimizer.learning_rate=5", "--out", str(path)]) == 0
+    text = said(capsys, "inspect", path, "--step", "2", "--try")
+    assert "Learning rate α: 5 → 1.25, tried over 6 updates: Clipped, last pass" in text
+    assert main(["train", "--steps", "2", "--set", "learner.mu=1", "--out", str(path), "--force"]) == 0
+    assert "or no change that was tried helps" in said(capsys, "inspect", path, "--try")
+
+
 def test_inspect_follows_a_branch_into_its_parent(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     branch = trained.with_name("branch.grpo")
     with RunReader.open(trained) as parent:

@@ -23,8 +23,8 @@ from grpo_core.learners import origin
 from grpo_core.lm import problems
 from grpo_core.objective import evaluate, gradient
 from grpo_core.record import Step
-from tests.core import cases
-from tests.core.explain_cases import trained_with
+from grpo_core.testing import cases
+from grpo_core.testing.updates import trained_with
 
 UNKNOWN = "unheard of"
 

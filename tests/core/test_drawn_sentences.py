@@ -15,8 +15,9 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
+from grpo_core.testing.updates import random_objective, trained
 from grpo_core.what_if import unchanged, what_if
-from tests.core.explain_cases import made_up, random_objective, random_settings, trained
+from tests.core.explain_cases import made_up, random_settings
 
 NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 ENDED = re.compile(rf"A range that ended below {NUMBER} would make the clip act\.")

@@ -20,16 +20,9 @@ from grpo_core.metrics import METRICS
 from grpo_core.objective import Terms
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
+from grpo_core.testing.updates import every_quantity, random_objective, trained, trained_with
 from grpo_core.typeset import number, signed, squared, total
-from tests.core.explain_cases import (
-    every_quantity,
-    in_single_precision,
-    made_up,
-    random_objective,
-    random_settings,
-    trained,
-    trained_with,
-)
+from tests.core.explain_cases import in_single_precision, made_up, random_settings
 from tests.core.steps import random_step
 
 with warnings.catch_warnings():
@@ -96,6 +89,7 @@ def test_inputs_lead_down_to_what_was_recorded() -> None:
     assert {name for name, latex in leaves if not latex} == {
         "reward",
         "tokens",
+        "written",
         "denominator",
         "logp",
         "old_logp",

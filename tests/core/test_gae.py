@@ -7,7 +7,7 @@ import pytest
 
 from grpo_core.advantages import gae
 from grpo_core.arrays import to_numpy
-from tests.core import cases
+from grpo_core.testing import cases
 
 REWARDS = np.array([[0.0, 0.0, 1.0]])
 VALUES = np.array([[0.5, 0.4, 0.7]])
@@ -50,6 +50,6 @@ def test_every_library_and_every_run_gives_the_sum_of_the_definition(backend: st
                 after = real[i + step + 1] if i + step + 1 < len(real) else None
                 delta = rewards[row][u] + 0.9 * (0.0 if after is None else values[row][after]) - values[row][u]
                 expected[row][t] += (0.9 * 0.8) ** step * delta
-    there = cases.BACKENDS[backend]
+    there = cases.converter(backend)
     found = to_numpy(gae(there(rewards), there(values), there(mask), gamma=0.9, lam=0.8))
     np.testing.assert_allclose(found, expected, atol=1e-14)

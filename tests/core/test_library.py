@@ -16,7 +16,7 @@ import pytest
 import grpo_core
 from grpo_core import Objective, ShapeError, evaluate, gradient
 from grpo_core.advantages import advantages, equal_rewards, gae, step_scores
-from tests.core import cases
+from grpo_core.testing import cases
 
 PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
 LOSS = Objective(beta=0.3)

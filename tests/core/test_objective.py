@@ -11,7 +11,7 @@ import pytest
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
 from grpo_core.objective import evaluate, gradient
-from tests.core import cases
+from grpo_core.testing import cases
 
 MASK = np.array([[True, False, False], [True, True, True]])  # lengths 1 and 3
 LOGP = np.array([[-0.5, 0.0, 0.0], [-1.0, -2.0, -3.0]])

@@ -8,38 +8,17 @@ import numpy as np
 import pytest
 
 from grpo_core.config import Objective
-from grpo_core.objective import evaluate, gradient
-from grpo_core.surrogates import SURROGATES, Path
-from tests.core import cases
-
-H = 1e-6
-
-
-def autograd(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    here = cases.on("torch", arrays)
-    here["logp"].requires_grad_()
-    evaluate(objective, **here).loss.sum().backward()
-    return np.asarray(here["logp"].grad)
-
-
-def closed(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    return np.asarray(gradient(objective, **arrays))
+from grpo_core.objective import evaluate
+from grpo_core.surrogates import SURROGATES
+from grpo_core.testing import cases
+from grpo_core.testing import surrogates as checks
+from grpo_core.testing.surrogates import autograd, closed, held_weight
 
 
 @pytest.mark.parametrize("level", cases.LEVELS)
-@pytest.mark.parametrize("surrogate", cases.SURROGATES)
+@pytest.mark.parametrize("surrogate", SURROGATES)
 def test_the_closed_form_equals_autograd(surrogate: str, level: str) -> None:
-    for number, fixed in enumerate(cases.switches(surrogate)):
-        arrays = cases.batch(number, per_token=number % 2 == 1, runs=(2,) * (number % 3))
-        for objective in cases.objectives(level=level, **fixed):
-            np.testing.assert_allclose(closed(objective, arrays), autograd(objective, arrays), rtol=1e-12, atol=1e-12)
-
-
-def held_weight(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the constant factor of a surrogate sg(w) A log π, (B, T): its value divided by that of A log π."""
-    bare = {**arrays, "gate": np.ones_like(arrays["gate"])}
-    value, plain = (evaluate(o, **bare).surrogate for o in (objective, objective.replace(surrogate="log_prob")))
-    return np.where(plain == 0, 1.0, value / np.where(plain == 0, 1.0, plain))
+    checks.pull_equals_autograd(surrogate, level)
 
 
 @pytest.mark.parametrize("level", cases.LEVELS)
@@ -70,29 +49,10 @@ def weight_by_hand(objective: Objective, arrays: dict[str, np.ndarray]) -> np.nd
     return np.asarray(np.exp(decay + k * total - decay * np.exp(total)) * np.ones_like(log_ratio))
 
 
-def finite_differences(objective: Objective, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Return central differences of the loss, with every perturbed copy as one run of a single call."""
-    if SURROGATES[objective.surrogate].path is Path.LOG_PROB:  # the factor stays at its base value: a gate of log_prob
-        arrays = arrays | {"gate": arrays["gate"] * held_weight(objective, arrays)}
-        objective = objective.replace(surrogate="log_prob")
-    shape = arrays["logp"].shape
-    steps = H * np.eye(arrays["logp"].size).reshape(-1, *shape)
-    moved = np.concatenate([arrays["logp"] + steps, arrays["logp"] - steps])
-    copies = {name: np.broadcast_to(x, (len(moved), *x.shape)) for name, x in arrays.items()} | {"logp": moved}
-    up, down = np.split(evaluate(objective, **copies).loss, 2)
-    return np.asarray((up - down) / (2 * H)).reshape(shape)
-
-
 @pytest.mark.parametrize("level", cases.LEVELS)
-@pytest.mark.parametrize("surrogate", cases.SURROGATES)
+@pytest.mark.parametrize("surrogate", SURROGATES)
 def test_the_closed_form_equals_finite_differences(surrogate: str, level: str) -> None:
-    arrays = cases.differentiable_batch()
-    for fixed in cases.switches(surrogate):
-        for objective in cases.objectives(level=level, **fixed):
-            expected = finite_differences(objective, arrays)
-            np.testing.assert_allclose(
-                closed(objective, arrays), expected, rtol=1e-6, atol=1e-8, err_msg=str(objective)
-            )
+    checks.pull_equals_finite_differences(surrogate, level)
 
 
 def single(logp: float, old_logp: float, advantage: float) -> dict[str, Any]:
@@ -149,7 +109,7 @@ def test_exactly_at_the_log_ratio_limit_and_at_gmpos_bound_the_full_gradient_flo
 
 
 def test_the_gradient_of_an_advantage_of_zero_is_zero() -> None:
-    for surrogate in cases.SURROGATES:
+    for surrogate in SURROGATES:
         assert both(Objective(surrogate=surrogate, beta=0.0), single(-0.3, -1.0, 0.0)) == 0
 
 

@@ -22,10 +22,11 @@ from grpo_core.learners import learner, origin
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
+from grpo_core.testing import cases
+from grpo_core.testing.scripts import compare, executed
+from grpo_core.testing.updates import every_quantity, trained
 from grpo_core.what_if import unchanged, what_if
-from tests.core import cases
-from tests.core.explain_cases import every_quantity, in_single_precision, trained
-from tests.core.runs.test_export_script import compare, executed
+from tests.core.explain_cases import in_single_precision
 
 BASELINES, SCALES = ("group_mean", "batch_mean", "none"), ("sample", "population", "batch", "none")
 CHAIN = Settings().replace(
@@ -85,7 +86,7 @@ def test_every_library_gives_what_the_definition_says(backend: str, baseline: st
     rewards[0, 1] = np.where(np.isnan(rewards[0, 1]), np.nan, 0.5)  # a group whose steps have equal rewards
     rewards[1, 2] = np.nan  # and one without any step
     objective = Objective(credit="process", baseline=baseline, std=std)
-    there = cases.BACKENDS[backend]
+    there = cases.converter(backend)
     found = to_numpy(from_here_on(step_scores(objective, there(rewards))))
     for run in range(2):
         expected = by_hand(rewards[run].tolist(), baseline, std, objective.std_epsilon)

@@ -14,7 +14,8 @@ from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.explain import explain
 from grpo_core.reasons import LONGEST_CHIP, Reason, reasons
 from grpo_core.record import Step
-from tests.core.explain_cases import in_single_precision, made_up, random_settings, trained, trained_with
+from grpo_core.testing.updates import trained, trained_with
+from tests.core.explain_cases import in_single_precision, made_up, random_settings
 from tests.core.steps import random_step
 
 

@@ -25,7 +25,7 @@ from grpo_core.record import Step
 from grpo_core.shipped import resource
 from grpo_core.teaching.lessons.experiments import by_hand
 from grpo_core.teaching.lessons.experiments.divergence import Divergence
-from tests.core.explain_cases import trained_with
+from grpo_core.testing.updates import trained_with
 from tests.core.steps import random_step
 
 RATIOS = np.array([0.05, 0.3, 0.6, 0.9, 1.0, 1.1, 1.3, 1.7, 2.06, 2.5, 4.0, 9.0])

@@ -70,8 +70,8 @@ def read(path: Path) -> None:
     source = open_source(path)
     for position in range(1, min(len(source), 3) + 1):
         for what in ("step", "texts", "completions", "measured", "reports"):
-            told(partial(READ[what], source, position))
-        told(partial(READ["stamps"], source, position, position))
+            told(partial(READ[what][1], source, position))
+        told(partial(READ["stamps"][1], source, position, position))
     told(source.refresh)
 
 

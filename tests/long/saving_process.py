@@ -21,21 +21,18 @@ from app.teaching.lessons.progress import LessonProgress
 from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.metrics import metrics
-from grpo_core.runs import thinning
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.runs.session import Manifest, save_session
 
-LIMIT = 400_000
 MADE = [next(learner) for learner in [learners.learner(Settings())] for _ in range(16)]
 SCALARS = [metrics(step) for step in MADE]
-thinning.BLOCK, thinning.NEWEST = 32, 64
 
 
 def save(folder: Path, seed: int) -> None:
     """Save in random order until killed."""
     chance = random.Random(seed)
     progress = LessonProgress(folder / "lessons.json")
-    writer = RunWriter.create(folder / "run.grpo", Settings(), limit=LIMIT, thin=True)
+    writer = RunWriter.create(folder / "run.grpo", Settings())
     say("run", 0)
     number, last = 0, 0
     for turn in count(1):

@@ -22,7 +22,6 @@ from app.teaching.lessons.progress import LessonProgress
 from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.session import open_session, read_manifest
-from grpo_core.runs.thinning import stretch_at
 from grpo_core.runs.verify import verified
 from tests.long import saving_process
 
@@ -67,12 +66,8 @@ def check(folder: Path, told: dict[str, int]) -> Counter[str]:
     if "run" in told:
         with RunReader.open(folder / "run.grpo") as reader:
             assert reader.last >= told["run"]
-            thinned = reader.thinned
-            met["thinned"] += bool(thinned)
             for number in range(1, reader.last + 1):
-                stretch = stretch_at(thinned, number)
-                if stretch is None or number % stretch.every == 0:
-                    assert reader.step(number).step == number
+                assert reader.step(number).step == number
             for name in METRICS:
                 assert len(reader.series(name)) == reader.last
         assert [part for part in verified(folder / "run.grpo") if part.damaged or part.unchecked] == []
@@ -108,5 +103,5 @@ def test_whatever_is_saved_when_it_is_killed_nothing_acknowledged_is_lost(tmp_pa
         assert server.stdin is not None
         server.stdin.close()
     print(f"{KILLS} kills; had saved before:", dict(met))
-    for kind in ("run", "session", "preferences", "lessons", "thinned"):
+    for kind in ("run", "session", "preferences", "lessons"):
         assert met[kind] > KILLS / 4, met

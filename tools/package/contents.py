@@ -19,8 +19,11 @@ HIDDEN = ("ziamath", "ziafont", "latex2mathml")
 """Modules imported by name at the first formula, which static analysis does not find."""
 WHOLE = ("array_api_compat.common", "array_api_compat.numpy", "array_api_compat.torch")
 """Packages that import their own modules by computed names."""
-PARTS = tuple(module.rpartition(".")[0] for module in (*core_parts.PARTS.values(), *window_parts.PARTS.values()))
-"""Packages of the program's own parts, which are imported by names in a list."""
+PARTS = (
+    "grpo_core.surrogates",
+    *(module.rpartition(".")[0] for module in (*core_parts.PARTS.values(), *window_parts.PARTS.values())),
+)
+"""Packages of the program whose modules are imported by names in a list."""
 METADATA = ("latex2mathml", "gguf")
 """Packages that look up their own version when they are imported."""
 OF_MODELS = ("transformers", "peft")
@@ -52,7 +55,7 @@ _WITHOUT = {
         "pyarrow._s3fs", "pyarrow._substrait", "pyarrow.acero", "pyarrow.csv", "pyarrow.dataset", "pyarrow.feather",
         "pyarrow.flight", "pyarrow.json", "pyarrow.orc", "pyarrow.parquet.encryption", "pyarrow.substrait",
     ),
-    "clusters and compiled bulk, which an installation by pip can have": (
+    "clusters, which an installation by pip can have, and JAX, which array_api_compat would use": (
         "dask", "dask_jobqueue", "distributed", "jax", "jaxlib", "ml_dtypes",
     ),
     "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QWidget
 
+from app.boxes import down
 from grpo_core.text import tr
 
 PICTURE, TABLE, ROW = 130, 130, 640
@@ -54,14 +55,7 @@ class RaceArrangement(QScrollArea):
         policy.setRetainSizeWhenHidden(True)
         self.bar.setSizePolicy(policy)
         inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(choices)
-        column.addWidget(self.bar)
-        column.addWidget(headline)
-        column.addWidget(split, 1)
-        column.addWidget(says)
+        down(choices, self.bar, headline, (split, 1), says, on=inside, margins=0, spacing=0)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
 from app.experiments.computed_on import ComputedOnField
-from app.experiments.fast_box import fast_box
 from app.experiments.race.measures import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.experiments.race.preset_menu import PresetMenu
@@ -82,7 +81,6 @@ class RaceChoices(QWidget):
         """
         super().__init__(parent)
         self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
-        self.fast = fast_box()
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
@@ -117,7 +115,6 @@ class RaceChoices(QWidget):
             self.constant,
             self.prompts,
             self.peaks,
-            self.fast,
             self.computed_on,
         )
         line = Wrap(self)
@@ -127,19 +124,15 @@ class RaceChoices(QWidget):
             line.addWidget(widget)
         table.show()
         self._connect()
-        self.set_spacious(True)
-
-    def set_spacious(self, on: bool) -> None:
-        """Show the terms of the race if there is enough space. Otherwise add a button that shows and hides them."""
-        self.setup.setVisible(not on)
-        for widget in self._terms:
-            widget.setVisible(on or self.setup.isChecked())
+        self._on_setup(on=False)
 
     def _apply_style(self) -> None:
         self.setup.setText(tr("Set up"))
         self.setup.setCheckable(True)
         self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setup.setToolTip(plain_tip(tr("What is equal, how many seeds and updates, and what the landscape pays")))
+        self.setup.setToolTip(
+            plain_tip(tr("What is equal, how many seeds and updates, what the landscape pays, and every column"))
+        )
         self.race.setProperty("primary", True)
         # a click does not take the focus, so that Space still starts the run
         self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -152,7 +145,6 @@ class RaceChoices(QWidget):
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)
         self.peaks.toggled.connect(self.changed)
-        self.fast.toggled.connect(self.changed)
         for box in (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts):
             box.currentIndexChanged.connect(self.changed)
         for box in (self.measure, self.axis):
@@ -180,7 +172,6 @@ class RaceChoices(QWidget):
             constant=CONSTANTS[self.constant.currentIndex()],
             levels=LEVELS if self.prompts.currentIndex() else None,
             local_peak=self.peaks.isChecked(),
-            fast=self.fast.isChecked(),
         )
 
     @property
@@ -231,6 +222,7 @@ class RaceChoices(QWidget):
     def _on_setup(self, on: bool) -> None:
         for widget in self._terms:
             widget.setVisible(on)
+        self.shown_otherwise.emit()
 
     @Slot()
     def _on_race(self) -> None:

@@ -1,20 +1,26 @@
-"""The result of a race as a sentence of claims: who leads, by how much, since when, and how many seeds failed."""
+"""The result of a race in two lines of claims: who is faster, and who ends higher, and how many seeds failed."""
 
 from __future__ import annotations
 
 from app.experiments.race.results import RaceResults
 from grpo_core.claims.claim import sentence
-from grpo_core.experiments.outcome import by_both, of_fast
+from grpo_core.experiments.outcome import speed
+from grpo_core.text import tr
 
 
 def headline(results: RaceResults) -> str:
-    """Return a sentence about the result of a complete race, followed by one about JAX if JAX computed it.
+    """Return a line on which algorithm of a complete race is faster, and one on which ends higher.
 
-    The string is empty before the race is complete, and for fewer than two algorithms computed by NumPy.
+    A line that cannot be told is left out; both are before the race is complete.
     """
     if not results.complete:
         return ""
-    return " ".join(filter(None, (sentence(*results.outcome), sentence(*of_fast(by_both(results.lanes.values()))))))
+    faster, higher = sentence(*speed(results.trained)), sentence(*results.outcome)
+    lines = (
+        faster and tr("Which is faster? {sentence}").format(sentence=faster),
+        higher and tr("Which ends higher? {sentence}").format(sentence=higher),
+    )
+    return "\n".join(filter(None, lines))
 
 
 def rest(results: RaceResults) -> str:

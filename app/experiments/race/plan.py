@@ -10,11 +10,13 @@ from app.jobs.jobs import Jobs
 from app.jobs.runner import Poll
 from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
+from grpo_core.config.presets import nearest_preset
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
 from grpo_core.text import tr
 
+REINFORCE, GRPO = "REINFORCE", "GRPO (DeepSeekMath)"
 LEVELS = (0.0, 1.0, 2.0)
 """Reward levels of three prompts, which differ so that no common baseline fits them all."""
 NOT_THE_BANDIT = tr("A race runs on the bandit: here with its default settings, not those of the language model.")
@@ -41,6 +43,12 @@ def base_of(settings: Settings) -> Settings:
     )
 
 
+def opponents(settings: Settings) -> tuple[str, ...]:
+    """Return the algorithm of a bandit's run, and REINFORCE. GRPO stands for a language model's and for REINFORCE."""
+    own = nearest_preset(settings)[0]
+    return (GRPO if settings.is_language or own == REINFORCE else own, REINFORCE)
+
+
 def remark_on(settings: Settings) -> str:
     """Return a message explaining why a race cannot use all of ``settings``, or an empty string if it can."""
     if settings.is_language:
@@ -64,7 +72,6 @@ class RacePlan:
         local_peak: whether the landscape has two peaks and a start near the lower one.
         own_mu: whether each algorithm makes the number of passes that its source specifies, rather than that of
             ``base``.
-        fast: whether to compute with JAX, with equal results up to rounding.
     """
 
     base: Settings
@@ -76,7 +83,6 @@ class RacePlan:
     levels: tuple[float, ...] | None = None
     local_peak: bool = False
     own_mu: bool = False
-    fast: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -101,11 +107,9 @@ class RacePlan:
         """Yield the results of one algorithm after another, computed through ``jobs``.
 
         Raises:
-            GrpoError: the race is impossible, or JAX is not installed; raised before anything is computed.
+            GrpoError: the race is impossible; raised before anything is computed.
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
         asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu)
-        if self.fast:
-            return jobs.compiled("race", *asked, True, poll=poll)
         return jobs.spread("race", *asked, poll=poll)

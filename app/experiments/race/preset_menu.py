@@ -38,6 +38,9 @@ class StayingMenu(QMenu):
 class PresetMenu(QToolButton):
     """A button whose menu has a check mark for each preset. The checked presets take part in the race.
 
+    Attributes:
+        by_user: whether the user has chosen them.
+
     Signals:
         changed: emitted when the user checks or unchecks a preset.
     """
@@ -61,6 +64,7 @@ class PresetMenu(QToolButton):
         self.usual = menu.addAction(tr("The usual six"))
         self.usual.triggered.connect(self._on_usual)
         self.setMenu(menu)
+        self.by_user = False
         self.choose(SIX)
 
     @property
@@ -85,10 +89,12 @@ class PresetMenu(QToolButton):
 
     @Slot()
     def _on_toggled(self) -> None:
+        self.by_user = True
         self._name()
         self.changed.emit()
 
     @Slot()
     def _on_usual(self) -> None:
+        self.by_user = True
         self.choose(SIX)
         self.changed.emit()

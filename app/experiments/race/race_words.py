@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from app.experiments.race.choices import FAIR
 from app.experiments.race.controller import RaceController
@@ -10,12 +10,10 @@ from app.experiments.race.headline import rest
 from app.experiments.race.plan import RacePlan
 from app.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
-from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.outcome import by_both, of_fast
 from grpo_core.experiments.race import spoken
 from grpo_core.text import plural, tr
 
@@ -117,18 +115,9 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
     ).format(settings=", ".join(titles[:2]), count=len(titles) - 2)
 
 
-def of_opening(name: str, runs: Ensemble, place: int, lanes: Iterable[Ensemble]) -> str:
-    """Return a sentence that says which run of a race is opened, and how closely the opened run repeats it.
-
-    ``lanes``: the runs of all algorithms, including ``runs``.
-    """
+def of_opening(name: str, runs: Ensemble, place: int) -> str:
+    """Return a sentence that says which run of a race is opened, and how closely the opened run repeats it."""
     updates = len(runs.measures["reward"]) - 1
-    if runs.beside is not None:
-        return plural(
-            "{name}, seed {seeds}: {updates:,} update by NumPy. {apart}",
-            "{name}, seed {seeds}: {updates:,} updates by NumPy. {apart}",
-            updates,
-        ).format(name=spoken(name), seeds=runs.seeds[place], updates=updates, apart=sentence(*of_fast(by_both(lanes))))
     return plural(
         "{name}, seed {seeds}: {updates:,} update repeats what the race computed, bit for bit on the same "
         "kind of processor.",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QPushButton, QSpinBox, QWidget
 
+from app.boxes import across
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from grpo_core.text import tr
@@ -43,12 +44,7 @@ class RunRow(QWidget):
             )
         )
         self.open.clicked.connect(self.open_wanted)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 4, 8, 2)
-        row.setSpacing(8)
-        row.addWidget(self.name, 1)
-        row.addWidget(self.seed)
-        row.addWidget(self.open)
+        across((self.name, 1), self.seed, self.open, on=self, margins=(8, 4, 8, 2), spacing=8)
         self._fit()
 
     def show_run(self, text: str, place: int, seeds: int, *, median: bool = False) -> None:

@@ -11,6 +11,8 @@ from app.plotting.table_twin import TableTwin
 from app.theme.labels import plain_tip
 from grpo_core.text import tr
 
+FIRST = 4
+"""Number of columns that are shown at first."""
 REWARD = 1
 """Index of the column by which the ranking is initially sorted, best algorithm first."""
 
@@ -25,42 +27,38 @@ class RaceStanding(TableTwin):
     opened = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self._compact = False
+        self._all = False
         super().__init__(COLUMNS, tr("Standing of the race"), parent)
         self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
         self.doubleClicked.connect(self._on_twice)
 
-    def set_compact(self, on: bool) -> None:
-        """Set whether to reduce the row height.
-
-        Even a short panel then shows the usual six algorithms without scrolling.
-        """
-        if on != self._compact:
-            self._compact = on
-            self._apply_style()
-
-    def _apply_style(self) -> None:
-        super()._apply_style()
-        if self._compact:
-            self.verticalHeader().setDefaultSectionSize(round(self.cells.metrics.height() + 2 * self.factor))
+    def show_all(self, on: bool) -> None:
+        """Set whether to show every column that fits, or only the first ones."""
+        if on != self._all:
+            self._all = on
+            self.fit()
 
     def fit(self) -> None:
         """Show as many columns as fit, starting from the left. The tooltip names the hidden columns."""
         bar = self.verticalScrollBar().sizeHint().width()
-        hidden = self.fit_columns(range(len(COLUMNS)), self.width() - 2 * self.frameWidth() - bar)
+        wanted = range(len(COLUMNS) if self._all else FIRST)
+        hidden = self.fit_columns(wanted, self.width() - 2 * self.frameWidth() - bar)
         names = ", ".join(COLUMNS[n].title for n in hidden)
-        self.setToolTip(plain_tip(tr("In a wider panel: {names}.").format(names=names) if names else ""))
+        told = tr("In a wider panel: {names}.") if self._all else tr("Set up shows more: {names}.")
+        self.setToolTip(plain_tip(told.format(names=names) if names else ""))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit()
 
     def explain_current(self) -> None:
-        """Do nothing: these numbers summarize many runs and have no single explanation."""
+        """Open a run of the current row: these numbers summarize many runs, and one run explains each of its own."""
+        if self.currentIndex().isValid():
+            self.opened.emit(self.table.row_at(self.currentIndex().row()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.opened.emit(self.table.row_at(self.currentIndex().row()))
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.explain_current()
         else:
             super().keyPressEvent(event)
 

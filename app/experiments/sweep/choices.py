@@ -8,8 +8,8 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.boxes import down
 from app.experiments.computed_on import ComputedOnField, menu_button
-from app.experiments.fast_box import fast_box
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.experiments.sweep.results import TITLES
@@ -27,7 +27,7 @@ from grpo_core.text import tr
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
 """Long and short label of the button that compares estimators. The short one is for narrow panels."""
 ADD, REMOVE = tr("Add runs of a sweep…"), tr("Remove those runs")
-SEEDS = (16, 64, 256)
+SEEDS, LANGUAGE_SEEDS = (16, 64, 256), (2, 4, 8)
 VALUES = 20
 """Width in digits of a field for values, halved in narrow panels."""
 STEPS = 20
@@ -42,7 +42,6 @@ class SweepChoice:
         over, across: the swept settings; ``across`` is None if there is only one.
         seeds, updates: number of seeds and of updates.
         known: whether to use the settings with a known optimum rather than those of the run.
-        fast: whether to compute with JAX.
     """
 
     over: Swept = field(default_factory=lambda: Swept.of(BETA))
@@ -50,7 +49,10 @@ class SweepChoice:
     seeds: int = 64
     updates: int = 200
     known: bool = False
-    fast: bool = False
+
+
+LANGUAGE = SweepChoice(over=Swept.of(BETA, language=True), seeds=LANGUAGE_SEEDS[0], updates=60)
+"""The sweep suggested for a language model: some ten seconds of one core."""
 
 
 class SweepChoices(QWidget):
@@ -58,6 +60,7 @@ class SweepChoices(QWidget):
 
     Attributes:
         choice: what the controls currently define.
+        language: whether that is a sweep of the language model.
 
     Signals:
         chosen: emitted when the definition of the sweep changes.
@@ -78,7 +81,8 @@ class SweepChoices(QWidget):
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the controls. ``computed_on`` says where sweeps can be computed."""
         super().__init__(parent)
-        self.choice = SweepChoice()
+        self.choice, self.language = SweepChoice(), False
+        self._other = LANGUAGE
         self.computed_on = ComputedOnField(computed_on)
         self._look: tuple[Theme, float] | None = None
         self._roomy = True
@@ -143,23 +147,17 @@ class SweepChoices(QWidget):
             choice_box(tr("Second setting")),
             choice_box(tr("Seeds")),
         )
-        self.seeds.addItems([str(count) for count in SEEDS])
         self.over_values, self.across_values = (
             entry(tr("Values of the setting")),
             entry(tr("Values of the second setting")),
         )
         self.updates = entry(tr("Updates of each run"))
-        self.fast = fast_box()
-        self.fast.toggled.connect(self._on_fast)
         self.real = QPushButton(ADD)
         self.real.setToolTip(
             plain_tip(tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
         )
         inside_menu = QWidget()
-        column = QVBoxLayout(inside_menu)
-        column.addWidget(self.computed_on)
-        column.addWidget(self.fast)
-        column.addWidget(self.real)
+        down(self.computed_on, self.real, on=inside_menu)
         self.more = menu_button(tr("Where it is computed, and real runs next to it"), inside_menu)
         self.real.clicked.connect(self.more.menu().close)
         self.real.clicked.connect(self.real_wanted)
@@ -232,6 +230,16 @@ class SweepChoices(QWidget):
         """The selected measure."""
         return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
 
+    def turn_to(self, *, language: bool) -> None:
+        """Define sweeps of the language model, or of the bandit, as chosen last."""
+        if language != self.language:
+            self.language, self.choice, self._other = language, self._other, self.choice
+            self.show_choice()
+
+    @property
+    def _seeds_offered(self) -> tuple[int, ...]:
+        return LANGUAGE_SEEDS if self.language else SEEDS
+
     def show_choice(self) -> None:
         """Set all widgets from ``choice``."""
         choice = self.choice
@@ -251,10 +259,9 @@ class SweepChoices(QWidget):
         for line in (self.over_values, self.across_values):
             line.setCursorPosition(0)
         self.across_values.setVisible(choice.across is not None)
-        fill(self.seeds, [str(count) for count in SEEDS], SEEDS.index(choice.seeds))
+        offered = self._seeds_offered
+        fill(self.seeds, [str(count) for count in offered], offered.index(choice.seeds))
         self.updates.setText(str(choice.updates))
-        with QSignalBlocker(self.fast):
-            self.fast.setChecked(choice.fast)
         with QSignalBlocker(self.estimators):
             self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
@@ -319,9 +326,6 @@ class SweepChoices(QWidget):
         self.choose(across=Swept.of(ESTIMATOR) if on else None)
 
     @Slot(bool)
-    def _on_fast(self, on: bool) -> None:
-        self.choose(fast=on)
-
     @Slot(int)
     def _on_slid(self, position: int) -> None:
         self.slid.emit(position / STEPS)
@@ -330,16 +334,17 @@ class SweepChoices(QWidget):
     def _on_over(self, index: int) -> None:
         path = choices()[index]
         across = self.choice.across if self.choice.across is None or self.choice.across.path != path else None
-        self.choose(over=Swept.of(path), across=across)
+        self.choose(over=Swept.of(path, language=self.language), across=across)
 
     @Slot(int)
     def _on_across(self, index: int) -> None:
-        self.choose(across=Swept.of(choices(self.choice.over.path)[index - 1]) if index else None)
+        path = choices(self.choice.over.path)[index - 1] if index else None
+        self.choose(across=None if path is None else Swept.of(path, language=self.language))
 
     @Slot()
     def _on_numbers(self) -> None:
         """Apply the values, seeds and updates typed into their fields."""
-        before, changes = self.choice, {"seeds": SEEDS[max(self.seeds.currentIndex(), 0)]}
+        before, changes = self.choice, {"seeds": self._seeds_offered[max(self.seeds.currentIndex(), 0)]}
         try:
             over = before.over
             if self.over_values.text() != over.text:

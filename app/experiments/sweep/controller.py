@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.clock import Timer, now
 from app.experiments.controller import ExperimentController
+from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.place_runner import PlaceRunner, PlaceRuns
 from app.experiments.sweep.plan import Sweep
 from app.experiments.sweep.results import SweepResults
@@ -16,7 +17,7 @@ from app.jobs.runner import Poll
 from app.jobs.shared_job import shared_ensembles
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.text import plural
+from grpo_core.text import plural, tr
 
 TELL_MS = 100
 """Minimum number of milliseconds between two progress reports."""
@@ -55,17 +56,13 @@ class SweepController(ExperimentController[SweepResults]):
             self.refuse(str(error))
             return
         self._began, self._polls, self._before = now(), 0, 0
-        self._elsewhere = self._jobs.cluster is not None
+        self._elsewhere = self._jobs.cluster is not None and not sweep.base.is_language
 
         def compute(poll: Poll) -> Iterator[object]:
             def counted() -> None:
                 self._polls += 1
                 poll()
 
-            if sweep.fast:  # JAX uses all cores on its own
-                return self._jobs.compiled(
-                    "fast ensembles", points, tuple(range(sweep.seeds)), sweep.updates, poll=counted
-                )
             return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
 
         self._tell.start()
@@ -80,10 +77,25 @@ class SweepController(ExperimentController[SweepResults]):
         if runs is not None:
             self.place_runner.show(runs)
             return
+        if abs(x - near) < 1e-9 and (self.busy or sweep.base.is_language):  # its runs are coming, or were cancelled
+            missing = tr("{symbol} {value} has not been computed.")
+            value = name(sweep.over.values[near])
+            self.place_runner.refuse("" if self.busy else missing.format(symbol=sweep.over.symbol, value=value))
+            return
         try:
             self.place_runner.ask(PlaceRuns(sweep.at(sweep.over.places.value(x), row), sweep.seeds, sweep.updates))
         except SettingsError as error:
             self.place_runner.refuse(str(error))
+
+    def exchange(self, results: SweepResults | None) -> SweepResults | None:
+        """Show ``results``, those of another kind of run, and return the ones shown before.
+
+        A sweep that is still being computed is cancelled.
+        """
+        self.cancel()
+        before, self.results, self.problem = self.results, results, ""
+        self.changed.emit()
+        return before
 
     def close(self) -> None:
         self._tell.stop()
@@ -104,6 +116,9 @@ class SweepController(ExperimentController[SweepResults]):
                 "{done} of {wanted} places done, on the cluster.",
                 coming.wanted,
             ).format(**words)
+        if coming.sweep.base.is_language:  # it reports tokens, not updates
+            told = plural("{done} of {wanted} place done.", "{done} of {wanted} places done.", coming.wanted)
+            return told.format(**words)
         if not coming.count:
             return plural(
                 "{done} of {wanted} place done; update {here:,} of {updates:,}.",

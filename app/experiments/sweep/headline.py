@@ -6,11 +6,14 @@ improving.
 
 from __future__ import annotations
 
+import numpy as np
+
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.plan import BETA, Sweep
 from app.experiments.sweep.results import SweepResults
 from grpo_core.claims.claim import sentence
-from grpo_core.experiments.outcome import by_both, of_fast, of_sweep, swept
+from grpo_core.claims.sweep import Between
+from grpo_core.experiments.outcome import of_sweep, swept
 from grpo_core.text import tr
 
 
@@ -22,15 +25,17 @@ def headline(results: SweepResults) -> str:
     sweep = results.sweep
     if not results.complete or results.count < 2:
         return ""
+    if sweep.base.is_language:
+        last = np.concatenate([results.final("kl", row).middle for row in range(len(sweep.rows))])
+        between = sentence(Between(least=float(last.min()), most=float(last.max())))
+        return " ".join((between, tr("These are too few seeds to call a value better than another.")))
     names = {key: _place(sweep, *key) for key in results.done}
     data = swept(
         {names[key]: runs for key, runs in results.done.items()},
         [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
     )
     told = of_sweep(data, in_order=sweep.over.places.numeric, smoothness=sweep.over.path != BETA)
-    sentences = [sentence(*claims) for claims in told]
-    fast = of_fast(by_both(results.done.values()))
-    return " ".join([*sentences, sentence(*fast)] if fast else sentences)
+    return " ".join(sentence(*claims) for claims in told)
 
 
 def _place(sweep: Sweep, place: int, row: int) -> str:

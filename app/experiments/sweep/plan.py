@@ -12,6 +12,7 @@ from grpo_core.assignments import settings_from
 from grpo_core.config import Settings
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
+from grpo_core.experiments import language_ensemble
 from grpo_core.experiments.ensemble import SIDE_BY_SIDE
 from grpo_core.experiments.sweep import BETAS, ESTIMATORS
 from grpo_core.text import plural, tr
@@ -32,6 +33,11 @@ GRIDS: dict[str, tuple[Any, ...]] = {
     "objective.baseline": ("none", "batch_mean", "group_mean", "leave_one_out"),
 }
 """Settings that can be swept, with suggested values."""
+LANGUAGE_GRIDS: dict[str, tuple[Any, ...]] = {
+    BETA: language_ensemble.BETAS,
+    "optimizer.learning_rate": (0.00003, 0.0001, 0.0003, 0.001),
+}
+"""Other suggestions for the language model."""
 IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
 """Path of a setting without a symbol -> its name within a sentence."""
 MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
@@ -45,9 +51,10 @@ class Swept:
     values: tuple[Any, ...]
 
     @classmethod
-    def of(cls, path: str) -> Swept:
-        """Return the setting ``path`` with its suggested values."""
-        return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else GRIDS[path])
+    def of(cls, path: str, *, language: bool = False) -> Swept:
+        """Return the setting ``path`` with its suggested values. ``language``: whether the language model is swept."""
+        grids = GRIDS | LANGUAGE_GRIDS if language else GRIDS
+        return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else grids[path])
 
     @property
     def title(self) -> str:
@@ -113,7 +120,6 @@ class Sweep:
         across: a second swept setting, or None.
         seeds: S; the seeds are 0 to S - 1.
         updates: U, the updates of every run.
-        fast: whether to compute with JAX, with equal results up to rounding.
     """
 
     base: Settings
@@ -121,7 +127,6 @@ class Sweep:
     across: Swept | None = None
     seeds: int = 64
     updates: int = 200
-    fast: bool = False
 
     def __post_init__(self) -> None:
         """Give the swept settings and the seed in ``base`` fixed values, so that they do not affect comparisons."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import across
 from app.experiments.sweep.results import middle_seed
 from app.experiments.sweep.small_widgets import apply_style
 from app.theme.labels import Label, plain_tip
@@ -19,7 +20,7 @@ LISTED = 256
 """Maximum number of seeds that can be selected individually."""
 
 
-LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"), tr("Sweep now, a tenth of a second"))
+LONG = (tr("Show REINFORCE with exact KL"), tr("Back to this run’s settings"), tr("Sweep the language model"))
 SHORT = (tr("Exact KL"), tr("Back"), tr("Sweep now"))
 """Short labels of the buttons, for narrow panels."""
 NARROW = 700
@@ -54,6 +55,8 @@ class SweepRunRow(QWidget):
         self.back = QPushButton(LONG[1])
         self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
         self.now = QPushButton(LONG[2])
+        self.now.setProperty("primary", True)
+        self.now.setToolTip(tr("Train it here at each value, with NumPy; each point appears as soon as it is known"))
         self.now.clicked.connect(self.now_wanted)
         self.queue = QPushButton(tr("Queue real runs"))
         self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
@@ -71,10 +74,7 @@ class SweepRunRow(QWidget):
         self.open.clicked.connect(self.open_wanted)
         self._runs: Ensemble | None = None
         self._look: tuple[Theme, float] | None = None
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 0, 8, 4)
-        row.setSpacing(8)
-        row.addWidget(self.says, 1)
+        row = across((self.says, 1), on=self, margins=(12, 0, 8, 4), spacing=8)
         for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
             row.addWidget(widget)
             widget.hide()  # the first sweep determines which buttons apply

@@ -39,7 +39,7 @@ class SweepSelection(QObject):
         super().__init__(parent)
         self.x, self.row, self.grid, self.late = 0.0, 0, GridAxis((0.0,)), False
         self._controller = controller
-        self._seen: SweepResults | None = None
+        self._followed: SweepResults | None = None
         self._timer = Timer(self, self._on_late, PATIENCE_MS)
         controller.place_runner.changed.connect(self._on_place_runner)
 
@@ -84,9 +84,14 @@ class SweepSelection(QObject):
         are those of a run, is selected.
         """
         results = self._controller.results
-        if results is None or results is self._seen:
+        if results is None:
+            self._followed = None
             return
-        before, self._seen, self.grid = self._seen, results, results.sweep.over.places
+        if results is self._followed:
+            if self._controller.place_runner.shown is None:
+                self._controller.look(self.x, self.row)
+            return
+        before, self._followed, self.grid = self._followed, results, results.sweep.over.places
         if before is None or before.sweep.over != results.sweep.over:
             self.x = _place_of(settings, results.sweep)
         if before is None or before.sweep.across != results.sweep.across:

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from app.experiments.sweep import theory
+from app.experiments.sweep.choices import SweepChoice
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.plan import BETA, Sweep
 from app.experiments.sweep.results import DIVERGED, SweepResults, course
@@ -13,13 +14,21 @@ from app.plotting.numbers import shown
 from app.workspace.view import View
 from grpo_core.config import Settings, described_at
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.language_ensemble import COMPARABLE
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
 
-LANGUAGE = "\n".join(
-    (tr("A sweep trains the bandit, at its defaults."), tr("For the language model, queue real runs."))
-)
-DEFAULTS = tr("These are the bandit’s defaults, not the language model.")
+FOLDER = tr("A sweep trains the built-in model only. For a model from a folder, queue real runs.")
+
+
+def of_plan(choice: SweepChoice) -> str:
+    """Return text about what a sweep of the language model would train."""
+    seeds = plural("{count} seed", "{count} seeds", choice.seeds).format(count=choice.seeds)
+    return plural(
+        "It trains at {symbol} {values}, with {seeds} and {updates:,} update each.",
+        "It trains at {symbol} {values}, with {seeds} and {updates:,} updates each.",
+        choice.updates,
+    ).format(symbol=choice.over.symbol, values=choice.over.text, seeds=seeds, updates=choice.updates)
 
 
 def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
@@ -140,9 +149,10 @@ def of_run(view: View) -> str:
 
 
 def wanted_base(settings: Settings, known: bool) -> Settings:
-    """Return the base settings of a sweep: ``settings``, or the bandit's defaults if these are a language model's.
+    """Return the base settings of a sweep: ``settings``, with those of NumPy for a language model.
 
     ``known``: whether to change them to settings for which theory provides the optimum.
     """
-    base = Settings() if settings.is_language else settings
-    return base.replace(theory.KNOWN) if known else base
+    if settings.is_language:
+        return settings.replace(COMPARABLE)
+    return settings.replace(theory.KNOWN) if known else settings

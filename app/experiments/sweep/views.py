@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.boxes import down
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.frontier_picture import frontier_picture
 from app.experiments.sweep.grid_axis import name
@@ -177,12 +178,8 @@ class SweepViews(QWidget):
         """Create further charts to show side by side, up to ``count``, one for each row."""
         self._side_by_side = count
         while len(self.multiples) < count:
-            chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(), QWidget()
-            label.setObjectName("section")
-            column = QVBoxLayout(box)
-            column.setContentsMargins(0, 0, 0, 0)
-            column.setSpacing(0)
-            column.addWidget(label)
+            chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(name="section"), QWidget()
+            column = down(label, on=box, margins=0, spacing=0)
             twin = self._twin(chart)
             column.addWidget(twin, 1)
             if self.tables:

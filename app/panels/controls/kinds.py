@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grpo_core.acting import acting_fields
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
+from grpo_core.config.language import REWARDS
 from grpo_core.lm.size import parameters
 from grpo_core.text import plural, tr
 
@@ -38,11 +39,11 @@ def applies(path: str, settings: Settings) -> bool:
     if part == "model":
         absent = OF_CHARACTERS if settings.model.folder else OF_FOLDER
         return settings.is_language and name != "digest" and name not in absent
-    if path in ("task.form", "task.form_weight", "task.brevity_weight"):
+    if part == "task" and name in REWARDS:
+        return settings.is_language and settings.language.pays(name)
+    if path == "task.form":
         return settings.is_language and settings.language.in_words
-    if path == "task.working_weight":
-        return settings.is_language and not (settings.language.in_words or settings.language.has_tool)
-    if path in ("task.calls", "task.call_weight", "task.mask_tool"):
+    if path in ("task.calls", "task.mask_tool"):
         return settings.is_language and settings.language.has_tool
     if path in ("learner.critic_rate", "learner.gamma", "learner.lam"):
         return settings.learner.critic
@@ -50,8 +51,6 @@ def applies(path: str, settings: Settings) -> bool:
         return settings.optimizer.kind == "adam"
     if path in ("optimizer.step_length", "learner.staleness"):
         return not settings.is_language
-    if path == "task.bonus":
-        return settings.is_language and settings.language.problem == "gameable"
     if path in ("task.file", "task.checker"):
         return settings.is_language and settings.language.from_file
     if path == "task.difficulty":

@@ -10,6 +10,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.boxes import down
 from app.panels.controls.further import FurtherSettings
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
@@ -106,9 +107,7 @@ class ControlsPanel(Panel):
         self._column.addWidget(self.further)
         self._column.addStretch(1)
         scroll = plain_scroll_area(inside)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        outer = down(scroll, on=self, margins=0)
         self._scroll = scroll
         self.recorded = RecordedSettings()
         self.recorded.hide()

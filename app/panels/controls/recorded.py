@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
@@ -26,8 +27,7 @@ class RecordedSettings(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.heading = Label()
-        self.heading.setWordWrap(True)
+        self.heading = Label(wraps=True)
         self.table = TableTwin(title=tr("Settings of the recorded run"))
         self.table.set_columns(
             [
@@ -36,11 +36,7 @@ class RecordedSettings(QWidget):
             ]
         )
         self.table.horizontalHeader().setStretchLastSection(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 12, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.heading)
-        column.addWidget(self.table, 1)
+        down(self.heading, (self.table, 1), on=self, margins=(12, 12, 0, 0), spacing=8)
         self._shown: Settings | None = None
 
     def show_settings(self, view: View) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
+from app.boxes import down
 from app.panels.controls.row import Row
 from app.theme.labels import Label
 from app.theme.reasons import allow
@@ -44,14 +45,10 @@ class Restraints(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("strip")
-        self.text = Label()
-        self.text.setWordWrap(True)
+        self.text = Label(wraps=True)
         self.button = QPushButton(tr("Show and unlock all"))
         self.button.clicked.connect(self.lifted)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.addWidget(self.text)
-        column.addWidget(self.button)
+        down(self.text, self.button, on=self, margins=8)
         self.hide()
 
     def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across, down
 from app.help.hover import explain_on_hover
 from app.theme.labels import Label
 from grpo_core.config import About
@@ -32,23 +33,12 @@ class Row(QWidget):
         self.about = about
         self.name = Label(f"{about.title} {about.symbol}".strip())
         self.name.setMinimumWidth(1)  # a long name is cut off rather than push its value out of view
-        self.error = Label()
-        self.error.setObjectName("refusal")
-        self.error.setWordWrap(True)
+        self.error = Label(name="refusal", wraps=True)
         self.error.hide()
-        self.note = Label()
-        self.note.setObjectName("muted")
-        self.note.setWordWrap(True)
+        self.note = Label(name="muted", wraps=True)
         self.note.hide()
-        self.head = QHBoxLayout()
-        self.head.setContentsMargins(0, 0, 0, 0)
-        self.head.addWidget(self.name, 1)
-        self.body = QVBoxLayout(self)
-        self.body.setContentsMargins(0, 0, 0, 0)
-        self.body.setSpacing(4)
-        self.body.addLayout(self.head)
-        self.body.addWidget(self.error)
-        self.body.addWidget(self.note)
+        self.head = across((self.name, 1), margins=0)
+        self.body = down(self.head, self.error, self.note, on=self, margins=0, spacing=4)
         explain_on_hover(self.name, about.title, f"{about.help} {usual(about)}")
 
     def label(self, widget: QWidget) -> None:

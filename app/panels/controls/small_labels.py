@@ -9,15 +9,11 @@ from app.theme.labels import Label
 
 def section_heading(text: str) -> Label:
     """Return a label with a section heading."""
-    label = Label(text)
-    label.setObjectName("section")
-    return label
+    return Label(text, name="section")
 
 
 def muted(text: str) -> Label:
     """Return a word-wrapped label in the muted colour."""
-    label = Label(text)
-    label.setObjectName("muted")
-    label.setWordWrap(True)
+    label = Label(text, name="muted", wraps=True)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     return label

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across, down
 from app.panels.evolution.dial import RightDial
 from app.panels.evolution.evolution_words import story, what_to_watch, why
 from app.panels.evolution.row_painter import RowsPicture
@@ -31,17 +32,8 @@ class EvolutionHead(QWidget):
         self.watch = PaintedText("reading_strong", grown=1.1)
         self.story = PaintedText("reading", "muted", lines=3)
         self.chips = TaskChips()
-        words = QVBoxLayout()
-        words.setContentsMargins(0, 2, 0, 2)
-        words.setSpacing(2)
-        words.addWidget(self.watch)
-        words.addWidget(self.story)
-        words.addStretch(1)
-        words.addWidget(self.chips)
-        self._row = QHBoxLayout(self)
-        self._row.setSpacing(8)
-        self._row.addWidget(self.dial)
-        self._row.addLayout(words, 1)
+        words = down(self.watch, self.story, None, self.chips, margins=(0, 2, 0, 2), spacing=2)
+        self._row = across(self.dial, (words, 1), on=self, spacing=8)
 
     def show_story(self, picture: RowsPicture, view: View, height: float) -> None:
         """Show the sentences on ``picture``, in a panel of ``height`` pixels."""

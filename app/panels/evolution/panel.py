@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.boxes import across, down
 from app.panels.evolution.evolution_words import tally, tally_in_fewer_words, what_to_watch
 from app.panels.evolution.head import EvolutionHead
 from app.panels.evolution.row_painter import RowsPicture
@@ -67,8 +67,7 @@ class EvolutionPanel(Panel):
         self.rows = EvolutionRows()
         self.rows.jumped.connect(self._on_jumped)
         self.rows.chosen.connect(self._on_chosen)
-        self.heading = Label()
-        self.heading.setObjectName("section")
+        self.heading = Label(name="section")
         self.answers = QListWidget()
         self.answers.setAccessibleName(tr("Answers to the chosen prompt, in order of appearance"))
         self.answers.itemActivated.connect(self._on_answer)
@@ -91,14 +90,9 @@ class EvolutionPanel(Panel):
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         column.addWidget(self.head)
         column.addWidget(self.area, 1)
-        below = QHBoxLayout()
-        below.setContentsMargins(12, 0, 12, 0)
-        below.addWidget(self.note)
+        below = across(self.note, margins=(12, 0, 12, 0))
         column.addLayout(below)
-        column = QVBoxLayout(self._beside)
-        column.setContentsMargins(8, 4, 8, 4)
-        column.addWidget(self.heading)
-        column.addWidget(self.answers, 1)
+        down(self.heading, (self.answers, 1), on=self._beside, margins=(8, 4, 8, 4))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
         split.addWidget(self._beside)
@@ -112,9 +106,7 @@ class EvolutionPanel(Panel):
         self.empty = EmptyLabel()
         self.make = QPushButton(tr("New language model"))
         self.make.clicked.connect(self.language_wanted)
-        column = QVBoxLayout(inside)
-        column.addStretch(1)
-        column.addWidget(self.empty)
+        column = down(None, self.empty, on=inside)
         column.addWidget(self.make, 0, Qt.AlignmentFlag.AlignCenter)
         column.addStretch(1)
         return inside

@@ -25,27 +25,31 @@ from app.token_grid.terms import Line, lines
 from app.token_grid.white_space import visible_text
 from app.workspace.view import View
 from grpo_core.explain import Quantity
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 MARGIN = 8.0
 """Horizontal margins of the rows in pixels."""
+ROOMY, TIGHT = 1.45, 1.25
+"""Height of a row by that of its text: usually, and if the rows would not all fit."""
+FEWEST = 4
+"""Minimum number of rows below the title."""
 
 
-def row_height(theme: Theme, scale: float) -> float:
+def row_height(theme: Theme, scale: float, spacing: float = ROOMY) -> float:
     """Return the height of a row in pixels, used for both painting and the size hint."""
-    return QFontMetricsF(theme.font("section", scale)).height() * 1.45
+    return QFontMetricsF(theme.font("section", scale)).height() * spacing
 
 
 class TokenDetail(QWidget):
     """A painted column: bars of the likeliest alternatives, then a table of terms. Each row can be explained.
 
+    Rows that do not fit are on further pages. The page with the current row is shown, and its last row turns the page.
+
     Signals:
         wanted: explain this quantity.
-        walked: scroll the row at this point of the widget (x, y) into view.
     """
 
     wanted = Signal(object)
-    walked = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,18 +60,18 @@ class TokenDetail(QWidget):
         self._alternatives: list[Alternative] = []
         self._title = self._caption = ""
         self._current: int | None = None  # index among all rows, alternatives first; None for the first term
-        self._places: list[tuple[QRectF, Quantity | None]] = []
+        self._places: dict[int, QRectF] = {}  # of the rows on the page, by their index
+        self._turn, self._next = QRectF(), 0  # the row that turns the page, and the first row of the next page
         self.setAccessibleName(tr("Token"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
     def sizeHint(self) -> QSize:
-        return QSize(280, max(self.minimumHeight(), 240))
+        return QSize(280, max(self._height(len(self._alternatives) + len(self._lines) + 1), 240))
 
     def show_token(self, view: View, row: int, token: int) -> None:
         """Show token ``token`` of completion ``row``."""
         self._view, self._token = view, (row, token)
-        self.setMinimumWidth(round(180 * view.scale))
         step = view.step.step
         assert step is not None
         words = view.run.origin.vocabulary
@@ -76,7 +80,7 @@ class TokenDetail(QWidget):
         self._alternatives = alternatives(view.step, words, row, token)
         self._lines = lines(view.step, row, token)
         self._caption = remark(view.step, row, token)
-        self._fit(view)
+        self.setMinimumHeight(self._height(FEWEST))
         if self._current is not None:
             self._current = min(self._current, max(len(self._alternatives) + len(self._lines) - 1, 0))
         self.setAccessibleName(self._title)
@@ -85,11 +89,28 @@ class TokenDetail(QWidget):
         self.setAccessibleDescription(" ".join(filter(None, words)))
         self.update()
 
-    def _fit(self, view: View) -> None:
-        """Request a height that fits all rows, and the caption wrapped at the current width."""
-        rows = len(self._alternatives) + len(self._lines) + 2
-        high = rows * row_height(view.theme, view.scale) + self._caption_height(view.theme, view.scale)
-        self.setMinimumHeight(math.ceil(8 + high + 8 + 8))
+    def _height(self, rows: int) -> int:
+        """Return the height of the title, the caption wrapped at the current width, and ``rows`` rows."""
+        if self._view is None:
+            return 0
+        theme, scale = self._view.theme, self._view.scale
+        high = (rows + 1) * row_height(theme, scale) + self._caption_height(theme, scale)
+        return math.ceil(8 + high + 8 + 8)
+
+    def _paged(self, space: float) -> tuple[range, float]:
+        """Return the rows on the current page, and the height of a row, if all rows have ``space`` pixels.
+
+        The heading of the terms counts as a row, that after the alternatives.
+        """
+        assert self._view is not None
+        count = len(self._alternatives) + 1 + len(self._lines)
+        for spacing in (ROOMY, TIGHT):
+            line = row_height(self._view.theme, self._view.scale, spacing)
+            if count * line <= space:
+                return range(count), line
+        each = max(int(space / line) - 1, 1)
+        first = (self.current + (self.current >= len(self._alternatives))) // each * each
+        return range(first, min(first + each, count)), line
 
     def _caption_height(self, theme: Theme, scale: float) -> float:
         if not self._caption:
@@ -101,8 +122,8 @@ class TokenDetail(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self._view is not None and event.size().width() != event.oldSize().width():
-            self._fit(self._view)
+        if event.size().width() != event.oldSize().width():
+            self.setMinimumHeight(self._height(FEWEST))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._view is None:
@@ -120,33 +141,48 @@ class TokenDetail(QWidget):
             flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(QRectF(MARGIN, y, width, high), flags, self._caption)
             y += high
-        painter.setFont(theme.font("body", scale))
-        self._places = []
-        for each in self._alternatives:
+        rows, line = self._paged(self.height() - y - 12)
+        self._places, self._turn = {}, QRectF()
+        likeliest, count = len(self._alternatives), len(self._alternatives) + 1 + len(self._lines)
+        for row in rows:
             place = QRectF(MARGIN, y, width, line)
-            self._paint_alternative(painter, theme, place, each)
-            self._place(painter, theme, place, each.quantity)
+            if row == likeliest:
+                painter.setFont(theme.font("section", scale))
+                y += 8 if row > rows[0] else 0
+                self._heading(painter, theme, tr("Where its push comes from"), y, line)
+            elif row < likeliest:
+                painter.setFont(theme.font("body", scale))
+                self._paint_alternative(painter, theme, place, self._alternatives[row])
+                self._place(painter, theme, place, row)
+            else:
+                painter.setFont(theme.font("body", scale))
+                self._paint_term(painter, theme, place, self._lines[row - likeliest - 1])
+                self._place(painter, theme, place, row - 1)
             y += line
-        painter.setFont(theme.font("section", scale))
-        y = self._heading(painter, theme, tr("Where its push comes from"), y + 8, line)
-        painter.setFont(theme.font("body", scale))
-        for name, value, colour, quantity in self._lines:
-            place = QRectF(MARGIN, y, width, line)
-            painter.setPen(theme.colour("text"))
-            space = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
-            short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, space)
-            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, short)
-            painter.setPen(theme.ink(colour))
-            painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
-            painter.setPen(QPen(theme.colour("border"), 1))
-            painter.drawLine(place.bottomLeft(), place.bottomRight())
-            self._place(painter, theme, place, quantity)
-            y += line
+        if len(rows) < count:
+            self._turn, after = QRectF(MARGIN, y, width, line), rows[-1] + 1
+            self._next = 0 if after == count else after - (after > likeliest)
+            painter.setPen(theme.ink("policy"))
+            painter.setFont(theme.font("section", scale))
+            rest = plural("{count} more row ▸", "{count} more rows ▸", count - after).format(count=count - after)
+            text = tr("◂ The first rows") if after == count else rest
+            painter.drawText(self._turn, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
-    def _place(self, painter: QPainter, theme: Theme, place: QRectF, quantity: Quantity | None) -> None:
-        """Record the rectangle of the next row, and ring it if it is the current one."""
-        self._places.append((place, quantity))
-        if self.hasFocus() and len(self._places) - 1 == self.current:
+    def _paint_term(self, painter: QPainter, theme: Theme, place: QRectF, term: Line) -> None:
+        name, value, colour, _ = term
+        painter.setPen(theme.colour("text"))
+        space = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
+        short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, space)
+        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, short)
+        painter.setPen(theme.ink(colour))
+        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
+        painter.setPen(QPen(theme.colour("border"), 1))
+        painter.drawLine(place.bottomLeft(), place.bottomRight())
+
+    def _place(self, painter: QPainter, theme: Theme, place: QRectF, index: int) -> None:
+        """Record the rectangle of the row ``index``, and ring it if it is the current one."""
+        self._places[index] = place
+        if self.hasFocus() and index == self.current:
             painter.setPen(QPen(theme.colour("selection"), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(place.adjusted(-4, 1, 4, -1), 4, 4)
@@ -198,21 +234,24 @@ class TokenDetail(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            pairs = zip(self._places, self._alternatives, strict=False)
-            texts = [each.sentence for (place, _), each in pairs if place.contains(QPointF(event.pos()))]
+            under = [n for n, place in self._places.items() if place.contains(QPointF(event.pos()))]
+            texts = [self._alternatives[n].sentence for n in under if n < len(self._alternatives)]
             QToolTip.showText(event.globalPos(), plain_tip(texts[0]) if texts else "", self)
             return True
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        for n, (place, _) in enumerate(self._places):
+        for n, place in self._places.items():
             if place.contains(event.position()):
                 self._current = n
+        if self._turn.contains(event.position()):
+            self._current = self._next
         self.setFocus(Qt.FocusReason.MouseFocusReason)
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self.explain_current()
+        if not self._turn.contains(event.position()):
+            self.explain_current()
 
     def explain_current(self) -> None:
         """Request the explanation of the current row."""
@@ -223,7 +262,7 @@ class TokenDetail(QWidget):
 
     def explained_box(self) -> QRect:
         """Return the rectangle of the current row."""
-        return self._places[self.current][0].toAlignedRect() if self.current < len(self._places) else self.rect()
+        return self._places[self.current].toAlignedRect() if self.current in self._places else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         last = len(self._alternatives) + len(self._lines) - 1
@@ -235,6 +274,4 @@ class TokenDetail(QWidget):
             self.explain_current()
         else:
             super().keyPressEvent(event)
-        if self.current < len(self._places):
-            self.walked.emit(0, round(self._places[self.current][0].center().y()))
         self.update()

@@ -14,7 +14,6 @@ from app.panels.tokens.prompt_line import PromptLine
 from app.panels.tokens.remark import remark
 from app.theme.labels import EmptyLabel, Label
 from app.theme.painted_text import PaintedText
-from app.theme.scroll_area import plain_scroll_area
 from app.token_grid.grid import TokenGrid, TokenRows
 from app.token_grid.legend import TintLegend
 from app.token_grid.rows import rows_of
@@ -34,8 +33,8 @@ NONE_YET = tr("The completions of an update appear here, token by token. Press S
 FIRST = tr("The first update is being computed. Its tokens, rewards and advantages appear here when it is complete.")
 WIDE = 700
 """Minimum panel width at 100 % at which the terms of a token have their full width."""
-LOW = 230
-"""Panel height at 100 % below which the scale and the large prompt are hidden to save space for the completions."""
+LOW, LOWER = 340, 230
+"""Panel heights at 100 % below which the large prompt, and then the scale, are hidden, so that more completions fit."""
 
 
 class TokenInspectorPanel(Panel):
@@ -73,8 +72,6 @@ class TokenInspectorPanel(Panel):
         self.remark_label.setWordWrap(True)
         self.detail = TokenDetail()
         self.detail.wanted.connect(workspace.explain)
-        self.beside = plain_scroll_area(self.detail)
-        self.detail.walked.connect(self.beside.ensureVisible)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         self.being_written = BeingWritten()
         column = QVBoxLayout(self)
@@ -114,7 +111,7 @@ class TokenInspectorPanel(Panel):
         column.addWidget(self.remark_label)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
-        split.addWidget(self.beside)
+        split.addWidget(self.detail)
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         split.setChildrenCollapsible(False)
@@ -175,9 +172,11 @@ class TokenInspectorPanel(Panel):
         self.choices.show_step(prompts, self.group, step.passes, view.step.passed)
         self.choices.fit(self.width())
         self.workspace.watched_group = self.group
-        low = self.height() < LOW * view.scale  # whether or not something is being written, so that nothing moves
-        self.legend.setVisible(not low)
-        self.prompt_line.show_prompt(view, step, self.group, self.width(), spacious=not low)
+        height = self.height() / view.scale  # whether or not something is being written, so that nothing moves
+        self.legend.setVisible(height >= LOWER)
+        self.prompt_line.show_prompt(
+            view, step, self.group, self.width(), spacious=height >= (LOW if len(prompts) > 1 else LOWER)
+        )
         tint = TINTS[self.tint_name]
         values = view.step.derived(tint.values)
         key = (view.step.key, self.group, self.tint_name, view.run.id)
@@ -198,9 +197,9 @@ class TokenInspectorPanel(Panel):
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
         wide = self.width() >= WIDE * view.scale
-        least = round((246 if wide else 222) * view.scale)  # a token's terms, and a scroll bar next to them
-        self.beside.setMinimumWidth(least)
-        self.beside.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
+        least = round((236 if wide else 212) * view.scale)  # a token's terms
+        self.detail.setMinimumWidth(least)
+        self.detail.setMaximumWidth(16_777_215 if wide else max(least, round(self.width() * 0.36)))
         self.sentence.show_text(
             stage_sentence(view.step, self.group, view.cursor),
             view.theme,

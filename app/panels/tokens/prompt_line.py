@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.boxes import across
 from app.theme.labels import Label, plain_tip
 from app.workspace import answers
 from app.workspace.view import View
@@ -32,14 +33,9 @@ class PromptLine(QWidget):
         self.prompt = Label()
         self.prompt.setAccessibleName(tr("Prompt of these completions"))
         self.prompt.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.tally = Label()
-        self.tally.setObjectName("muted")
+        self.tally = Label(name="muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(MARGIN, 0, MARGIN, 0)
-        row.setSpacing(16)
-        row.addWidget(self.prompt)
-        row.addWidget(self.tally, 1)
+        across(self.prompt, (self.tally, 1), on=self, margins=(MARGIN, 0, MARGIN, 0), spacing=16)
 
     def show_prompt(self, view: View, step: Step, group: int, width: float, *, spacious: bool = True) -> None:
         """Show the prompt of ``group``, a number in ``step.group``, in a panel of ``width`` pixels.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from app.boxes import down
 from app.panels.what_if.policies import PolicyPair
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.samples import PAIRS, SampleTable
@@ -46,11 +47,7 @@ class BatchView(QStackedWidget):
         self.policies.chosen.connect(self._on_action)
         self.problem = centred("refusal")
         tokens = QWidget()
-        column = QVBoxLayout(tokens)
-        column.setContentsMargins(4, 0, 8, 4)
-        column.setSpacing(4)
-        column.addWidget(self.grid, 1)
-        column.addWidget(self.legend)
+        down((self.grid, 1), self.legend, on=tokens, margins=(4, 0, 8, 4), spacing=4)
         self._places = {"policy": self.policies, "tokens": tokens, "samples": self.samples}
         for widget in (*self._places.values(), self.problem):
             self.addWidget(widget)
@@ -125,10 +122,9 @@ class BatchView(QStackedWidget):
 
 def centred(name: str) -> Label:
     """Return a label that centres its text in an empty area."""
-    label = Label()
+    label = Label(wraps=True)
     label.setObjectName(name)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setWordWrap(True)
     label.setMargin(16)
     return label
 

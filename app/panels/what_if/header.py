@@ -79,8 +79,7 @@ class WhatIfHeader(QWidget):
         row = self._row = Wrap(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(6)
-        self._label = Label(tr("What if"))
-        self._label.setObjectName("muted")
+        self._label = Label(tr("What if"), name="muted")
         self._others = (self.settings, self.passes, self.shows, self.tint, self.ask)
         for widget in (self._label, self.preset, *self._others):
             row.addWidget(widget)

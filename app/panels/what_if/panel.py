@@ -7,8 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QWidget
 
+from app.boxes import down
 from app.jobs.runner import Poll, Runner
 from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView, centred
@@ -81,8 +82,7 @@ class WhatIfPanel(Panel):
         self.editor.hide()
         self.table = TableTwin(title=tr("Settings that differ, and numbers of both sides"))
         self.batch = BatchView(workspace)
-        self.notes = Label()
-        self.notes.setWordWrap(True)
+        self.notes = Label(wraps=True)
         self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.empty = centred("muted")
@@ -104,12 +104,7 @@ class WhatIfPanel(Panel):
         self.below.setAccessibleName(tr("What does not change, and what is unknown"))
         self.notes.setContentsMargins(12, 2, 12, 6)
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.header)
-        column.addWidget(self.split, 1)
-        column.addWidget(self.below)
+        down(self.header, (self.split, 1), self.below, on=whole, margins=0, spacing=0)
         return whole
 
     def focus_choice(self) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
 
+from app.boxes import across
 from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import PolicyPicture
 from app.panels.policy_data import picture as policy_picture
@@ -58,12 +59,8 @@ class PolicyPair(QWidget):
             twin.toggled.connect(self._name)
             self._plots.append(plot)
             self.twins.append(twin)
-            title = Label(side)
-            title.setObjectName("section")
-            head = QHBoxLayout()
-            head.addWidget(title)
-            head.addStretch(1)
-            head.addWidget((self.legend, self.button)[place])
+            title = Label(side, name="section")
+            head = across(title, None, (self.legend, self.button)[place])
             places.addLayout(head, 0, place)
             places.addWidget(twin, 1, place)
             places.setColumnStretch(place, 1)

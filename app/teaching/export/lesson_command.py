@@ -116,11 +116,10 @@ def _course(options: argparse.Namespace) -> int:
     refuse_existing(asked, options.force)
     draw_offscreen()
     from app.export.pictures import application
-    from app.teaching.export.course_file import write_course
     from app.teaching.export.handout import course_answers, course_handout
     from app.teaching.export.handout_command import walked_answers
     from app.teaching.export.lesson_file import lesson_called
-    from app.teaching.lessons.course import COURSE, plan
+    from app.teaching.lessons.course import COURSE, plan, write_course
 
     lessons = [lesson_called(name) for name in options.lesson or COURSE]
     with application():

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
+from app.boxes import down
 from app.export.stage import settle
 from app.panel_registry import PANELS
 from app.teaching.lessons.page import LessonPage
@@ -86,12 +87,8 @@ class LessonScreen:
     def _framed(self, id: str) -> tuple[QWidget, Panel]:
         """Return a panel with its title above it."""
         spec = next(spec for spec in PANELS if spec.id == id)
-        frame, title, panel = QWidget(), Label(spec.title), spec.make(self._workspace)
-        title.setObjectName("section")
-        column = QVBoxLayout(frame)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(title)
-        column.addWidget(panel, 1)
+        frame, title, panel = QWidget(), Label(spec.title, name="section"), spec.make(self._workspace)
+        down(title, (panel, 1), on=frame, margins=0)
         return frame, panel
 
     def give_back(self) -> None:

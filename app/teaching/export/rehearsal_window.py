@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QProgressBar, QPushButton, QWidget
 
+from app.boxes import across, down
 from app.export.process import ExportProcess
 from app.teaching.export.rehearsal import passes
 from app.theme.labels import Label
@@ -36,8 +37,7 @@ class RehearsalWindow(QDialog):
         self._lesson, self._faults, self._steps = lesson, 0, 0
         self.setWindowTitle(tr("Rehearsal: {title}").format(title=lesson.title))
         self.resize(*SIZE)
-        self.status, self.bar, self.report = Label(), QProgressBar(), QPlainTextEdit()
-        self.status.setWordWrap(True)
+        self.status, self.bar, self.report = Label(wraps=True), QProgressBar(), QPlainTextEdit()
         self.status.setText(tr("The lesson is running under six seeds; you can continue working."))
         self.bar.setRange(0, passes(len(lesson.steps)))
         self.bar.setAccessibleName(tr("Steps rehearsed"))
@@ -45,13 +45,8 @@ class RehearsalWindow(QDialog):
         self.report.setAccessibleName(tr("Findings"))
         self.end = QPushButton(tr("Cancel"))
         self.end.clicked.connect(self._on_end)
-        row = QHBoxLayout()
-        row.addWidget(self.bar, 1)
-        row.addWidget(self.end)
-        column = QVBoxLayout(self)
-        column.addWidget(self.status)
-        column.addWidget(self.report, 1)
-        column.addLayout(row)
+        row = across((self.bar, 1), self.end)
+        down(self.status, (self.report, 1), row, on=self)
         self._process: ExportProcess | None = None
 
     def start(self, called: str) -> None:

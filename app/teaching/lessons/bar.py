@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import across
 from app.teaching.lessons.player import LessonPlayer, Section
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
@@ -27,9 +28,7 @@ class LessonBar(QWidget):
         self._lesson_player = lesson_player
         self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
         self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
-        self.note = Label()
-        self.note.setObjectName("muted")
-        self.note.setWordWrap(True)
+        self.note = Label(name="muted", wraps=True)
         self.note.setMinimumWidth(1)  # shrinks to leave space for the buttons
         for button, tip, pressed in (
             (self.back, tr("The previous step (Left)."), lesson_player.back),
@@ -40,13 +39,7 @@ class LessonBar(QWidget):
             button.setToolTip(plain_tip(tip))
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(pressed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        for button in (self.back, self.next):
-            row.addWidget(button)
-        row.addWidget(self.note, 1)
-        row.addStretch(1)
+        row = across(self.back, self.next, (self.note, 1), None, on=self, margins=0, spacing=8)
         for button in (self.open, self.leave):
             button.setProperty("flat", True)
             row.addWidget(button)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
+from grpo_core.runs.session import Manifest, save_session
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
 
@@ -22,3 +25,15 @@ def plan(lessons: Sequence[Lesson]) -> str:
         )
         begun += lesson.minutes
     return "\n".join([*lines, tr("{begun:g} min: the end").format(begun=begun)])
+
+
+def write_course(path: Path, lessons: Sequence[Lesson]) -> None:
+    """Write a session that opens the first of ``lessons`` and then the rest in order, with a plan for the speaker.
+
+    Raises:
+        GrpoError: the file cannot be written; the message says why.
+    """
+    manifest = Manifest(
+        lesson=lessons[0].id, course=tuple(lesson.id for lesson in lessons), notes=plan(lessons), created=time.time()
+    )
+    save_session(path, manifest, [])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
+from app.boxes import across
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.speaker_notes import analogy_of
 from app.theme.labels import Label
@@ -59,10 +60,7 @@ class Ending(QWidget):
             label.setWordWrap(True)
             column.addWidget(label)
         column.addWidget(self.following)
-        row = QHBoxLayout()
-        for button in (self.homework, self.all, self.free):
-            row.addWidget(button)
-        row.addStretch(1)
+        row = across(self.homework, self.all, self.free, None)
         column.addLayout(row)
         for button in (self.following, self.homework, self.all, self.free):
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

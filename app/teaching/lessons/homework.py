@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
 
+from app.boxes import down
 from app.teaching.lessons.prediction import Placed
 from app.theme.labels import Label
 from grpo_core.teaching.homework import Homework, answer_to
@@ -65,8 +66,7 @@ class HomeworkDialog(QDialog):
         self.conclusion.setAccessibleName(tr("Your conclusion"))
         self.conclusion.setPlaceholderText(tr("What did you expect, what happened, and why?"))
         self.conclusion.setTabChangesFocus(True)
-        holds = Label(HOLDS)
-        holds.setWordWrap(True)
+        holds = Label(HOLDS, wraps=True)
         form = QFormLayout()
         form.addRow(tr("Lesson"), Label(lesson.title))
         form.addRow(tr("Your name"), self.name)
@@ -74,7 +74,4 @@ class HomeworkDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        column = QVBoxLayout(self)
-        column.addLayout(form)
-        column.addWidget(holds)
-        column.addWidget(buttons)
+        down(form, holds, buttons, on=self)

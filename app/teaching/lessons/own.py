@@ -1,14 +1,16 @@
-"""The user's own lessons: files in the user's folder or anywhere else, numbered from 100."""
+"""The user's own lessons: files in the user's folder, in a package or anywhere else, numbered from 100."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
 from app.resources import resource
 from app.teaching.lessons.catalogue import Broken, lesson_in, lesson_titles
-from grpo_core.teaching.lessons import Lesson, LessonError
+from grpo_core.plugins import credited
+from grpo_core.teaching.lessons import PACKAGED, Lesson, LessonError
 from grpo_core.text import plural, tr
 
 ENDING = ".toml"
@@ -35,6 +37,8 @@ def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, L
         LessonError: the file cannot be read, or its id or number belongs to another lesson.
     """
     lesson = lesson_in(path, panels)
+    whose = next((name for name, place in PACKAGED.items() if place == path), "")
+    lesson = replace(lesson, title=credited(whose, lesson.title))
     if path.resolve().parent == resource("lessons").resolve():
         return lesson
     if lesson.number < FIRST:
@@ -57,14 +61,14 @@ def _taken(key: str, value: object, whose: str) -> str:
 
 
 def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path, Lesson]], list[Broken]]:
-    """Return the lessons in the user's folder with their files, in order, and the broken files."""
+    """Return the lessons in the user's folder and in packages with their files, in order, and the broken files."""
     good: list[tuple[Path, Lesson]] = []
     broken = []
     try:
         paths = sorted(islice(folder.glob("*" + ENDING), MOST + 1))
     except OSError:
-        return [], []
-    for path in paths[:MOST]:
+        paths = []
+    for path in (*paths[:MOST], *PACKAGED.values()):
         try:
             good.append((path, read_own(path, panels, good)))
         except LessonError as error:

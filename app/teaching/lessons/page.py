@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
+from app.boxes import down
 from app.clock import Timer
 from app.teaching.lessons.bar import LessonBar
 from app.teaching.lessons.ending import Ending, homework_button
@@ -67,13 +68,10 @@ class LessonPage(QWidget):
         self.picture.guessed.connect(self.prediction.put)
         self.bar = LessonBar(lesson_player)
         self.stage = self.filmed = False
-        self.title, self.question, self.count = Label(), Label(), Label()
-        self.question.setWordWrap(True)
+        self.title, self.question, self.count = Label(wraps=True), Label(wraps=True), Label(name="muted")
         self.question.setAccessibleName(tr("Question"))
         self.question.hide()
-        self.title.setWordWrap(True)
         self.title.setAccessibleName(tr("Question of the lesson"))
-        self.count.setObjectName("muted")
         self.ending = Ending()
         self.ending.chosen.connect(self.wanted)
         self.ending.kept.connect(lesson_player.keep)
@@ -88,16 +86,9 @@ class LessonPage(QWidget):
         self._build()
 
     def _build(self) -> None:
-        body = QVBoxLayout()
-        body.setSpacing(8)
-        body.addWidget(self.picture, 1)
-        body.addWidget(self.knobs)
+        body = down((self.picture, 1), self.knobs, spacing=8)
         words = QWidget()
-        self._beside = beside = QVBoxLayout(words)
-        beside.setContentsMargins(0, 0, 8, 0)
-        beside.setSpacing(12)
-        beside.addWidget(self.text)
-        beside.addWidget(self.prediction)
+        self._beside = beside = down(self.text, self.prediction, on=words, margins=(0, 0, 8, 0), spacing=12)
         beside.addWidget(self.homework, 0, Qt.AlignmentFlag.AlignLeft)
         beside.addWidget(self.ending)
         beside.addStretch(1)
@@ -109,13 +100,7 @@ class LessonPage(QWidget):
         top = QHBoxLayout()
         top.addWidget(self.title, 1)
         top.addWidget(self.count, 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(10)
-        column.addLayout(top)
-        column.addWidget(self.question)
-        column.addLayout(self._both, 1)
-        column.addWidget(self.bar)
+        down(top, self.question, (self._both, 1), self.bar, on=self, margins=(16, 12, 16, 12), spacing=10)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
+from app.boxes import down
 from app.teaching.lessons.catalogue import Broken, lessons
 from app.teaching.lessons.course import COURSE
 from app.teaching.lessons.listing import HEADING, LessonList, by_subject, lines
@@ -55,17 +56,15 @@ class LessonPanel(Panel):
         self.page: LessonPage | None = None
         self._lesson_player: LessonPlayer | None = None
         self._read = False
-        self.head = Label(tr("Each lesson computes live numbers in its own run. Return opens it, Esc leaves it."))
-        self.head.setObjectName("muted")
-        self.head.setWordWrap(True)
+        self.head = Label(
+            tr("Each lesson computes live numbers in its own run. Return opens it, Esc leaves it."),
+            name="muted",
+            wraps=True,
+        )
         self.list = LessonList()
         self.list.chosen.connect(self.open)
         front = QWidget()
-        column = QVBoxLayout(front)
-        column.setContentsMargins(12, 10, 12, 8)
-        column.setSpacing(8)
-        column.addWidget(self.head)
-        column.addWidget(self.list, 1)
+        down(self.head, (self.list, 1), on=front, margins=(12, 10, 12, 8), spacing=8)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(front)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import across, down
 from app.teaching.lessons.inputs import Options
 from app.teaching.lessons.readable import number_text, readable
 from app.teaching.lessons.value import Value
@@ -137,8 +138,7 @@ class PredictionBox(QWidget):
         self._look: tuple[Theme, float] | None = None
         self._stage = 0.0
         self.filmed = False
-        self.name, self.number = Label(), Label()
-        self.name.setObjectName("muted")
+        self.name, self.number = Label(name="muted"), Label()
         self.input: Options | Value | None = None
         self.ask, self.result, self.sentence = Label(), Label(), Label()
         self.ask.setAccessibleName(tr("Question"))
@@ -153,16 +153,10 @@ class PredictionBox(QWidget):
         self.skip.clicked.connect(self.skipped)
         for button in (self.place, self.skip):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        row = QHBoxLayout()
-        row.addWidget(self.place)
-        row.addWidget(self.skip)
-        row.addStretch(1)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(8)
-        for widget in (self.ask, self.name, self.number, self.result, self.sentence):
-            self._column.addWidget(widget)
-        self._column.addLayout(row)
+        row = across(self.place, self.skip, None)
+        self._column = down(
+            self.ask, self.name, self.number, self.result, self.sentence, row, on=self, margins=0, spacing=8
+        )
 
     def show_prediction(self, prediction: Prediction | None, placed: Placed | None) -> None:
         """Show the question, or the result of a placed prediction. None hides the box."""

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
+from app.boxes import down
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import lookup, tooltip_html
 from app.theme.labels import Label, RichLabel, rich_tip
@@ -34,7 +35,7 @@ class LessonText(QWidget):
         self._words: Mapping[str, Word] = {}
         self._said: tuple[str, Theme, float] | None = None
         self._open = ""
-        self.label, self.more, self.formula = RichLabel(), Label(), FormulaLabel()
+        self.label, self.more, self.formula = RichLabel(), Label(name="muted"), FormulaLabel()
         self.label.setAccessibleName(tr("Lesson"))
         self.label.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
@@ -42,14 +43,9 @@ class LessonText(QWidget):
         self.label.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.label.linkHovered.connect(self._on_hovered)
         self.label.linkActivated.connect(self._on_clicked)
-        self.more.setObjectName("muted")
         for label in (self.label, self.more):
             label.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        for widget in (self.label, self.more, self.formula):
-            column.addWidget(widget)
+        down(self.label, self.more, self.formula, on=self, margins=0, spacing=6)
         self._close()
 
     def show_text(self, text: str, words: Mapping[str, Word], theme: Theme, scale: float) -> None:

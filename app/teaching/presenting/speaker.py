@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QSignalBlocker, Qt
 from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QScreen, QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from app.boxes import across
 from app.clock import Timer, now
 from app.teaching.presenting.notes_edit import NotesEdit
 from app.teaching.presenting.presenting_words import sentence_next, sentence_now
@@ -90,9 +91,7 @@ class SpeakerWindow(QWidget):
         self._column = column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
-        top = QHBoxLayout()
-        top.addWidget(self.clock)
-        top.addStretch(1)
+        top = across(self.clock, None)
         talk = Label(tr("Talk"))
         talk.setObjectName("section")
         top.addWidget(talk)
@@ -114,9 +113,7 @@ class SpeakerWindow(QWidget):
         row.addWidget(self.edit)
         column.addLayout(row)
         column.addWidget(self.notes, 1)
-        bottom = QHBoxLayout()
-        bottom.addWidget(self.where)
-        bottom.addWidget(self.choice, 1)
+        bottom = across(self.where, (self.choice, 1))
         column.addLayout(bottom)
         self.alone.setObjectName("muted")
         self.alone.setWordWrap(True)

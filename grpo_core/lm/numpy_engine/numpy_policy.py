@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from grpo_core.bandit.gradient import needs_distributions, through_distributions, visits_of
-from grpo_core.config import Model, Objective, Optimizer, Settings
+from grpo_core.config import Model, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.lm.characters import Characters, recorded_after, recorded_before
+from grpo_core.lm.characters import TrainedCharacters
 from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
-from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Scores, Table
+from grpo_core.lm.interface import Poll, SamplingRequest, Scores, Table
 from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import Trace, backward, forward, log_softmax
 from grpo_core.lm.numpy_engine.weights import Weights, shapes
 from grpo_core.lm.packing import Packing, packed
-from grpo_core.lm.passes import Loss, learned
+from grpo_core.lm.passes import Loss
 from grpo_core.lm.recorded_engine import NUMPY
 from grpo_core.lm.sampling import drawn
 from grpo_core.text import tr
@@ -51,7 +50,7 @@ def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
     return weights
 
 
-class NumpyPolicy(Characters):
+class NumpyPolicy(TrainedCharacters[Packing]):
     """A trainable character transformer with its frozen reference and the optimizer's state.
 
     Args:
@@ -84,9 +83,6 @@ class NumpyPolicy(Characters):
         self._memory: Memory | None = None
         self._traced: Trace | None = None
 
-    def check(self, settings: Settings) -> None:
-        """Accept all settings: the character model can be trained under any of them."""
-
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
         """Return a context manager that silences NumPy's warnings about non-finite numbers,
         which the learner reports.
@@ -103,31 +99,9 @@ class NumpyPolicy(Characters):
 
     # -- sample and score ------------------------------------------------------------------------------------------
 
-    def sample(
-        self,
-        prompt_tokens: np.ndarray,
-        prompt_of: np.ndarray,
-        uniforms: np.ndarray,
-        *,
-        temperature: float,
-        greedy: np.ndarray,
-        poll: Poll,
-        drawing: Callable[[ReadRows], None] | None = None,
-        environment: Environment | None = None,
-    ) -> Table:
-        """Sample one completion per row. See :meth:`grpo_core.lm.interface.Sampling.sample`."""
-        prefixes = CachedPrefixes(self.weights, prompt_tokens, uniforms.shape[1])
-        done = drawn(
-            prefixes,
-            prompt_of,
-            uniforms,
-            temperature=temperature,
-            greedy=greedy,
-            poll=poll,
-            drawing=drawing,
-            environment=environment,
-        )
-        return done.tokens, done.mask, done.logp
+    def sample(self, request: SamplingRequest) -> Table:
+        """Sample one completion per row."""
+        return drawn(CachedPrefixes(self.weights, request.prompt_tokens, request.longest), request).table
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
@@ -152,18 +126,6 @@ class NumpyPolicy(Characters):
         return _scores(forward(self.reference, batch), batch, temperature)
 
     # -- train -----------------------------------------------------------------------------------------------------
-
-    def train(
-        self,
-        settings: Settings,
-        batch: Packing,
-        reference: Scores | None,
-        draft: Drafts,
-        poll: Poll,
-        number: int,
-    ) -> Passes[Scores]:
-        """Run all passes of update ``number``, each over the whole batch at once."""
-        return learned(self, settings, batch, reference, draft, poll, number)
 
     def forward(self, place: Packing, temperature: float) -> Scores:
         """Score the batch under the current policy, keeping the intermediate values for :meth:`backward`."""
@@ -201,20 +163,6 @@ class NumpyPolicy(Characters):
         return [] if self._memory is None else [self._memory.mean, self._memory.square]
 
     # -- record, keep, restore -------------------------------------------------------------------------------------
-
-    def recorded_before(self, batch: Packing, reference: Scores | None) -> dict[str, Any]:
-        """Return the context of each token, and the reference's distributions."""
-        return recorded_before(batch.context, reference)
-
-    def recorded_after(
-        self, objective: Objective, batch: Packing, scores: list[Scores], reference: Scores | None
-    ) -> dict[str, Any]:
-        """Return the log-probabilities and full distributions of the passes."""
-        return recorded_after(objective, scores)
-
-    def measurements(self, batch: Packing, after: Scores, reference: Scores | None) -> dict[str, float]:
-        """Return no measurements: everything follows from the recorded distributions."""
-        return {}
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the weights, the critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``,

@@ -12,6 +12,7 @@ from typing import Any
 from grpo_core import __version__
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
+from grpo_core.parsing import ParseError, from_json
 from grpo_core.regular_file import read_limited
 from grpo_core.teaching.lessons import KINDS, Answer
 from grpo_core.text import plural, tr
@@ -110,13 +111,10 @@ def read_homework(path: Path) -> tuple[Homework, bytes]:
     if content is None:
         raise HomeworkError(tr("It is larger than 64 KB."))
     try:
-        return _homework(json.loads(content, parse_constant=_refuse)), content
-    except RecursionError:
-        raise HomeworkError(tr("It is nested too deeply.")) from None
-    except HomeworkError:
-        raise
-    except (ValueError, UnicodeDecodeError):
-        raise HomeworkError(tr("It is not JSON.")) from None
+        return _homework(from_json(content, constant=_refuse)), content
+    except ParseError as error:
+        why = tr("It is nested too deeply.") if error.nested else tr("It is not JSON.")
+        raise HomeworkError(why) from None
 
 
 def _refuse(constant: str) -> None:

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+from grpo_core.parsing import ParseError, from_toml
 from grpo_core.regular_file import read_limited
 from grpo_core.teaching.lessons.lesson import Lesson, Teaching, Word
 from grpo_core.teaching.lessons.limits import check_lesson
 from grpo_core.teaching.lessons.place import LessonError, Source
 from grpo_core.teaching.lessons.steps import Offer, Steps, Vocabulary
 from grpo_core.teaching.lessons.table import Table
-from grpo_core.text import plural, tr
+from grpo_core.text import tr
 
 LARGEST = 64 * 1024
 """Maximum size of a lesson file in bytes."""
-MOST_PARTS, LONGEST_WORD = 8, 100
-"""Maximum number of parts of a dotted key, and of characters of a number or of a key without quotes.
-
-Python's parser takes the square of the number of parts, and raises an error of its own for 4,301 digits.
-"""
 DIGITS = 16
 """Number of hexadecimal digits of a lesson's digest."""
 _ID = re.compile(r"[a-z][a-z0-9_]*")
-_PART = r"""(?:"(?:\\.|[^"\\\n])*+"?|'[^'\n]*+'?|[A-Za-z0-9_-]++)"""
-_DOT = r"[ \t]*+\.[ \t]*+"
-_TOKEN = re.compile(
-    r"\"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\Z)|'{3}.*?(?:'{3,5}|\Z)|\#[^\n]*+"  # texts of several lines, and comments
-    rf"|(?P<long>[A-Za-z0-9_-]{{{LONGEST_WORD + 1}}})"
-    rf"|{_PART}(?:{_DOT}{_PART}){{0,{MOST_PARTS - 1}}}+(?P<deep>{_DOT}{_PART})?",
-    re.DOTALL,
-)
 
 
 def load_lesson(path: Path, vocabulary: Vocabulary) -> Lesson:
@@ -68,36 +55,13 @@ def read_lesson(path: Path, text: str, vocabulary: Vocabulary) -> Lesson:
         LessonError: the message names the file, the line, what is wrong and what would be valid.
     """
     source = Source(path, text)
-    _check_tokens(path, text)
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at line (\d+)", str(error))
-        line = int(place[1]) if place else max(len(text.splitlines()), 1)
-        raise LessonError(
-            path.name, line, tr("this is not TOML ({reason})").format(reason=str(error).partition(" (at")[0])
-        ) from None
-    except RecursionError:
-        raise LessonError(path.name, 1, tr("tables are nested too deeply")) from None
+        data = from_toml(text)
+    except ParseError as error:
+        why = tr("this is not TOML ({reason})").format(reason=error) if error.misplaced else str(error)
+        raise LessonError(path.name, error.line, why) from None
     digest = hashlib.sha256("\n".join(text.splitlines()).encode("utf-8")).hexdigest()[:DIGITS]
     return replace(_lesson(Table(source, (), data), vocabulary), digest=digest)
-
-
-def _check_tokens(path: Path, text: str) -> None:
-    """Reject a key or a number that Python's parser cannot read, or not in reasonable time."""
-    for token in _TOKEN.finditer(text):
-        if token["long"] or token["deep"]:
-            what = (
-                plural("a dotted key has more than {most} part", "a dotted key has more than {most} parts", MOST_PARTS)
-                if token["deep"]
-                else plural(
-                    "a key or a number is longer than {longest} character",
-                    "a key or a number is longer than {longest} characters",
-                    LONGEST_WORD,
-                )
-            )
-            line = text.count("\n", 0, token.start()) + 1
-            raise LessonError(path.name, line, what.format(most=MOST_PARTS, longest=LONGEST_WORD))
 
 
 def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:

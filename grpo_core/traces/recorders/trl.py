@@ -75,6 +75,8 @@ def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder |
     attached: list[Recorder] = []
 
     def begin() -> None:
+        if "loss_type" not in trainer.args.to_dict():
+            raise TypeError(f"{type(trainer).__name__} is not a GRPOTrainer: its settings have no loss_type")
         recorder = Recorder(trainer, Path(folder), text=text)
         recorder.attach()
         attached.append(recorder)
@@ -436,12 +438,21 @@ def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if before is not None:
             guarded(recorder, before, *args, **kwargs)
+        if recorder.failure or recorder.closed:
+            attempted(remove_rows, *args, **kwargs)
         result = original(*args, **kwargs)
         if after is not None:
             guarded(recorder, after, result, *args, **kwargs)
         return result
 
     setattr(owner, name, wrapped)
+
+
+def remove_rows(*args: Any, **kwargs: Any) -> None:
+    """Remove the row numbers from the batches among the arguments of a method, once the recording has ended."""
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, dict):
+            value.pop(ROW, None)
 
 
 def save_tokenizer(tokenizer: Any, folder: Path) -> None:
@@ -477,6 +488,8 @@ def unknown_methods(trainer: Any) -> str:
         if method is None:
             return f"this trainer has no method {name}"
         file = inspect.unwrap(method).__code__.co_filename
+        if name == "_compute_loss" and method.__module__.startswith("trl.experimental"):
+            return f"its loss is that of {type(trainer).__name__}, which GRPO Lab does not compute"
         if "unsloth" in file.lower() or "unsloth" in type(trainer).__module__.lower():
             return f"{name} has been rewritten by Unsloth"
         arguments = list(inspect.signature(inspect.unwrap(method)).parameters)[1 : 1 + len(expected)]

@@ -107,7 +107,7 @@ def _departure(result: Audit) -> Iterator[str]:
     elif result.compared and result.precision is not None:
         yield tr("Everything agrees to within the file's precision.")
     elif result.compared:
-        yield tr("Everything agrees to within rounding.")
+        yield tr("Everything agrees to within rounding. Whether the run learns is examined by a diagnosis.")
     else:
         yield tr("Nothing could be compared.")
 

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import recompute
+from grpo_core.levels import LEVELS
 from grpo_core.trainers.changes.numbers import Update
 
 LENGTH = "completions/mean_length"
 """TRL's name for the mean number of tokens of an update's completions."""
 KL, ENTROPY, CLIPPED = "kl", "entropy", "clip_ratio/region_mean"
-"""TRL's names for means over the tokens of a micro-batch and over the micro-batches of an optimizer step."""
+"""TRL's names for means over the tokens of a micro-batch and over the micro-batches of an optimizer step.
+
+Where a ratio is of a completion, the share of clipped ones is a mean over completions.
+"""
 SAME = 1e-3
 """Maximum relative difference between equal metrics, which are averaged and printed in float32."""
 
@@ -51,6 +55,7 @@ def figures(update: Update) -> Iterator[Figure]:
         return
     if step.optimizer_step is None or len(np.unique(step.optimizer_step)) != step.passes:
         return
+    of_completion = LEVELS[step.settings.objective.level].of_completion
     for n in range(step.passes):
         number = (step.label or 0) - step.passes + 1 + n
         theirs = update.reports.get(number, {})
@@ -62,14 +67,16 @@ def figures(update: Update) -> Iterator[Figure]:
                     name=name,
                     step=number,
                     first=n == 0,
-                    ours=_mean(step.part[n], step.mask, values),
+                    ours=_mean(step.part[n], step.mask, values, by_row=name == CLIPPED and of_completion),
                     theirs=theirs[name],
                 )
 
 
-def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray) -> float:
-    """Return the mean over the micro-batches of the mean over their tokens."""
+def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray, *, by_row: bool) -> float:
+    """Return the mean over the micro-batches of the mean over their tokens, or ``by_row`` over their completions."""
     means = []
+    if by_row:
+        values, mask = (values & mask).any(axis=1, keepdims=True), np.ones((len(mask), 1), bool)
     for m in np.unique(part[part >= 0]):
         counted = mask & (part == m)[:, None]
         means.append(float(values[counted].mean()) if counted.any() else 0.0)

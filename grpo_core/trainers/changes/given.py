@@ -199,6 +199,13 @@ def surprise(step: Step) -> Sums:
 
 
 def without_first(step: Step) -> bool:
-    """Return whether the first token of every completion is excluded from the loss, but others are not."""
+    """Return whether only the first token of every completion is excluded from the loss.
+
+    A first token that is the same in all completions does not count: it may be one that every answer must begin with,
+    which the model did not choose.
+    """
     rows = step.mask.any(axis=1)
-    return step.mask.shape[1] > 1 and bool(rows.any() and step.there[rows, 0].all() and not step.mask[rows, 0].any())
+    if step.mask.shape[1] < 2 or not rows.any() or len(np.unique(step.tokens[rows, 0])) < 2:
+        return False
+    there, counts = step.there[rows], step.mask[rows]
+    return bool(there[:, 0].all() and not counts[:, 0].any() and (counts[:, 1] == there[:, 1]).all())

@@ -14,6 +14,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.kl import ESTIMATORS, EXACT
 from grpo_core.levels import LEVELS
+from grpo_core.plugins import package_of
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
 from grpo_core.trainers.changes.change import (
@@ -77,7 +78,7 @@ def _clips(step: Step) -> Iterator[Change]:
             yield switched("no_dual_clip", "dual", dual_clip=None)
         yield fitted("dual_clip", "dual", ("dual_clip",), ((1.05,), (1.2,), (1.5,), (2.0,), (3.0,), (6.0,)), low=1.0)
     yield fitted("log_ratio_limit", "ratio", ("log_ratio_limit",), ((0.03,), (0.1,), (0.3,), (1.0,), (3.0,)), low=0.01)
-    for name in sorted(SURROGATES.keys() - {o.surrogate}):
+    for name in sorted(name for name in SURROGATES if name != o.surrogate and not package_of(name)):
         yield switched(f"surrogate:{name}", "clip", surrogate=name)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
 
@@ -90,7 +91,7 @@ CAUSES: dict[str, Words] = {
             instead=tr("Ratio and advantage were combined as another algorithm does."),
             remedy=tr("Set loss_type as intended."),
         )
-        for name in ("clip", "cispo", "sapo", "vespo", "gmpo", "log_prob")
+        for name in SURROGATES
     },
     "old_absent": Words(
         what=tr("The ratio was taken to be 1: the policy at each pass was used in place of the one that sampled."),

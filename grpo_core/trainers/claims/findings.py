@@ -16,6 +16,8 @@ from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
+SILENT = 1e-3
+"""Largest advantage of a completion that rounding can give to a group of equal rewards: TRL divides by 1e-4."""
 ALIKE, NEAR = 1e-12, 1e-6
 """Maximum relative differences between equal rewards, and between a reward and the run's highest or lowest reward.
 
@@ -48,6 +50,7 @@ class Seen:
         staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
             recorded.
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
+        prompts: (B,) as text; None if not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
@@ -71,6 +74,7 @@ class Seen:
     reward_range: np.ndarray | None = None
     staleness: np.ndarray | None = None
     answered: np.ndarray | None = None
+    prompts: tuple[str | None, ...] | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -91,11 +95,11 @@ class Seen:
         return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
 
     def idle(self) -> list[np.ndarray]:
-        """Return the groups whose rewards are equal and whose advantages are 0 or not recorded."""
+        """Return the groups whose rewards are equal and whose advantages are 0 up to rounding, or not recorded."""
         silent = [
             members
             for members in self.groups
-            if self.advantage is None or not np.nan_to_num(self.advantage[members]).any()
+            if self.advantage is None or np.abs(np.nan_to_num(self.advantage[members])).max() <= SILENT
         ]
         return [members for members in silent if self.is_equal(members)]
 
@@ -130,7 +134,7 @@ class EqualGroups(Claim[Run]):
         for update, members in idle_groups(data, self.since, self.kind):
             gained = update.advantage
             dead += 1
-            known &= gained is not None and not np.isnan(gained[members]).any()
+            known &= gained is not None and bool((gained[members] == 0).all())
             of_task &= update.reward_range is not None
         found = dead, sum(len(u.groups) for u in later), known, of_task
         return found == (self.dead, self.groups, self.known, self.of_task) and dead > 0
@@ -283,7 +287,7 @@ class Clipped(Claim[Run]):
         ).format(share=self.share)
         if not self.pulled:
             return what
-        rest = tr("The rest of the loss still gives up to {share:.0%} of them one.").format(share=self.pulled)
+        rest = tr("Up to {share:.0%} of them still get a gradient from the rest of the loss.").format(share=self.pulled)
         return f"{what} {rest}"
 
 

@@ -166,7 +166,7 @@ class ImportanceCut(Claim[Run]):
     def words(self) -> str:
         return tr(
             "By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats per token (k3). A "
-            "truncated importance weight would be cut at a cap of 2 at {cut:.1%} of the tokens."
+            "truncated importance weight would be cut at {cut:.1%} of the tokens with a cap of 2, as in verl."
         ).format(divergence=self.divergence, cut=self.cut)
 
 
@@ -210,9 +210,9 @@ class Unwritten(Claim[Run]):
         return others > 0 and agrees(self.share, others / counted)
 
     def words(self) -> str:
-        return tr(
-            "{share:.1%} of the loss falls on words that the model did not write: the mask counts their tokens."
-        ).format(share=self.share)
+        return tr("{share:.1%} of the tokens in the loss are not the model's own words: the mask counts them.").format(
+            share=self.share
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,7 @@ REWEIGHTED: dict[str, Kind[Pair]] = {
     "departs": Kind(
         text=tr(
             "At the recorded weights these advantages differ from the trainer's by up to {difference:.3g}: the "
-            "trainer's depend on more than the sum of these rewards."
+            "trainer used other rewards or normalized them in another way."
         ),
         holds=lambda data, v: v.difference > 1e-3 and _apart(data, v),
     ),

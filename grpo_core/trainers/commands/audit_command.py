@@ -14,6 +14,7 @@ from grpo_core.foreign.readers import recorded
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import audit
 from grpo_core.trainers.audit.report import as_json, as_text, traced, why_not
+from grpo_core.trainers.own_run import NO_OTHER_TRAINER, is_own
 
 AGREES, DEPARTS = 0, 1
 
@@ -30,6 +31,8 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Print the audit. Return 0 if everything agrees, or 1 if something deviates. ``poll`` raises after Ctrl-C."""
+    if is_own(options.run):
+        raise RunFileError(NO_OTHER_TRAINER)
     with recorded(options.run, poll) as source:
         with_losses = traced(source)
         if with_losses is None:

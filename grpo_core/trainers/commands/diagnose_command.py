@@ -6,18 +6,15 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.command_numbers import count
 from grpo_core.errors import RunFileError
-from grpo_core.foreign.readers import recorded
-from grpo_core.foreign.recording import Source
 from grpo_core.text import tr
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.report import as_html, as_json, as_text
-from grpo_core.trainers.own_run import OwnRun, is_own
+from grpo_core.trainers.own_run import opened
 
 NOTHING_SERIOUS, SERIOUS = 0, 1
 
@@ -40,7 +37,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     Raises:
         RunFileError: there is no readable update.
     """
-    with _source(options.run, poll) as source:
+    with opened(options.run, poll) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
         def progress(done: int, count: int) -> None:
@@ -59,16 +56,6 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
             _write_for_owner(options.html, as_html(source, result))
         print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
         return SERIOUS if result.serious else NOTHING_SERIOUS
-
-
-@contextmanager
-def _source(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
-    """Open the run at ``path``, either a run of this program or one that another trainer recorded."""
-    if is_own(path):
-        yield OwnRun(path)
-    else:
-        with recorded(path, poll) as source:
-            yield source
 
 
 def _write_for_owner(path: Path, text: str) -> None:

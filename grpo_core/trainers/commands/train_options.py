@@ -1,4 +1,4 @@
-"""What a run of ``train`` can start from besides the lab's own models: a model from a folder, or a checkpoint.
+"""Options of ``train`` that start a run from a model in a folder or from a checkpoint.
 
 Also the command ``trl-script``, which writes a script for the same training with TRL.
 """

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core.commands.command_line import Instead
-from grpo_core.commands.experiment_commands import only_bandit
 from grpo_core.commands.queue_command import queue_of
 from grpo_core.config import folder_settings
 from grpo_core.csv_file import CsvWriter
@@ -35,8 +34,6 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 def write_for_trl(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Write a folder from which TRL can train the runs of the sweep, and print how to start them. Return 0."""
-    if options.fast:
-        raise only_bandit("--trl")
     folder, wanted = queue_of(options, folder_settings(options.trl))
     queue = write(folder, wanted)
     print(

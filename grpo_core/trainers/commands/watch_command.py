@@ -1,4 +1,4 @@
-"""The command ``grpo-lab watch``, which examines a recorded run while its trainer writes it."""
+"""The command ``grpo-lab watch``, which examines a run while its trainer writes it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, shortened
-from grpo_core.foreign.readers import recorded
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.own_run import opened
 from grpo_core.trainers.watching import Event, Watch
 
 SOUND, FOUND = 0, 1
@@ -25,7 +25,7 @@ BETWEEN = 0.1
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add ``watch`` to the commands."""
-    help = tr("watch a run while another trainer writes it, and report when a finding begins; press Ctrl-C to end")
+    help = tr("watch a run while it is written, and report when a finding begins; press Ctrl-C to end")
     parser = add("watch", help, run)
     parser.add_argument("run", type=Path, help=tr("the file or folder of the run; it does not have to exist yet"))
     parser.add_argument(
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         while watch is None or not watch.ended:
             try:
                 _await(options, poll)
-                with recorded(options.run, poll) as source:
+                with opened(options.run, poll) as source:
                     watch = watch or Watch(source)
                     watch.reopen(source)
                     _follow(watch, options, poll)
@@ -118,7 +118,7 @@ def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
     begun, said = time.monotonic(), ""
     while True:
         try:
-            with recorded(options.run, poll) as source:
+            with opened(options.run, poll) as source:
                 if len(source):
                     return
                 why = tr("{name} contains no updates yet.").format(name=options.run)

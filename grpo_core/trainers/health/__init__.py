@@ -3,5 +3,6 @@
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
+from grpo_core.trainers.health.link import Link
 
-__all__ = ["CHECKS", "Diagnosis", "Evidence", "Finding", "Healthy", "NotLookedAt", "diagnose"]
+__all__ = ["CHECKS", "Diagnosis", "Evidence", "Finding", "Healthy", "Link", "NotLookedAt", "diagnose"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
+from grpo_core.plugins import credited
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.finding import Evidence, Finding
@@ -38,6 +39,10 @@ class Measure:
     evidence: tuple[Evidence, ...] = ()
 
 
+Bad = Callable[[Measure, Measure], bool]
+"""Function from the measure of an update, and that of the first update, to whether it is bad."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """A judgement that something is wrong. The attributes are described in ``Finding``.
@@ -53,6 +58,14 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """The name of a measure's value, and whether it is a share."""
+
+    name: str
+    share: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """A check for one possible problem of a run.
 
@@ -61,10 +74,16 @@ class Check:
         missing: function that returns a sentence about what an update lacks for the check; empty if nothing.
         measure: function that measures one update; None if there is nothing to measure.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
+        quantity: the quantity that ``measure`` returns; None if no single number per update is judged.
         change: advice on what to change, unless the verdict has its own.
         source: where this problem is described.
         of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
         least: minimum number of measured updates for a judgement.
+        absent: sentence that says why no update had anything to measure.
+        unfit: sentence that says why what was measured in the updates shows nothing.
+        across: function that completes the measures of all updates by what only several updates show.
+        bad: function that decides whether an update is bad, for a problem that can end.
+        least_bad: minimum number of bad updates of such a problem.
         said_by: checks whose finding, if there is one, replaces the finding of this check.
         follows: checks whose finding is the cause of this one and is listed before it.
     """
@@ -73,10 +92,16 @@ class Check:
     missing: Callable[[Update], str]
     measure: Callable[[Update], Measure | None]
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
+    quantity: Quantity | None
     change: str
     source: str
     of_texts: bool = False
     least: int = 1
+    absent: str = tr("No update contains what it measures.")
+    unfit: str = tr("What was measured is not finite.")
+    across: Callable[[Sequence[Measure]], list[Measure]] | None = None
+    bad: Bad | None = None
+    least_bad: int = 2
     said_by: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
 
@@ -86,20 +111,39 @@ class Check:
             return tr("Every completion is a single token.")
         return self.missing(update)
 
-    def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
+    def findings(self, name: str, measures: Sequence[Measure], settings: Settings) -> list[Finding]:
         """Judge the measured updates.
 
-        Return the finding of the check, whose key is ``name``, or None if nothing is wrong.
+        Return the findings of the check, whose key is ``name``: those that have ended, in order, and then the current
+        one, if any.
         """
-        verdict = self.judge(measures, settings) if measures else None
+        if not measures:
+            return []
+        known = [Span(first=0, last=len(measures) - 1, ended=False)]
+        if self.bad is not None:
+            known = spans([self.bad(m, measures[0]) for m in measures], min(self.least_bad, len(measures)))
+        found = (self._finding(name, measures, span, settings) for span in known)
+        return [finding for finding in found if finding is not None]
+
+    def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
+        """Return the current one of the :meth:`findings`. None if nothing is wrong at the end of the run."""
+        found = self.findings(name, measures, settings)
+        return found[-1] if found and not found[-1].ended else None
+
+    def _finding(self, name: str, measures: Sequence[Measure], span: Span, settings: Settings) -> Finding | None:
+        """Judge the updates up to the last one of a stretch."""
+        part = measures[: span.last + 1]
+        verdict = self.judge(part, settings)
         if verdict is None:
             return None
         return Finding(
             check=name,
-            title=self.title,
-            grade=verdict.grade,
+            title=credited(name, self.title),
+            grade=Grade.NOTICE if span.ended else verdict.grade,
             what=tuple(verdict.what),
             began=verdict.began,
+            last=None if len(part) == len(measures) else part[-1].label,
+            ended=span.ended,
             evidence=tuple(verdict.evidence),
             change=verdict.change or self.change,
             source=self.source,
@@ -123,26 +167,62 @@ def course(measures: Sequence[Measure]) -> tuple[tuple[int, float], ...]:
     return tuple(max(known[a:b], key=lambda one: one[1]) for a, b in pairwise(ends))
 
 
-def lasting(measures: Sequence[Measure], bad: Callable[[Measure], bool], least: int) -> Sequence[Measure]:
-    """Return the measures from the beginning of a lasting problem onwards.
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A stretch of updates in which a problem lasts.
 
-    From then on, at least half of the updates are bad.
+    Attributes:
+        first, last: indices of its first and its last bad update.
+        ended: whether enough good updates have followed.
+    """
+
+    first: int
+    last: int
+    ended: bool
+
+
+def spans(marks: Sequence[bool], least: int) -> list[Span]:
+    """Return the stretches in which a problem lasts, in order. Later marks never change one that has ended.
+
+    Each bad update counts one up, each good one down, between 0 and the limit "span_close". A stretch begins when the
+    count leaves 0, is reported once it has enough bad updates, and ends when the count is back at 0, so shorter gaps
+    do not divide it.
+
+    Args:
+        marks: whether each update is bad, in order.
+        least: minimum number of bad updates; in a longer run also the share "lasting" of the updates so far, at most
+            the limit "span_open".
+    """
+    found: list[Span] = []
+    score = first = last = bad = 0
+    reported = False
+    for i, mark in enumerate(marks):
+        if mark and not score:
+            first, bad, reported = i, 0, False
+        if mark:
+            last, bad = i, bad + 1
+            needed = max(least, min(math.ceil(limit("lasting") * (i + 1)), int(limit("span_open"))))
+            reported |= bad >= needed
+        before, score = score, min(max(score + (1 if mark else -1), 0), int(limit("span_close")))
+        if before and not score and reported:
+            found.append(Span(first=first, last=last, ended=True))
+    return [*found, Span(first=first, last=last, ended=False)] if score and reported else found
+
+
+def lasting(measures: Sequence[Measure], bad: Bad, least: int) -> Sequence[Measure]:
+    """Return the measures from the beginning of a problem that has not ended.
 
     Args:
         measures: measures of the updates, in order.
-        bad: function that returns whether an update is bad.
-        least: minimum number of bad updates; in a long run also at least the share "lasting" of all.
+        bad: function that decides whether an update is bad.
+        least: minimum number of bad updates, as in :func:`spans`.
 
     Returns:
-        The measures from the beginning of the problem to the end of the run; empty if no problem lasts.
+        The measures from the first bad update of the last of the :func:`spans` to the end of the run; empty if that
+        has ended or if there is none.
     """
-    marks = [bad(measure) for measure in measures]
-    needed = max(least, math.ceil(limit("lasting") * len(measures)))
-    for i, mark in enumerate(marks):
-        count = sum(marks[i:])
-        if mark and count >= needed and 2 * count >= len(marks) - i:
-            return measures[i:]
-    return []
+    found = spans([bad(measure, measures[0]) for measure in measures], least)
+    return measures[found[-1].first :] if found and not found[-1].ended else []
 
 
 def share_earned(measures: Sequence[Measure]) -> float | None:

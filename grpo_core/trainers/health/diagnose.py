@@ -10,11 +10,14 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
+from grpo_core.plugins import credited, failed
 from grpo_core.text import plural, tr
-from grpo_core.trainers.health.check import Measure
+from grpo_core.trainers.health.chain import chain, first_break, mean_reward
+from grpo_core.trainers.health.check import Measure, finite
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
 from grpo_core.trainers.health.healthy import measured
+from grpo_core.trainers.health.link import Link
 from grpo_core.trainers.health.update import read
 
 
@@ -42,12 +45,13 @@ def diagnose(
 class _Looked:
     """Results of the checks for one update.
 
-    They are two mappings, from check to measure and from check to the reason why it could not be measured, and the
-    reason why the update is unreadable.
+    They are two mappings, from check to measure and from check to the reason why it could not be measured, the mean
+    reward, and the reason why the update is unreadable.
     """
 
     measures: dict[str, Measure | None] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    reward: tuple[float, float | None] | None = None
     unreadable: str = ""
 
 
@@ -66,9 +70,18 @@ class Diagnosing:
             sentence = tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
             self._looked[position] = _Looked(unreadable=sentence)
             return
-        missing = {name: why for name, check in CHECKS.items() if (why := check.not_measurable(update))}
-        measures = {name: check.measure(update) for name, check in CHECKS.items() if name not in missing}
-        self._looked[position] = _Looked(measures=measures, missing=missing)
+        missing: dict[str, str] = {}
+        measures: dict[str, Measure | None] = {}
+        for name, check in CHECKS.items():
+            try:
+                why = check.not_measurable(update)
+                if not why:
+                    measures[name] = check.measure(update)
+            except Exception as error:
+                why = failed(name, error)
+            if why:
+                missing[name] = why
+        self._looked[position] = _Looked(measures=measures, missing=missing, reward=mean_reward(update))
 
     def result(self, settings: Settings) -> Diagnosis:
         """Diagnose the updates processed so far, trained with ``settings``."""
@@ -82,9 +95,18 @@ class Diagnosing:
             for name, measure in one.measures.items():
                 if measure is not None:
                     measures[name].append(measure)
-        findings = _in_order(
-            [f for name, check in CHECKS.items() if (f := check.finding(name, measures[name], settings))]
-        )
+        every_finding: list[Finding] = []
+        for name, check in CHECKS.items():
+            try:
+                if check.across is not None and measures[name]:
+                    measures[name] = check.across(measures[name])
+                every_finding += check.findings(name, measures[name], settings)
+            except Exception as error:
+                missing[name] = failed(name, error)
+                looked.discard(name)
+        findings = _without_replaced([finding for finding in every_finding if not finding.ended])
+        over = _without_replaced([finding for finding in every_finding if finding.ended])
+        ended = sorted(over, key=lambda one: any(other.check in CHECKS[one.check].follows for other in over))
         for name, check in CHECKS.items():
             if name in looked and 0 < len(measures[name]) < check.least:
                 looked.discard(name)
@@ -93,34 +115,52 @@ class Diagnosing:
                     "{count} updates are too few: at least {least} are needed.",
                     len(measures[name]),
                 ).format(count=len(measures[name]), least=check.least)
+        named = {finding.check for finding in every_finding}
+        for name in [name for name in looked - named if not finite(measures[name])]:
+            looked.discard(name)
+            missing[name] = missing.get(name) or (CHECKS[name].unfit if measures[name] else CHECKS[name].absent)
+        links = chain(findings, ended, measures, missing, [one.reward for one in every if one.reward is not None])
+        findings = _in_order(findings, first_break(links))
         unreadable = tuple(one.unreadable for one in every if one.unreadable)
         return Diagnosis(
             updates=len(every) - len(unreadable),
+            chain=links,
             findings=tuple(findings),
+            ended=tuple(ended),
             not_looked_at=tuple(
                 NotLookedAt(
-                    check=name, title=check.title, why=missing.get(name) or tr("There are no updates to examine.")
+                    check=name,
+                    title=credited(name, check.title),
+                    why=missing.get(name) or tr("There are no updates to examine."),
                 )
                 for name, check in CHECKS.items()
                 if name not in looked
             ),
-            looked_at=_without_finding(looked, findings, measures),
+            looked_at=_without_finding(looked, [*findings, *ended], measures),
             unreadable=unreadable,
         )
 
 
-def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, worst first, without those that another finding replaces. A cause ranks no lower than its
-    effects.
-    """
+def _without_replaced(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings without those that another finding replaces."""
     found = {finding.check for finding in findings}
-    kept = [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
+    return [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 
-    def rank(cause: Finding) -> int:
-        effects = [finding for finding in kept if cause.check in CHECKS[finding.check].follows]
-        return min(finding.grade.rank for finding in (cause, *effects))
 
-    return sorted(kept, key=rank)
+def _in_order(findings: Sequence[Finding], broken: Link | None) -> list[Finding]:
+    """Return the findings, worst first. A cause ranks no lower than its effects.
+
+    Numbers that are not finite and the finding on the link that breaks come first, after its own causes, since the
+    others follow from them.
+    """
+    first = {"non_finite"} if broken is None else {"non_finite", broken.check, *CHECKS[broken.check].follows}
+
+    def rank(cause: Finding) -> tuple[bool, int]:
+        effects = [finding for finding in findings if cause.check in CHECKS[finding.check].follows]
+        worst = min(finding.grade.rank for finding in (cause, *effects))
+        return cause.check not in first, worst
+
+    return sorted(findings, key=rank)
 
 
 def _without_finding(
@@ -131,8 +171,8 @@ def _without_finding(
     return tuple(
         Healthy(
             check=name,
-            title=check.title,
-            measured=None if check.measure in sick else measured(check.measure, measures[name]),
+            title=credited(name, check.title),
+            measured=None if check.measure in sick else measured(check, measures[name]),
         )
         for name, check in CHECKS.items()
         if name in looked - named

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from grpo_core.claims.claim import Claim, told
-from grpo_core.text import plural
+from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measured import Measured
 from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.link import Link
 
 SHORT = 9
 """Minimum number of updates for comparing thirds of a run."""
@@ -43,6 +44,9 @@ class Finding:
         grade: severity.
         what: one or more claims that describe the problem.
         began: the trainer's number for the update in which the problem began.
+        last: the trainer's number for the last update with the problem; None if it is the last one measured. The
+            claims are about the run up to this update.
+        ended: whether the problem is over.
         evidence: instances of the problem.
         change: advice on what to change.
         source: where this problem is described.
@@ -59,6 +63,8 @@ class Finding:
     change: str
     source: str
     course: tuple[tuple[int, float], ...] = ()
+    last: int | None = None
+    ended: bool = False
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"
@@ -67,7 +73,17 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The claims as sentences with numbers."""
-        return told(self.what)
+        said = told(self.what)
+        if self.last is None:
+            return said
+        return tr("{said} These are the numbers of the run up to step {last}.").format(said=said, last=self.last)
+
+    @property
+    def when(self) -> str:
+        """The steps of the problem, as a phrase."""
+        if self.last is None:
+            return tr("from step {began}").format(began=self.began)
+        return tr("step {began} to {last}").format(began=self.began, last=self.last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +123,20 @@ class Diagnosis:
 
     Attributes:
         updates: number of examined updates.
+        chain: the links from a reward to a better policy, in order.
         findings: the findings, worst first, and causes before their effects.
+        ended: the findings that are over, in the order of the checks. They count as notices.
         not_looked_at: checks for which the source lacks data.
         looked_at: checks that found nothing.
         unreadable: messages about updates that could not be read.
     """
 
     updates: int
+    chain: tuple[Link, ...] = ()
     findings: tuple[Finding, ...] = ()
     not_looked_at: tuple[NotLookedAt, ...] = ()
     looked_at: tuple[Healthy, ...] = ()
+    ended: tuple[Finding, ...] = ()
     unreadable: tuple[str, ...] = field(default=())
 
     @property

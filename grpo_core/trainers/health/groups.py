@@ -13,7 +13,7 @@ from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import EqualGroups
+from grpo_core.trainers.claims.findings import SILENT, EqualGroups
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
@@ -48,8 +48,8 @@ def dead_groups(update: Update) -> Measure | None:
         return None
     equal = [members for members in groups if bool(equal_rewards(table.rewards[members][None])[0])]
     gained = table.advantage
-    dead = [rows_of for rows_of in equal if gained is None or not np.nan_to_num(gained[rows_of]).any()]
-    known = tuple(gained is not None and not bool(np.isnan(gained[rows_of]).any()) for rows_of in dead)
+    dead = [m for m in equal if gained is None or np.abs(np.nan_to_num(gained[m])).max() <= SILENT]
+    known = tuple(gained is not None and bool((gained[rows_of] == 0).all()) for rows_of in dead)
     dead.sort(key=lambda members: float(table.rewards[members[0]]))
     rewards = tuple(float(table.rewards[members[0]]) for members in dead)
     cut, ends = table.truncated, table.reward_range
@@ -115,7 +115,7 @@ def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | N
 
 
 def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False) -> Verdict | None:
-    since = lasting(measures, lambda m: m.value >= limit("dead"), min(2, len(measures)))
+    since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
         return None

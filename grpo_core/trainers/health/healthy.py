@@ -2,67 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import groupby
 
-from grpo_core.text import tr
 from grpo_core.trainers.claims.measured import Measured
-from grpo_core.trainers.health import (
-    exploited,
-    groups,
-    knobs,
-    lengths,
-    masks,
-    numerics,
-    paid_lengths,
-    rewards,
-    stale,
-    unmoved,
-)
-from grpo_core.trainers.health import policy_checks as policy
-from grpo_core.trainers.health.check import Measure, finite
+from grpo_core.trainers.health.check import Check, Measure, finite
 from grpo_core.trainers.health.finding import Healthy
-from grpo_core.trainers.health.update import Update
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quantity:
-    """The name of a measure's value, and whether it is a share."""
-
-    name: str
-    share: bool = False
-
-
-QUANTITIES: Mapping[Callable[[Update], Measure | None], Quantity | None] = {
-    exploited.means_of_parts: Quantity(name=tr("mean reward")),
-    groups.dead_groups: Quantity(name=tr("groups without an advantage"), share=True),
-    knobs.cap: Quantity(name=tr("cap on the weight")),
-    knobs.reach: Quantity(name=tr("completions that are clipped"), share=True),
-    lengths.cut_off: Quantity(name=tr("completions that are cut off"), share=True),
-    lengths.length: Quantity(name=tr("mean length in tokens")),
-    masks.all_counted: Quantity(name=tr("completions with tool answers that the loss counts in full"), share=True),
-    masks.unwritten: Quantity(name=tr("tokens in the loss that the model did not write"), share=True),
-    numerics.first_pass: Quantity(name=tr("mean difference in nats")),
-    numerics.non_finite: Quantity(name=tr("count")),
-    numerics.sampler: Quantity(name=tr("mean difference in nats")),
-    paid_lengths.together: Quantity(name=tr("mean length in tokens")),
-    policy.clipped: Quantity(name=tr("tokens that are clipped"), share=True),
-    policy.entropy: Quantity(name=tr("entropy in nats per token")),
-    policy.far_tokens: Quantity(name=tr("KL carried by single far tokens"), share=True),
-    rewards.far_rewards: Quantity(name=tr("reward farthest from the median")),
-    rewards.largest_advantage: Quantity(name=tr("largest advantage")),
-    rewards.spread_of_parts: None,  # judged by the covariance of the functions over the whole run
-    stale.staleness: Quantity(name=tr("mean age of the samples in steps")),
-    unmoved.change: Quantity(name=tr("largest change of a log-probability in nats")),
-    rewards.unscored: Quantity(name=tr("completions without a reward"), share=True),
-}
-"""The quantity that each measuring function returns. None if no single number per update is judged."""
-
-
-def measured(measure: Callable[[Update], Measure | None], measures: Sequence[Measure]) -> Measured | None:
+def measured(check: Check, measures: Sequence[Measure]) -> Measured | None:
     """Return the claim about the range of a measure. None if there are no values or no single number per update."""
-    quantity, course = QUANTITIES[measure], finite(measures)
+    quantity, course = check.quantity, finite(measures)
     if quantity is None or not course:
         return None
     high = max(value for _, value in course)

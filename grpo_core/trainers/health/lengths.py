@@ -15,6 +15,7 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
+from grpo_core.trainers.flow import own_ends
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.groups import counted
@@ -130,6 +131,39 @@ def _cut(update: Update) -> tuple[float, int] | None:
     return reported[0] * rows, rows
 
 
+def no_ends(update: Update) -> str:
+    """Return why it is unknown on which tokens completions end. Empty if it is known."""
+    if update.step is None:
+        return update.why_no_step
+    task = update.settings.recorded
+    return "" if task.eos_ids and task.max_tokens else tr("The end tokens and the limit are not recorded.")
+
+
+def other_ends(update: Update) -> Measure | None:
+    """Measure the share of completions that stop before the limit without an end token, and their last tokens."""
+    assert update.step is not None
+    last = own_ends(update.step)
+    if not len(last):
+        return None
+    share = float((last >= 0).mean())
+    row = int((last >= 0).argmax())
+    place = int(update.step.there[row].sum()) - 1
+    what = tr("it ends on token {token}").format(token=update.token(row, place))
+    seen = Evidence(step=update.label, row=row + 1, token=place + 1, quote=update.quote(row), what=what)
+    return Measure(label=update.label, value=share, more={"last": last}, evidence=(seen,) if share else ())
+
+
+def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for completions that mostly end on one token that the trainer does not take for an end."""
+    last = np.concatenate([m.more["last"] for m in measures])
+    tokens, counts = np.unique(last[last >= 0], return_counts=True)
+    if len(last) < limit("rows") or counts.max(initial=0) < limit("other_end") * len(last):
+        return None
+    count, token = int(counts.max()), int(tokens[counts.argmax()])
+    what = Fault.of("other_end", count=count, all=len(last), token=token, known=tuple(settings.recorded.eos_ids))
+    return Verdict(grade=grade("other_end"), what=[what], began=measures[0].label, evidence=worst(measures))
+
+
 def cut_off(update: Update) -> Measure | None:
     """Measure the share of completions that a limit cut off."""
     known = _cut(update)
@@ -192,7 +226,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     if third >= 2 and 3 * third * rows >= 3 * limit("rows") * len(measures):
         few, many = limit("cut_few_before"), limit("cut_many_after")
         before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
-        since = lasting(measures, lambda m: m.value >= (few + many) / 2, 2)
+        since = lasting(measures, lambda m, _: m.value >= (few + many) / 2, 2)
         if since and before <= few and after >= many:
             what = [CutOffMore(before=before, after=after), *where]
             return Verdict(grade=grade("cut_many_after"), what=what, began=since[0].label, evidence=worst(since))

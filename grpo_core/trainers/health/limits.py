@@ -26,6 +26,19 @@ SERIOUS, WARNING, NOTICE = Grade.SERIOUS, Grade.WARNING, Grade.NOTICE
 ENOUGH = "set by counting: below it one completion or update moves the share by more than it is judged by"
 LIMITS: dict[str, Limit] = {
     "lasting": Limit(value=0.05, grade=None, source="chosen: healthy runs have single bad updates"),
+    "span_open": Limit(
+        value=4, grade=None, source="THUDM/slime#1695: four steps with the base weights cost the reward"
+    ),
+    "span_close": Limit(value=8, grade=None, source="chosen: twice that; until then a problem may only pause"),
+    "alone": Limit(value=1, grade=SERIOUS, source="by definition: a completion's reward minus its own mean is 0"),
+    "weight_left": Limit(value=0.15, grade=SERIOUS, source="chosen: TRL's entropy mask keeps a fifth of the tokens"),
+    "other_weights": Limit(value=0.05, grade=SERIOUS, source="far above what rounding near a limit can change"),
+    "elsewhere": Limit(value=0.01, grade=WARNING, source="far above the noise of single precision; by definition 0"),
+    "gradient_zero": Limit(value=1e-9, grade=SERIOUS, source="far below what single precision can represent of a push"),
+    "noise_single": Limit(value=1e-5, grade=None, source="nats; one prefix scored in batches of other padding: 2e-6"),
+    "noise_half": Limit(value=3e-2, grade=None, source="nats; bfloat16 has eight bits: 1e-2 at log-probabilities of 2"),
+    "still_updates": Limit(value=6, grade=None, source=ENOUGH),
+    "reward_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
     "missing": Limit(value=0.01, grade=WARNING, source="a scorer that fails now and then loses fewer; 5.5 % was a bug"),
     "dead": Limit(
         value=0.5,
@@ -102,6 +115,7 @@ LIMITS: dict[str, Limit] = {
     "length_drift": Limit(value=0.3, grade=WARNING, source="healthy runs of TRL: at most 11 %"),
     "length_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
     "length_updates": Limit(value=6, grade=None, source="thirds of two updates, for a standard error of each"),
+    "other_end": Limit(value=0.2, grade=WARNING, source="chosen: a stop sequence may end some; huggingface/trl#7039"),
     "cut": Limit(value=0.8, grade=SERIOUS, source="DAPO, section 3.4: noise where truncated samples dominate"),
     "cut_many": Limit(value=0.5, grade=NOTICE, source="healthy tiny runs of TRL: 69 to 84 %, so a notice alone"),
     "cut_costs": Limit(

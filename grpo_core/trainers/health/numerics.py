@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
+from grpo_core.parsing import ParseError, from_json
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
@@ -19,6 +19,8 @@ from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
+
+SAME_PROGRAM = tr("The program that trains also sampled: the two differ only by what was learned in between.")
 
 
 def nothing_missing(update: Update) -> str:
@@ -115,7 +117,7 @@ def first_pass(update: Update) -> Measure | None:
     gap = _gap(step.logp[0], step.old_logp, used)
     if gap is None:
         return None
-    coarse = _half_precision(update.settings) or _like_half(step.logp[0][used])
+    coarse = is_half(update.settings, step.logp[0][used])
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
     return Measure(
         label=update.label,
@@ -125,9 +127,14 @@ def first_pass(update: Update) -> Measure | None:
     )
 
 
+def is_apart(measure: Measure, first: Measure) -> bool:
+    """Return whether the first pass differs from the old policy."""
+    return bool(measure.value > measure.more["limit"])
+
+
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a first pass that is not on-policy."""
-    since = lasting(measures, lambda m: m.value > m.more["limit"], min(2, len(measures)))
+    since = lasting(measures, is_apart, min(2, len(measures)))
     if not since:
         return None
     what = FirstPassApart(
@@ -144,9 +151,13 @@ def no_sampler(update: Update) -> str:
         and table.sampled_by_trainer
         and (table.staleness is None or table.staleness.all() or not scored)
     ):
-        return tr("The program that trains also sampled: the two differ only by what was learned in between.")
+        return SAME_PROGRAM
     if scored:
         return ""
+    if trainer_settings(update.settings).get("use_vllm") is False and not trainer_settings(update.settings).get(
+        "rollout_func"
+    ):
+        return SAME_PROGRAM
     if table is not None and table.sampling_logp is not None and table.training_logp is not None:
         return ""
     if update.step is None and update.why_no_step and (table is None or table.sampling_logp is None):
@@ -177,11 +188,14 @@ def sampler(update: Update) -> Measure | None:
     return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
 
 
+def is_far(measure: Measure, first: Measure) -> bool:
+    """Return whether the sampler differs from the trainer."""
+    return bool(measure.value > limit("sampler") or measure.more["far"] > limit("sampler_far"))
+
+
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(
-        measures, lambda m: m.value > limit("sampler") or m.more["far"] > limit("sampler_far"), min(2, len(measures))
-    )
+    since = lasting(measures, is_far, min(2, len(measures)))
     if not since:
         return None
     what = SamplerApart(
@@ -235,13 +249,24 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
     )
 
 
+def is_half(settings: Settings, values: np.ndarray) -> bool:
+    """Return whether ``values`` were computed in 16 bits, by the trainer's settings or by their digits."""
+    return _half_precision(settings) or _like_half(values)
+
+
 def _half_precision(settings: Settings) -> bool:
     """Return whether the trainer's settings specify 16-bit computation."""
+    trainer = trainer_settings(settings)
+    return bool(trainer.get("bf16") or trainer.get("fp16"))
+
+
+def trainer_settings(settings: Settings) -> dict[str, Any]:
+    """Return the trainer's own settings by name. Empty if none are recorded."""
     try:
-        trainer = json.loads(settings.recorded.trainer_settings or "{}")
-    except ValueError:
-        return False
-    return isinstance(trainer, dict) and bool(trainer.get("bf16") or trainer.get("fp16"))
+        trainer = from_json(settings.recorded.trainer_settings or "{}")
+    except ParseError:
+        return {}
+    return trainer if isinstance(trainer, dict) else {}
 
 
 def _like_half(values: np.ndarray) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Clipped, EntropyFar, EqualShares, Run
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, share_earned, worst
+from grpo_core.trainers.health.check import Bad, Measure, Verdict, lasting, share_earned, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.groups import dead_groups, no_rewards
 from grpo_core.trainers.health.limits import grade, limit
@@ -60,17 +60,22 @@ def entropy(update: Update) -> Measure | None:
     return Measure(label=update.label, value=value, more={"equal": equal, "earned": update.earned}, evidence=(seen,))
 
 
+def is_collapsed(measure: Measure, first: Measure) -> bool:
+    """Return whether the entropy is a small fraction of its initial value."""
+    return measure.value <= limit("entropy_collapsed") * first.value
+
+
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for entropy that fell to a small fraction of its initial value."""
     start, part = measures[0].value, limit("entropy_collapsed")
-    since = lasting(measures, lambda m: m.value <= part * start, 2)
+    since = lasting(measures, is_collapsed, 2)
     if not since or start <= 0:
         return None
     least = min(since, key=lambda m: m.value)
     what = EntropyFar(
         start=start,
         part=part,
-        count=sum(m.value <= part * start for m in since),
+        count=sum(is_collapsed(m, measures[0]) for m in since),
         of=len(since),
         since=since[0].label,
         end=least.value,
@@ -97,14 +102,14 @@ def _equal(measures: Sequence[Measure]) -> float | None:
 def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for entropy that rose to a multiple of its initial value."""
     start = measures[0].value
-    since = lasting(measures, lambda m: _blown_up(m.value, start), 3)
+    since = lasting(measures, is_blown_up, 3)
     if not since:
         return None
     most = max(since, key=lambda m: m.value)
     what = EntropyFar(
         start=start,
         part=limit("entropy_blown_up"),
-        count=sum(_blown_up(m.value, start) for m in since),
+        count=sum(is_blown_up(m, measures[0]) for m in since),
         of=len(since),
         since=since[0].label,
         end=most.value,
@@ -115,8 +120,9 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     )
 
 
-def _blown_up(value: float, start: float) -> bool:
-    return value >= limit("entropy_blown_up") * start and value >= start + limit("entropy_more")
+def is_blown_up(measure: Measure, first: Measure) -> bool:
+    """Return whether the entropy is a multiple of its initial value."""
+    return measure.value >= max(limit("entropy_blown_up") * first.value, first.value + limit("entropy_more"))
 
 
 def no_later_pass(update: Update) -> str:
@@ -190,13 +196,13 @@ def clipped(update: Update) -> Measure | None:
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for passes in which most tokens have no gradient."""
     of_completion = LEVELS[settings.objective.level].of_completion
-    beyond: dict[str, Callable[[Measure], bool]] = {
-        "clipped": lambda m: m.value >= limit("clipped"),
-        "clipped_passes": lambda m: m.more["many"] > limit("clipped_passes"),
-        "clipped_many": lambda m: m.value >= limit("clipped_many"),
+    beyond: dict[str, Bad] = {
+        "clipped": lambda m, _: m.value >= limit("clipped"),
+        "clipped_passes": lambda m, _: m.more["many"] > limit("clipped_passes"),
+        "clipped_many": lambda m, _: m.value >= limit("clipped_many"),
     }
     if of_completion:
-        beyond = {"clipped_completions": lambda m: m.value >= limit("clipped_completions")}
+        beyond = {"clipped_completions": lambda m, _: m.value >= limit("clipped_completions")}
     spans = ((name, lasting(measures, bad, min(2, len(measures)))) for name, bad in beyond.items())
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:

@@ -16,10 +16,11 @@ from grpo_core.trainers.health.healthy import by_figure
 def as_text(source: Source, result: Diagnosis) -> str:
     """Return the diagnosis in sentences."""
     lines = [headline(source, result), *filter(None, [result.caution])]
-    for finding in result.findings:
-        title = tr("{title} ({grade}, from step {began})").format(
-            title=finding.title, grade=finding.grade.word, began=finding.began
-        )
+    lines += ["", CHAIN_TITLE, *(f"- {link.line}" for link in result.chain)] if result.chain else []
+    for n, finding in enumerate((*result.findings, *result.ended)):
+        if n == len(result.findings):
+            lines += ["", ENDED_TITLE]
+        title = tr("{title} ({grade}, {when})").format(title=finding.title, grade=finding.grade.word, when=finding.when)
         change = tr("What to change: {change}").format(change=finding.change)
         described = tr("Described in: {source}").format(source=finding.source)
         lines += ["", title, f"  {finding.sentence}"]
@@ -35,6 +36,10 @@ def as_text(source: Source, result: Diagnosis) -> str:
         lines.append(tr("Not looked at: {titles}. Reason: {why}").format(titles="; ".join(titles), why=why))
     lines += [*result.unreadable, *source.notes]
     return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
+
+
+CHAIN_TITLE = tr("From the reward to a better policy:")
+ENDED_TITLE = tr("What has ended:")
 
 
 def healthy(result: Diagnosis) -> list[str]:
@@ -85,7 +90,19 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
         "updates": result.updates,
         "serious": result.serious,
         "caution": result.caution,
+        "chain": [
+            {
+                "link": link.name,
+                "state": link.state.value,
+                "began": link.began,
+                "last": link.last,
+                "check": link.check,
+                "text": link.line,
+            }
+            for link in result.chain
+        ],
         "findings": [_plain(finding) for finding in result.findings],
+        "ended": [_plain(finding) for finding in result.ended],
         "not_looked_at": [dataclasses.asdict(one) for one in result.not_looked_at],
         "nothing_found": [one.title for one in result.looked_at],
         "healthy": [
@@ -104,6 +121,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "severity": finding.grade.value,
         "what": finding.sentence,
         "began": finding.began,
+        "last": finding.last,
         "evidence": [dataclasses.asdict(one) for one in finding.evidence],
         "change": finding.change,
         "source": finding.source,
@@ -137,7 +155,10 @@ def as_html(source: Source, result: Diagnosis) -> str:
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
             f"<h1>{escape(title)}</h1><p>{escape(headline(source, result))}</p>",
             *([f"<p>{escape(result.caution)}</p>"] if result.caution else []),
+            *_list(CHAIN_TITLE, [link.line for link in result.chain]),
             *(line for finding in result.findings for line in _section(finding)),
+            *([f"<h2>{escape(ENDED_TITLE)}</h2>"] if result.ended else []),
+            *(line for finding in result.ended for line in _section(finding)),
             *_list(tr("Looked at, and nothing found"), healthy(result)),
             *_list(
                 tr("Not looked at"),
@@ -151,7 +172,7 @@ def as_html(source: Source, result: Diagnosis) -> str:
 
 
 def _section(finding: Finding) -> Iterator[str]:
-    grade = tr("{grade}, from step {began}").format(grade=finding.grade.word, began=finding.began)
+    grade = tr("{grade}, {when}").format(grade=finding.grade.word, when=finding.when)
     change = tr("What to change: {change}").format(change=finding.change)
     described = tr("Described in: {source}").format(source=finding.source)
     yield f'<section class="{finding.grade.value}"><h2>{escape(finding.title)} <small>{escape(grade)}</small></h2>'
@@ -171,7 +192,7 @@ def strip(finding: Finding) -> str:
     title = tr("Measured values over the steps")
     bars = []
     for place, (label, value) in enumerate(finding.course):
-        since = ' class="since"' if label >= finding.began else ""
+        since = ' class="since"' if finding.began <= label <= (finding.last or label) else ""
         top = 1 - max(abs(value) / largest, 0.05)
         bars.append(f'<rect x="{place}" y="{top:.3f}" width="0.9" height="1"{since}/>')
     return (
@@ -187,4 +208,4 @@ def _list(title: str, lines: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def _quotes(result: Diagnosis) -> bool:
-    return any(one.quote for finding in result.findings for one in finding.evidence)
+    return any(one.quote for finding in (*result.findings, *result.ended) for one in finding.evidence)

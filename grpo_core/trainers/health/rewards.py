@@ -239,7 +239,9 @@ def far_rewards(update: Update) -> Measure | None:
         quote=update.quote(most),
         what=tr("reward {reward:.4g}").format(reward=table.rewards[most]),
     )
-    return Measure(label=update.label, value=float(table.rewards[most]), more={"paid": paid}, evidence=(seen,))
+    return Measure(
+        label=update.label, value=float(np.abs(paid - np.median(paid)).max()), more={"paid": paid}, evidence=(seen,)
+    )
 
 
 def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

@@ -58,9 +58,14 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
     )
 
 
+def is_stale(measure: Measure, first: Measure) -> bool:
+    """Return whether the samples are too old."""
+    return measure.value > limit("stale")
+
+
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for samples of a policy that is too old."""
-    since = lasting(measures, lambda m: m.value > limit("stale"), min(2, len(measures)))
+    since = lasting(measures, is_stale, min(2, len(measures)))
     if not since:
         return None
     what = Stale(

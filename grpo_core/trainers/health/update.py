@@ -15,6 +15,7 @@ from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.text import tr
+from grpo_core.trainers.flow import prefixes, signals, total_push
 
 LONGEST_QUOTE = 160
 """Maximum number of characters of a completion quoted in a finding."""
@@ -54,6 +55,25 @@ class Update:
                 return [recompute.terms(self.step, n) for n in range(self.step.passes)]
         except GrpoError:
             return []
+
+    @cached_property
+    def signals(self) -> np.ndarray | None:
+        """The completions with an advantage other than 0, boolean (B,). None without tokens or advantages."""
+        try:
+            known = None if self.step is None else signals(self.step)
+        except GrpoError:
+            return None
+        return known
+
+    @cached_property
+    def push(self) -> float:
+        """The sum of the sizes of the surrogate's pushes on all tokens, or 0 if it cannot be recomputed."""
+        return total_push(self.step) if self.step is not None and self.terms else 0.0
+
+    @cached_property
+    def first_tokens(self) -> dict[int, tuple[float, float]]:
+        """The log-probabilities of the beginnings of completions, from :func:`prefixes`. Empty without prompts."""
+        return {} if self.step is None or self.table is None else prefixes(self.step, self.table.prompts)
 
     def used(self, passed: int) -> np.ndarray:
         """Return the tokens used in pass ``passed`` (0 = the first) that count in the loss, boolean (B, T)."""

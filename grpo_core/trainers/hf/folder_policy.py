@@ -16,7 +16,7 @@ from grpo_core import kl, recompute
 from grpo_core.config import Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.lm.checkpoint import device_named
-from grpo_core.lm.interface import Drafts, Environment, Passes, Poll, ReadRows, Table
+from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.problems import Prompt
 from grpo_core.text import tr
@@ -132,40 +132,16 @@ class FolderPolicy(FolderWeights):
 
     # -- sample and score ------------------------------------------------------------------------------------------
 
-    def sample(
-        self,
-        prompt_tokens: np.ndarray,
-        prompt_of: np.ndarray,
-        uniforms: np.ndarray,
-        *,
-        temperature: float,
-        greedy: np.ndarray,
-        poll: Poll,
-        drawing: Callable[[ReadRows], None] | None = None,
-        environment: Environment | None = None,
-    ) -> Table:
-        """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`). Tasks
-        in words have no tool.
-        """
-        assert environment is None
-        self._sampling = min(len(prompt_of), self._sampled_at_most)
-        table = (
+    def sample(self, request: SamplingRequest) -> Table:
+        """Sample one completion per row. Tasks in words have no tool."""
+        assert request.environment is None
+        self._sampling = min(len(request.prompt_of), self._sampled_at_most)
+        how = (
             partial(sample, sharing=self.ways.sharing)
             if self.device.type == "cpu"
             else partial(sampled_on_device, prepared=self.ways.prepared)
-        )(
-            self.model,
-            prompt_tokens,
-            prompt_of,
-            uniforms,
-            ends=self._chat.ends,
-            padding=self.ways.padding,
-            temperature=temperature,
-            greedy=greedy,
-            poll=poll,
-            drawing=drawing,
-            at_once=self._sampling,
         )
+        table = how(self.model, request, ends=self._chat.ends, padding=self.ways.padding, at_once=self._sampling)
         self._sampling = 0
         return table
 

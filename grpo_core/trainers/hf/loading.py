@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import warnings
@@ -16,7 +17,6 @@ from grpo_core.errors import GrpoError, shortened
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.generation import generation_settings, ignored
-from grpo_core.trainers.hf.gguf_reading import read_once
 from grpo_core.trainers.hf.refusal import NO_TRANSFORMERS, refuse
 
 OFFLINE = {
@@ -215,3 +215,32 @@ def _ends(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[int, ...]:
     if not ends:
         raise refuse(files.path, tr("it does not name a token that ends a completion (eos_token_id)"))
     return tuple(sorted(ends))
+
+
+_REPEATED = ("GGUFReader", "get_tensor_name_map")
+"""Functions of ``gguf`` that transformers 5.23 calls repeatedly for one file. It reads the header three times, with a
+Python loop over every token of the vocabulary, and builds the table of names once per module of the model.
+"""
+
+
+@contextlib.contextmanager
+def read_once() -> Iterator[None]:
+    """Context manager in which repeated calls of ``gguf`` are cached and no progress bar is written to stderr."""
+    try:
+        import gguf
+        from transformers import modeling_gguf_pytorch_utils as reading
+    except ImportError:  # transformers then raises an error with instructions
+        yield
+        return
+    own, bar = {name: getattr(gguf, name) for name in _REPEATED}, getattr(reading, "tqdm", None)
+    for name, function in own.items():
+        setattr(gguf, name, functools.cache(function))
+    if bar is not None:
+        reading.tqdm = functools.partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        if bar is not None:
+            reading.tqdm = bar
+        for name, function in own.items():
+            setattr(gguf, name, function)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from grpo_core import __version__
 from grpo_core.config import Settings, folder_settings
-from grpo_core.lm.word_tasks import REWARD_NAMES
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.versions import installed
 
@@ -99,7 +98,7 @@ def _front(files: ModelFiles, kind: str) -> str:
 
 def _task(settings: Settings) -> str:
     task, learner = settings.language, settings.learner
-    weights = ", ".join(f"{name} {weight:g}" for name, weight in zip(REWARD_NAMES, task.part_weights, strict=True))
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in zip(task.part_titles, task.part_weights, strict=True))
     prompts = (
         f"the prompts of `{task.file}`, judged by the rule “{task.checker}”" if task.from_file else "drawn by rule"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from grpo_core.config import Settings
 from grpo_core.lm.rewards import PromptSource
-from grpo_core.lm.word_tasks import REWARD_NAMES
 from grpo_core.record import Origin
 from grpo_core.trainers.hf.folder import texts_of
 
@@ -21,6 +20,6 @@ def origin(settings: Settings) -> Origin:
         settings=settings,
         vocabulary=texts_of(settings.model.folder, settings.model.digest),
         prompts=(),
-        reward_names=REWARD_NAMES,
+        reward_names=settings.language.part_titles,
         watched=tuple(prompt.text for prompt in source.watched),
     )

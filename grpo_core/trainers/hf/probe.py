@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from grpo_core.config import Settings
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.scoring import distributions
@@ -38,7 +39,13 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
         moments.append(_now(policy))
 
     policy.sample(
-        prompts, prompt_of, uniforms, temperature=settings.learner.temperature, greedy=np.zeros(rows, bool), poll=note
+        SamplingRequest(
+            prompt_tokens=prompts,
+            prompt_of=prompt_of,
+            uniforms=uniforms,
+            temperature=settings.learner.temperature,
+            poll=note,
+        )
     )
     moments.append(_now(policy))
     first, each = moments[1] - moments[0], float(np.median(np.diff(moments[1:])))

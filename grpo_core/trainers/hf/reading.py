@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from grpo_core.foreign.readers import Readers
 from grpo_core.trainers.hf.folder import ModelFiles, known, look, vocabulary
@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
 
 
-def model(path: str, *, poll: Poll) -> Iterator[dict[str, Any]]:
+class Model(TypedDict):
+    """A model in a folder: its files, the text of each token, and a note on ignored generation settings."""
+
+    files: ModelFiles
+    texts: tuple[str, ...]
+    ignored: str
+
+
+def model(path: str, *, poll: Poll) -> Iterator[Model]:
     """Yield facts about a model: its files, the text of each token, and the generation settings that are ignored."""
     files = look(Path(path))
     yield {"files": files, "texts": vocabulary(files), "ignored": ignored_sentence(files.whole)}

@@ -9,111 +9,58 @@ other than the CPU, each row has its own entry, in a cache allocated at its fina
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
-from grpo_core.lm.interface import Poll, ReadRows, Table
+from grpo_core.lm.interface import SamplingRequest, Table
+from grpo_core.lm.sampling import WORTH_COMPACTING
 from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
 
 WORTH_SHARING = 4
 """Minimum length of a prefix common to all prompts at which it is computed only once."""
-WORTH_COMPACTING = 0.75
-"""Share of active cache entries below which ended entries are removed."""
-
-
-class Drawn(NamedTuple):
-    """Completions on the model's device, (B, T) each: tokens and log-probabilities, 0 in padding, and ``there``, True
-    for real tokens.
-    """
-
-    tokens: Tensor
-    there: Tensor
-    logp: Tensor
 
 
 @torch.no_grad()
 def sample(
     model: Any,
-    prompt_tokens: np.ndarray,
-    prompt_of: np.ndarray,
-    uniforms: np.ndarray,
+    request: SamplingRequest,
     *,
     ends: tuple[int, ...],
     padding: bool,
     sharing: bool,
-    temperature: float,
-    greedy: np.ndarray,
-    poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None,
     at_once: int | None = None,
 ) -> Table:
-    """Sample one completion per row (:meth:`grpo_core.lm.interface.Sampling.sample`).
+    """Sample one completion per row.
 
     Args:
         model: a model of transformers.
-        prompt_tokens: (P, T_prompt), −1 in padding on the right.
-        prompt_of: (B,).
-        uniforms: (B, T).
+        request: the completions to sample.
         ends: tokens that end a completion.
         padding: whether prompts of several lengths can be in one batch, padded on the left; otherwise each length has
             its own batch.
         sharing: whether a prefix of all prompts can be computed once.
-        temperature: divides the logits.
-        greedy: (B,) rows that take the likeliest token.
-        poll: called before every token with its number and the maximum length.
-        drawing: called before the first token with a function that reads the rows during sampling.
         at_once: maximum number of rows in a batch; None for all.
     """
-    device = next(model.parameters()).device
-    done = Drawn(
-        torch.zeros(uniforms.shape, dtype=torch.int64, device=device),
-        torch.zeros(uniforms.shape, dtype=torch.bool, device=device),
-        torch.zeros(uniforms.shape, device=device),
-    )
-    stop = torch.tensor(ends, device=device)
-
-    def read(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        tokens, there = done.tokens[rows], done.there[rows]
-        stopped = (there & torch.isin(tokens, stop)).any(dim=-1)
-        return tokens.cpu().numpy(), there.cpu().numpy(), stopped.cpu().numpy()
-
-    if drawing is not None:
-        drawing(read)
-    for rows in batches(prompt_tokens, prompt_of, padding=padding, at_once=at_once):
-        _sample_into(
-            done,
-            rows,
-            model,
-            prompt_tokens,
-            prompt_of[rows],
-            uniforms[rows],
-            stop,
-            temperature,
-            greedy[rows],
-            poll,
-            sharing=sharing,
-        )
-    return done.tokens.cpu().numpy().astype(np.int32), done.there.cpu().numpy(), done.logp.cpu().numpy()
+    done = Completions(request.uniforms.shape, ends, next(model.parameters()).device)
+    if request.drawing is not None:
+        request.drawing(done.read)
+    for rows in batches(request.prompt_tokens, request.prompt_of, padding=padding, at_once=at_once):
+        _sample_into(done, rows, model, request.only(rows), ends, sharing=sharing)
+    return done.table()
 
 
 @torch.no_grad()
 def sampled_on_device(
     model: Any,
-    prompt_tokens: np.ndarray,
-    prompt_of: np.ndarray,
-    uniforms: np.ndarray,
+    request: SamplingRequest,
     *,
     ends: tuple[int, ...],
     padding: bool,
-    temperature: float,
-    greedy: np.ndarray,
-    poll: Poll,
-    drawing: Callable[[ReadRows], None] | None = None,
     at_once: int | None = None,
     prepared: bool = True,
     kind: torch.dtype | None = None,
@@ -121,30 +68,22 @@ def sampled_on_device(
     """Sample like :func:`sample`, but without reading tokens back during sampling.
 
     Args:
+        model, request, ends, padding, at_once: as for :func:`sample`.
         prepared: whether the cache is fully allocated at the start, and the mask of the keys passed as an additive
             bias.
         kind: dtype in which probabilities are summed; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
-        model, prompt_tokens, prompt_of, uniforms, ends, padding, temperature, greedy, poll, drawing, at_once: as for
-            :func:`sample`.
     """
-    device, longest = next(model.parameters()).device, uniforms.shape[1]
-    done = Completions(uniforms.shape, ends, device)
-    if drawing is not None:
-        drawing(done.read)
-    for rows in batches(prompt_tokens, prompt_of, padding=padding, at_once=at_once):
-        distinct, prefix_of = np.unique(prompt_tokens[prompt_of[rows]], axis=0, return_inverse=True)
-        poll(1, longest)
+    device, longest = next(model.parameters()).device, request.longest
+    done = Completions(request.uniforms.shape, ends, device)
+    if request.drawing is not None:
+        request.drawing(done.read)
+    for rows in batches(request.prompt_tokens, request.prompt_of, padding=padding, at_once=at_once):
+        own = request.only(rows)
+        distinct, prefix_of = np.unique(own.prompt_tokens[own.prompt_of], axis=0, return_inverse=True)
+        own.poll(1, longest)
         begun = CachedRows(model, distinct, longest - 1, prepared=prepared)
         begun.keep(sent(prefix_of.reshape(-1), device))
-        done.fill(
-            rows,
-            begun,
-            uniforms[rows],
-            temperature=temperature,
-            greedy=greedy[rows],
-            poll=poll,
-            kind=inverse_kind(device) if kind is None else kind,
-        )
+        done.fill(rows, begun, own, kind=inverse_kind(device) if kind is None else kind)
     return done.table()
 
 
@@ -293,35 +232,30 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
 
 
 def _sample_into(
-    drawn: Drawn,
+    done: Completions,
     places: np.ndarray,
     model: Any,
-    prompt_tokens: np.ndarray,
-    prompt_of: np.ndarray,
-    uniforms: np.ndarray,
-    stop: Tensor,
-    temperature: float,
-    greedy: np.ndarray,
-    poll: Poll,
+    request: SamplingRequest,
+    ends: tuple[int, ...],
     *,
     sharing: bool,
 ) -> None:
-    """Sample the rows ``places`` (b,) of ``drawn``, in one batch."""
-    device, longest = drawn.tokens.device, uniforms.shape[1]
-    distinct, prefix_of = np.unique(prompt_tokens[prompt_of], axis=0, return_inverse=True)
+    """Sample the rows ``places`` (b,) of ``done``, those of ``request``, in one batch."""
+    device, longest, poll = next(model.parameters()).device, request.longest, request.poll
+    stop = torch.tensor(ends, device=device)
+    distinct, prefix_of = np.unique(request.prompt_tokens[request.prompt_of], axis=0, return_inverse=True)
     poll(1, longest)
     cache, logits, seen, place = prefilled(model, distinct, sharing=sharing)
-    chance = torch.from_numpy(uniforms).to(device)
-    best = torch.from_numpy(greedy).to(device)
+    chance = torch.from_numpy(request.uniforms).to(device)
+    best = torch.from_numpy(request.greedy).to(device)
     row_of = torch.from_numpy(places).to(device)
     # (b,) active rows, and the cache entry of each
     going, prefix = torch.arange(len(places), device=device), torch.from_numpy(prefix_of.reshape(-1)).to(device)
     for t in range(longest):
         poll(t + 1, longest)
-        dist = torch.log_softmax(logits.float() / temperature, dim=-1)  # (n, V)
+        dist = torch.log_softmax(logits.float() / request.temperature, dim=-1)  # (n, V)
         token = torch.where(best[going], dist.argmax(dim=-1)[prefix], _at(dist, prefix, chance[going, t]))
-        at = row_of[going]
-        drawn.tokens[at, t], drawn.there[at, t], drawn.logp[at, t] = token, True, dist[prefix, token]
+        done.put(t, row_of[going], token, dist[prefix, token])
         goes_on = ~torch.isin(token, stop)
         if t + 1 == longest or not goes_on.any():
             break

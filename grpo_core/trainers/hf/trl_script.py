@@ -172,6 +172,11 @@ def refuse_what_trl_cannot(settings: Settings) -> None:
         raise SettingsError("learner.critic", True, tr("TRL's GRPOTrainer has no critic"))
     if settings.learner.resample_dead:
         raise SettingsError("learner.resample_dead", True, tr("TRL's GRPOTrainer does not draw groups again"))
+    for name in settings.language.rewards:
+        if name not in _SCRIPTED and (paid := getattr(settings.language, name)):
+            raise SettingsError(
+                f"task.{name}", paid, tr("the script for TRL does not compute this reward; set it to 0")
+            )
     if settings.optimizer.kind != "adam":
         raise SettingsError("optimizer.kind", settings.optimizer.kind, tr("the script uses AdamW"))
 
@@ -225,6 +230,8 @@ def _reward(task: LanguageTask) -> str:
     return _REWARD.format(right=right, answer=task.answer_weight, form=task.form, form_weight=task.form_weight)
 
 
+_SCRIPTED = ("answer_weight", "form_weight")
+"""Weights of the parts that the script's reward function computes."""
 _REWARD = """def reward(completions, answer, **_):
     paid = []
     for completion, answer in zip(completions, answer):

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.recording import Source
+from grpo_core.plugins import Rows, credited, failed, of_type, package_of
 from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
 from grpo_core.trainers.importers import converted, trace, trackio, trl_completions, verifiers, verl
@@ -33,7 +34,18 @@ class Importer:
 
 def importer_for(path: Path) -> Importer | None:
     """Return the importer for ``path``, or None if none recognises it."""
-    return next((importer for importer in IMPORTERS.values() if importer.probe(path)), None)
+    name = _name_of(path)
+    return None if name is None else IMPORTERS[name]
+
+
+def _name_of(path: Path) -> str | None:
+    for name, importer in IMPORTERS.items():
+        try:
+            if importer.probe(path):
+                return name
+        except Exception as error:
+            failed(name, error)
+    return None
 
 
 def exists(path: Path) -> bool:
@@ -62,19 +74,32 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
     """
     if not exists(path):
         raise RunFileError(tr("{path} does not exist.").format(path=path))
-    importer = importer_for(path)
-    if importer is None:
+    name = _name_of(path)
+    if name is None:
         raise RunFileError(
             tr("{path} is not a recorded run that this program can read. {looks} It can read {known}.").format(
                 path=path,
                 looks=what_it_looks_like(path),
-                known=", ".join(importer.title for importer in IMPORTERS.values()),
+                known=", ".join(credited(name, importer.title) for name, importer in IMPORTERS.items()),
             )
         )
-    return importer.open(path) if index is None or importer.open_indexed is None else importer.open_indexed(path, index)
+    importer = IMPORTERS[name]
+    try:
+        if index is None or importer.open_indexed is None:
+            source = importer.open(path)
+        else:
+            source = importer.open_indexed(path, index)
+        if package_of(name):
+            trained_by = credited(name, source.settings.recorded.source)
+            source.settings = source.settings.replace({"task.source": trained_by})
+        return source
+    except GrpoError:
+        raise
+    except Exception as error:
+        raise RunFileError(failed(name, error)) from error
 
 
-IMPORTERS: dict[str, Importer] = {
+_OURS = {
     "trace": Importer(
         title=tr("a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)"),
         probe=trace.probe,
@@ -97,4 +122,5 @@ IMPORTERS: dict[str, Importer] = {
     ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
 }
-"""All formats by short name, in the order in which they are tried."""
+IMPORTERS: Rows[Importer] = Rows("reader", _OURS, of_type(Importer))
+"""All formats by short name, in the order in which they are tried; those of packages come last."""

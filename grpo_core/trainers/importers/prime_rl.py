@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import file_stamp
+from grpo_core.parsing import from_json, from_toml
 from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import plural, tr
@@ -368,7 +368,7 @@ def _parsed(path: Path) -> dict[str, Any]:
                 most=LARGEST_CONFIG
             )
         )
-    value = tomllib.loads(text.decode("utf-8")) if path.suffix == ".toml" else json.loads(text)
+    value = from_toml(text.decode("utf-8")) if path.suffix == ".toml" else from_json(text)
     if not isinstance(value, dict):
         raise ValueError(tr("it is not an object"))
     return value

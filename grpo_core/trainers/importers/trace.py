@@ -299,7 +299,9 @@ class Trace:
             length=None if tokens is None else np.array([len(row) for row in tokens]),
             truncated=None
             if tokens is None or not task.eos_ids
-            else np.array([not np.isin(row, task.eos_ids).any() for row in tokens]),
+            else np.array(
+                [len(row) >= (task.max_tokens or 0) and not np.isin(row, task.eos_ids).any() for row in tokens]
+            ),
         )
 
     def reports(self, position: int) -> list[Report]:

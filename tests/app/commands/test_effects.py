@@ -25,7 +25,6 @@ EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
     "queue": (lambda p: p.window.docks["queue"].isVisible(), True),
     "what_if": (lambda p: p.window.docks["what_if"].isVisible(), True),
     "reduced_motion": (lambda p: (p.preferences.current.reduced_motion, p.player.staged), (True, False)),
-    "thinning": (lambda p: (p.preferences.current.thinning, p.run_manager.training.thin), (True, True)),
     "full_screen": (lambda p: p.window.isFullScreen(), True),
     "speaker": (lambda p: p.part("teaching").presenter.speaker.isVisible(), True),
     "present.blank": (lambda p: p.part("teaching").presenter.blank.isHidden(), False),
@@ -44,7 +43,6 @@ EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
 SWITCHES = {
     "full_screen",
     "reduced_motion",
-    "thinning",
     "speaker",
     "present.blank",
     "present.ring",
@@ -77,7 +75,6 @@ def program(shared: Driver) -> Iterator[Application]:
     "glossary",
     "what_if",
     "reduced_motion",
-    "thinning",
     "full_screen",
     "speaker",
     "present.blank",

@@ -132,7 +132,7 @@ def test_actions_follow_the_program(driver: Driver) -> None:
     assert actions["run"].text() == "Pause"
     on = {action.command.id for action in actions if action.isChecked()}
     assert {"theme.dark", "full_screen", "panel.explain", "layout.Compare"} <= on
-    assert not {"theme.light", "layout.Bandit", "panel.breakpoints", "present", "thinning"} & on
+    assert not {"theme.light", "layout.Bandit", "panel.breakpoints", "present"} & on
     program.player.pause()
     driver.rest()
     assert actions["run"].text() == "Run"

@@ -15,8 +15,7 @@ from app.clock import ManualClock
 from app.help.glossary import glossary, lookup
 from app.help.glossary_panel import GlossaryPanel
 from app.help.hover import DELAY_MS, FocusTip, explain_on_hover
-from app.help.references import Reference, references
-from app.help.references_panel import ReferencesPanel
+from app.help.references_panel import Reference, ReferencesPanel, references
 from app.theme.tokens import LIGHT
 
 

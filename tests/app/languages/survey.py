@@ -17,9 +17,9 @@ from pathlib import Path
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["QT_LOGGING_RULES"] = "*.debug=false"
 
-from app import language
+from tools import pseudo
 
-language.choose(["--language", sys.argv[1]])  # before importing the panels, whose constants are strings
+pseudo.choose(sys.argv[1])  # before importing the panels, whose constants are strings
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QEventLoop, QModelIndex, Qt, QTimer
 from PySide6.QtGui import QAction
@@ -74,7 +74,7 @@ DIALOGS = ("shortcut_sheet", "palette", "export_picture", "export_film", "export
 """Commands that open a separate window."""
 FOREIGN = re.compile(
     r"GRPO Lab|DeepSeekMath|defaults|baseline|running mean|DAPO|GSPO|RLOO|Williams|arXiv|https?:|[a-z]+_[a-z]|/"
-    r"|nats|Space|Home|Down|Left|Right|PgUp|PgDown|Ctrl|Shift|Alt|JAX|float"
+    r"|nats|Space|Home|Down|Left|Right|PgUp|PgDown|Ctrl|Shift|Alt|float"
 )
 """Names of algorithms, papers, keys, units, files and settings of other programs."""
 ENGLISH = re.compile(r"(?<![^\W\d_])(?=[a-zA-Z]*[aeo])[a-zA-Z]{3,}(?![^\W\d_]|…)")
@@ -223,7 +223,7 @@ def _panel(widget: QWidget) -> str:
 
 def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
-    language.arrange(application)
+    pseudo.arrange(application, sys.argv[1])
     wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # the window must not move
     program = Application(application, find_paths({"GRPO_LAB_HOME": home}), wanted)
     program.window.resize(1920, 1080)

@@ -118,6 +118,7 @@ def typed(numbers: np.random.Generator) -> Joined:
     rewards = np.array([*others, reward])
     return Joined(
         logp=-numbers.exponential(float(numbers.choice([0.1, 4.0])), count),
+        own=np.arange(count) != 2,  # as if a tool wrote the third token
         reward=reward,
         parts=parts,
         names=("right", "form", "short"),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from pathlib import Path
+
 import pytest
 
 from app.panel_registry import METRICS
 from app.panels.metric_card import MetricCard
 from app.workspace.cursor import Stage
+from grpo_core.config import Settings
+from grpo_core.learners import learner, origin
+from grpo_core.runs.run_file import RunWriter
 from tests.app.conftest import Driver
 
 pytestmark = pytest.mark.one_window
@@ -63,3 +69,19 @@ def test_the_best_action_is_called_by_its_name(driver: Driver) -> None:
         assert last.accessibleName() == f"Best action {view.run.origin.vocabulary[place]}"
     finally:
         last.name = before
+
+
+def test_opening_a_card_tries_the_advice_on_its_number_and_shows_what_helps(driver: Driver, tmp_path: Path) -> None:
+    settings = Settings().replace({"optimizer.learning_rate": 5.0, "seed": 0})
+    with RunWriter.create(tmp_path / "run.grpo", settings, origin=origin(settings), title="Fast") as writer:
+        for step in islice(learner(settings), 2):
+            writer.append(step)
+    driver.program.run_manager.open(tmp_path / "run.grpo")
+    driver.program.workspace.move_to(2)
+    card, panel = cards(driver)["clip_fraction"], driver.program.window.panels.of(METRICS)
+    assert "may change that" in card.accessibleDescription() and "tried over" not in card.accessibleDescription()
+    card.explain_current()
+    driver.qtbot.waitUntil(lambda: not panel.tried.busy)
+    assert "Learning rate α: 5 → 1.25, tried over 6 updates:" in cards(driver)["clip_fraction"].accessibleDescription()
+    driver.program.workspace.move_to(1)
+    assert "tried over" not in cards(driver)["clip_fraction"].accessibleDescription()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QMenu
 
 from app.experiments.repeats import RepeatResults
 from app.panel_registry import TRAINING_HISTORY
+from app.panels.trials_table import trial_rows
 from grpo_core.config import Settings
 from grpo_core.experiments.race import LOCAL_PEAK
 from grpo_core.experiments.repeats import repeated
+from grpo_core.learners import learner
 from tests.app.conftest import Driver
 
 SEEDS = tuple(range(16))
@@ -41,6 +47,67 @@ def test_the_median_and_the_mean_count_a_repeat_that_diverged() -> None:
     after = results.sentence(None)
     assert "1 of 16 diverged and count as the lowest." in after and "diverged" not in before
     assert "range 0.000 to" in after
+
+
+def test_the_best_action_is_told_with_its_interval_for_every_batch_at_the_last_update_they_share() -> None:
+    sizes = (4, 16, 32)
+    batches = [
+        repeats(Settings().replace({"learner.group_size": size}), updates)
+        for size, updates in zip(sizes, (50, 60, 50), strict=True)
+    ]
+    answer = batches[-1].answer(batches[:-1])
+    assert answer.startswith("π(7) after 50 updates, mean and 95 % interval: G 4 ")
+    for size, text in zip(sizes, answer.split("interval: ")[1].rstrip(".").split("), "), strict=True):
+        settings = Settings().replace({"learner.group_size": size})
+        runs = [learner(settings.replace({"seed": seed})) for seed in SEEDS]
+        last = [list(islice(run, 50))[-1] for run in runs]
+        policies = [step.distribution(step.passes) for step in last]
+        mean = np.mean([np.exp(logp)[0, 6] for logp in policies if logp is not None])
+        assert text.startswith(f"G {size} {mean:.3f} ("), "the mean of the same runs, trained one by one"
+        low, high = (float(number) for number in text.split("(")[1].rstrip(")").split(" to "))
+        assert low < mean < high
+    assert repeats(Settings().replace({"task.landscape": "chain"}), 5).answer() == ""
+
+
+def test_a_run_is_compared_with_repeats_of_its_own_settings_alone(driver: Driver) -> None:
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    driver.run(40)
+    for size, compared in ((32, False), (8, True)):
+        driver.program.workspace.editing.edit({"learner.group_size": size}, "G")
+        panel.repeat()
+        driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
+        driver.settle()
+        assert ("This run passed it" in panel.accessibleDescription()) is compared
+
+
+def test_every_chip_and_the_whole_answer_are_at_hand_in_a_small_panel(driver: Driver) -> None:
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    driver.run(40)
+    for size in (4, 16, 32):
+        driver.program.workspace.editing.edit({"learner.group_size": size}, "G")
+        panel.repeat()
+        driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
+        driver.settle()
+    row, pinned = panel.trials, panel.repeats.pinned
+    rows = [row.row, row.second]
+    chips = [row.own, row.repeats, *row.pinned[:2]]
+    hidden = [chip for chip in chips if not chip.isVisible()]
+    counts = [int(one.more.text().strip("+")) for one in rows if one.more.isVisible()]
+    assert hidden and sum(counts) == len(hidden), "a sign says how many are hidden"
+    needed = row.sentence.lines_needed(row.repeats_answer)
+    assert needed * QFontMetricsF(row.sentence.font()).lineSpacing() <= row.sentence.height()
+    (there,) = [one for one in rows if one.more.isVisible()]
+    there.more.click()
+    (menu,) = there.findChildren(QMenu)
+    assert [action.text() for action in menu.actions()] == [chip.text() for chip in hidden]
+    menu.actions()[0].trigger()
+    driver.settle()
+    assert len(panel.unpinned & set(pinned)) == 1
+    menu.close()
+    latest = panel.repeats.results
+    assert latest is not None
+    rows_of_table = trial_rows(driver.program.workspace.view.run, None, (), [*pinned, latest])
+    assert [line[2] for line in rows_of_table[1::16]] == ["G 32", "G 16", "G 4"]
 
 
 def test_where_the_run_lies_among_its_repeats_is_said_once_all_have_come() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import combinations
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.app.conftest import Driver
 from tests.app.geometry import TOUCH
 from tests.app.painted import painted_words
 from tests.app.panels.conftest import Front
-from tests.core.lm_steps import lm_run
+from tests.core.lm_steps import lm_origin, lm_run, lm_settings, lm_step
 
 pytestmark = pytest.mark.one_window
 
@@ -76,6 +77,23 @@ def test_enter_scores_and_says_reward_odds_and_advantage(driver: Driver, panel: 
     assert "1 time in 128" in told  # seven tokens of one half each
     assert f"advantage +{advantages[-1]:.3f}: it would be pushed up" in told
     assert "2 −0.693" in panel.strip.accessibleDescription()
+
+
+def test_the_odds_of_an_agents_completion_are_those_of_what_the_model_writes(
+    driver: Driver, front: Front, tmp_path: Path
+) -> None:
+    path, text = tmp_path / "agent.grpo", "(2*9)18 18"
+    settings = lm_settings(**{"task.problem": "calculator", "model.checkpoint": "calculator"})
+    with RunWriter.create(path, settings, origin=lm_origin(settings), title="Agent") as writer:
+        writer.append(lm_step(1, settings=settings))
+        answer = dataclasses.replace(answer_to(text, 1.0), parts=np.array([1.0, 1.0]))
+        writer.keep_answer(Question(step=1, group=1, completion=text), answer)
+    driver.program.run_manager.open(path)
+    driver.program.window.show_layout("Language model")
+    shown = front(SCORE_YOUR_OWN)
+    shown.prompt.activated.emit(1)
+    driver.settle()
+    assert "1 time in 256 " in score(driver, shown, text)  # the tool writes three of eleven tokens of one half each
 
 
 def test_a_wrong_completion_would_be_pushed_down(driver: Driver, panel: ScorePanel) -> None:

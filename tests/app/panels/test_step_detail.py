@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtTest import QTest
 
 from app.panel_registry import STEP_DETAIL
 from app.panels.step_columns import KEPT, values_shown
 from app.panels.step_detail import StepDetailPanel
 from app.workspace.cursor import Stage
 from grpo_core import step_table
+from grpo_core.explain import Quantity
 from tests.app.conftest import Driver
 from tests.app.layout_requests import LayoutRequests
 from tests.app.panels.conftest import Front
@@ -140,6 +142,15 @@ def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(driv
     requests.deleteLater()
     panel.table.set_look(driver.program.workspace.theme, scale)
     panel.sums.show_sums({"reward": 1.0})
+
+
+def test_a_double_click_on_the_sentence_about_a_group_explains_its_mean(driver: Driver) -> None:
+    driver.run(1)
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    driver.settle()
+    with driver.qtbot.waitSignal(driver.program.workspace.explained):
+        QTest.mouseDClick(panel.foot, Qt.MouseButton.LeftButton, pos=panel.foot.rect().center())
+    assert driver.program.workspace.quantity == Quantity("group_mean", group=0)
 
 
 def test_the_sums_follow_the_last_row_however_high_the_panel_is(driver: Driver) -> None:

@@ -6,10 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QScrollArea
 
 from app.panel_registry import PIPELINE, TOKEN_INSPECTOR
 from app.panels.tokens.alternatives import alternatives
@@ -184,7 +184,40 @@ def test_a_push_up_is_drawn_in_its_colour_in_every_look(language: Driver, panel:
         up, down = view.theme.colour("push_up"), view.theme.colour("push_down")
         assert fork != view.theme.colour("ground")
         assert distance(fork, up) < distance(fork, down)
-        assert panel.detail.minimumHeight() > 200 * scale
+        assert panel.detail.sizeHint().height() > 200 * scale
+
+
+def test_five_answers_are_whole_on_a_small_screen_and_every_term_without_a_nested_scroll_bar(
+    language: Driver, panel: TokenInspectorPanel
+) -> None:
+    assert language.program.window.size() == QSize(1366, 768)
+    assert panel.grid.box(4, 0).bottom() <= panel.grid.viewport().height()
+    assert panel.findChildren(QScrollArea) == []
+    detail, wanted = panel.detail, list[object]()
+    detail.wanted.connect(wanted.append)
+    detail.setFocus()
+    for _ in detail.quantities:
+        QTest.keyClick(detail, Qt.Key.Key_Up)
+    for place, quantity in enumerate(detail.quantities):
+        language.settle()
+        assert detail.rect().contains(detail.explained_box()), f"row {place} is on the page"
+        assert detail.explained_box() != detail.rect()
+        detail.explain_current()
+        assert wanted[-1] == quantity
+        QTest.keyClick(detail, Qt.Key.Key_Down)
+
+
+def test_the_last_row_of_a_page_turns_it_by_a_click(language: Driver, panel: TokenInspectorPanel) -> None:
+    detail = panel.detail
+    first = detail.quantities[detail.current]
+    below = [QPoint(20, y) for y in range(detail.height() - 2, 0, -4)]
+    for point in below:  # up from the lower edge: the first row that a click meets is the one that turns the page
+        QTest.mouseClick(detail, Qt.MouseButton.LeftButton, pos=point)
+        if detail.quantities[detail.current] != first:
+            break
+    language.settle()
+    assert detail.current > len(alternatives(panel.workspace.view.step, (), 0, 0)), "a row of the second page"
+    assert detail.rect().contains(detail.explained_box())
 
 
 # -- the film --------------------------------------------------------------------------------------------------------

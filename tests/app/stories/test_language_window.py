@@ -56,9 +56,8 @@ def test_what_a_sweep_says_of_a_language_model_is_shown_in_full(language: Driver
         row.resize(width, row.height())
         QApplication.processEvents()
         says = row.says
-        assert says.text().startswith("A sweep trains the bandit") and row.queue.isVisible()
+        assert says.text().startswith("It trains at β 0, 0.04") and row.now.isVisible()
         assert says.heightForWidth(says.width()) <= says.height(), (width, says.text())
-    assert "queue real runs" in says.toolTip()
 
 
 # -- controls ----------------------------------------------------------------------------------------------------------

@@ -46,6 +46,9 @@ def finish(driver: Driver) -> ComparisonPanel:
 def race(driver: Driver) -> ComparisonPanel:
     """A small race in its layout, finished."""
     choose(driver, **FEW)
+    found = driver.program.window.panels["comparison"]
+    assert isinstance(found, ComparisonPanel)
+    found.choices.entries.usual.trigger()
     driver.program.actions["layout.Compare"].trigger()
     driver.settle()
     return finish(driver)
@@ -199,14 +202,14 @@ def test_a_key_races_from_anywhere_and_return_opens_a_row_of_the_table(driver: D
     results = finish(driver).controller.results
     assert results is not None and results.complete
     panel.standing.setFocus()
-    place = next(place for place in range(6) if panel.standing.table.value(place, 0) == "RLOO")
+    place = next(place for place in range(2) if panel.standing.table.value(place, 0) == "REINFORCE")
     panel.standing.selectRow(place)
     driver.settle()
-    assert panel.lane == "RLOO"
+    assert panel.lane == "REINFORCE"
     QTest.keyClick(panel.standing, Qt.Key.Key_Return)
     driver.settle()
     opened = driver.program.workspace.run
-    assert opened is not None and opened.origin.settings.objective.baseline == "leave_one_out"
+    assert opened is not None and opened.origin.settings.objective.baseline == "none"
 
 
 def test_closing_in_the_middle_of_a_race_is_clean(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:

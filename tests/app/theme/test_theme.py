@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -81,8 +81,6 @@ def test_meanings_that_share_a_colour_differ_by_another_cue() -> None:
     for _, names in by_colour:
         cues = [CUES[name] for name in names if name != "push_up"]
         assert len({(cue.line, cue.filled) for cue in cues}) == len(cues)
-    assert LIGHT.brush("clipped").style() is Qt.BrushStyle.BDiagPattern
-    assert LIGHT.brush("old").style() is Qt.BrushStyle.NoBrush
 
 
 def test_an_unknown_meaning_is_refused_with_those_there_are() -> None:

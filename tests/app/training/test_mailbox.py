@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from app.training.mailbox import Mailbox
+from app.training.worker import Mailbox
 from grpo_core.host.commands import Close, Pause, SetSpeed
 
 

@@ -44,8 +44,8 @@ ROOT = Path(__file__).parents[3]
 TRACE = ROOT / "tests" / "data" / "traces" / "grpo"
 SPEAKING = """
 import sys
-from app import language
-language.choose(["--language", "pseudo"])  # before what says something is imported
+from tools import pseudo
+pseudo.choose("pseudo")  # before what says something is imported
 import pytest
 sys.exit(pytest.main(sys.argv[1:]))
 """

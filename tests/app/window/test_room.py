@@ -99,6 +99,25 @@ def test_a_bandit_loses_nothing_and_shows_formula_cards_boxes_and_table_whole(
     assert keys >= {"sample", "action", "advantage", "gradient", "reward", "ratio"}
 
 
+@pytest.mark.quick_cases("1366-768-1.25", "1920-1080-1.25")
+@pytest.mark.parametrize(
+    ("width", "height", "scale"), [(1366, 768, 1.25), (1366, 768, 1.5), (1920, 1080, 1.25), (1920, 1080, 1.5)]
+)
+def test_the_bars_and_the_rows_of_the_step_are_whole_in_large_type(
+    driver: Driver, width: int, height: int, scale: float
+) -> None:
+    driver.run(5)
+    arranged(driver, width, height, scale, "light")
+    for name in ("policy_bars", "step_detail"):
+        front = panel(driver, name)
+        driver.settle()
+        assert front.seen and losses(front) == [], name
+    table = panel(driver, "step_detail").table
+    rows, row = table.viewport().height(), table.verticalHeader().defaultSectionSize()
+    assert rows % row == 0 and rows // row >= 2, "no row is cut, and there are some"
+    assert table.parentWidget().rect().contains(table.geometry())
+
+
 @pytest.mark.quick_cases("1.0-340", "2.0-388")
 @pytest.mark.parametrize("width", [340, 352, 388])
 @pytest.mark.parametrize("scale", [1.0, 2.0])

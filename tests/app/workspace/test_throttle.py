@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.clock import ManualClock
 from app.workspace.frame import FrameTimer
-from app.workspace.throttle import INTERVAL, Throttle
+from app.workspace.training import INTERVAL, Throttle
 from app.workspace.view import View
 from tests.app.workspace.conftest import Desk
 

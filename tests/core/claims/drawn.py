@@ -14,11 +14,11 @@ import numpy as np
 from grpo_core.bandit.tasks import task
 from grpo_core.claims.claim import Claim, Tabled, agrees
 from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained
-from grpo_core.claims.repeats import LastReward, Later, OnWrong, Passed, Repeated
+from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated
 from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
 from grpo_core.config import PRESETS, BanditTask, Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.experiments.outcome import details, of_repeats, of_sweep, outcome, swept, trained
+from grpo_core.experiments.outcome import details, of_batches, of_repeats, of_sweep, outcome, speed, swept, trained
 from grpo_core.experiments.race import LOCAL_PEAK, race, spoken
 from grpo_core.experiments.repeats import repeated
 
@@ -39,6 +39,7 @@ KINDS: tuple[type[Claim[Any]], ...] = (
     Later,
     OnWrong,
     LastReward,
+    Reached,
 )
 SHAKEN = 0.6
 """Share of the samples whose runs are modified: seeds diverge, runs coincide, or curves are made level."""
@@ -67,12 +68,13 @@ def said(chance: np.random.Generator) -> Iterator[Said]:
         fairness = str(chance.choice(["updates", "samples", "step_length"]))
         lanes = dict(race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness))
         data = trained({spoken(name): runs for name, runs in _shaken(lanes, chance).items()})
-        yield data, (*outcome(data), *details(data))
+        yield data, (*outcome(data), *speed(data), *details(data))
         data = _swept(settings, seeds, updates, chance)
         in_order = bool(chance.random() < 0.6)
         told = of_sweep(data, in_order=in_order, smoothness=True)
         yield data, tuple(claim for claims in told for claim in claims)
         yield _repeats(settings, seeds, updates, chance)
+        yield _batches(settings, seeds, updates, chance)
 
 
 def _swept(settings: Settings, seeds: int, updates: int, chance: np.random.Generator) -> Swept:
@@ -100,6 +102,24 @@ def _repeats(settings: Settings, seeds: int, updates: int, chance: np.random.Gen
         own=int(chance.integers(1, updates + 1)),
     )
     return data, of_repeats(data)
+
+
+def _batches(settings: Settings, seeds: int, updates: int, chance: np.random.Generator) -> Said:
+    settings, batches = settings.replace({"task": BanditTask()}), dict[str, Repeated]()
+    for size in (4, 8)[: int(chance.integers(1, 3))]:
+        parts = list(repeated(settings.replace({"learner.group_size": size}), range(seeds), updates))
+        best = np.concatenate([part.best_prob for part in parts if part.best_prob is not None])
+        if chance.random() < 0.2:
+            best[-1, chance.integers(seeds)] = np.nan
+        batches[f"G {size}"] = Repeated(
+            max_prob=best,
+            reward=best,
+            likeliest=parts[-1].likeliest,
+            rewards=task(settings.bandit).action_rewards,
+            best_prob=best,
+        )
+    data = Batches(repeated=batches, actions=task(settings.bandit).vocabulary)
+    return data, of_batches(data)
 
 
 def _shaken(runs: dict[str, Ensemble], chance: np.random.Generator) -> dict[str, Ensemble]:
@@ -151,15 +171,18 @@ def _other(value: Any, data: Any, chance: np.random.Generator) -> Iterator[Any]:
             yield from _others((value,), data)
         case tuple():
             yield value[:-1]
-            if len(value) > 1:
+            if len(value) > 1 and value[0] != value[1]:
                 yield (value[1], value[0], *value[2:])
             yield from ((other, *value[1:]) for other in _others(value, data))
         case _:
             raise AssertionError(f"a claim holds {value!r}")
 
 
-def _others(names: tuple[str, ...], data: Trained) -> Iterator[str]:
+def _others(names: tuple[Any, ...], data: Trained | Batches) -> Iterator[Any]:
     """Yield names whose runs differ from those of the first of ``names``; a claim would also be true of equal runs."""
+    if isinstance(data, Batches):
+        yield f"{names[0]}x" if isinstance(names[0], str) else -1.0
+        return
     first = data.courses[names[0]]
     for name, course in data.courses.items():
         same = course.shape == first.shape and np.allclose(course, first, rtol=0, atol=1e-7, equal_nan=True)

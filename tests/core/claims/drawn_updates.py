@@ -12,9 +12,12 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.config import Settings
 from grpo_core.errors import NonFiniteError, SettingsError
+from grpo_core.lm import calculator
+from grpo_core.lm.vocabulary import STOP, encode, padded
 from grpo_core.record import Step
+from grpo_core.testing.updates import random_objective, trained
 from grpo_core.trainers.importers.trace import Trace
-from tests.core.explain_cases import made_up, random_objective, random_settings, trained
+from tests.core.explain_cases import made_up, random_settings
 from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step
 from tests.core.trainers.trace_files import DATA
@@ -32,6 +35,7 @@ def drawn_updates(chance: np.random.Generator, number: int) -> Iterator[Step]:
         yield odd_rewards(chance, number)
         yield recorded_elsewhere(chance, number)
     yield of_language(chance, number)
+    yield with_tool(chance, number)
     yield from of_all_premises(chance)
 
 
@@ -47,6 +51,8 @@ ENDS: tuple[dict[str, Any], ...] = (
     {"task.landscape": "chain", "task.actions": 3, "task.max_length": 2, "objective.credit": "process"},
     {"task.landscape": "chain", "task.max_length": 1, "task.actions": 2, "objective.credit": "process",
      "task.faulty_action": 2},
+    {"task.landscape": "chain", "task.max_length": 3, "task.actions": 2, "objective.credit": "process",
+     "task.faulty_action": 2, "task.faulty_reward": 1.0},  # a step can be paid in full although it is wrong
 )  # fmt: skip # table, one row per line
 """Tasks that mean different things by a reward."""
 
@@ -68,7 +74,7 @@ def of_all_premises(chance: np.random.Generator) -> Iterator[Step]:
             "learner.group_size": int(chance.choice([1, 2, 2, 4])),
             "learner.staleness": int(chance.choice([0, 4])),
             "learner.mu": int(chance.integers(1, 3)),
-            "objective.baseline": "group_mean",
+            "objective.baseline": str(chance.choice(["group_mean", "group_mean", "batch_mean", "none"])),
             "seed": number_of(chance),
         }
     )
@@ -118,8 +124,9 @@ def still(chance: np.random.Generator) -> dict[str, Any]:
 def extreme(chance: np.random.Generator) -> dict[str, Any]:
     """Return changes to the settings with which gradients are large or the policy moves far."""
     return {
-        "optimizer.learning_rate": float(chance.choice([1.0, 30.0])),
+        "optimizer.learning_rate": float(chance.choice([0.0, 1.0, 30.0, 30.0])),
         "optimizer.kind": str(chance.choice(["sgd", "adam"])),
+        "optimizer.step_length": (None, None, 0.3)[chance.integers(3)],
         "task.landscape": str(chance.choice(["single_peak", "linear"])),
         "task.levels": (float(chance.choice([1.0, 1e3])),),
         "objective.std": str(chance.choice(["none", "sample", "batch"])),
@@ -296,7 +303,61 @@ def of_language(chance: np.random.Generator, number: int) -> Step:
     step = lm_step(1 + number % 3, prompts=1, group_size=4, settings=settings, seed=int(chance.integers(9)))
     cut = chance.random(4) < 0.5
     last = np.arange(step.mask.shape[1]) == step.mask.sum(axis=-1, keepdims=True) - 1
-    return dataclasses.replace(step, mask=step.mask & ~(last & cut[:, None]))
+    mask = step.mask & ~(last & cut[:, None])
+    limit = int(mask.sum(axis=-1).min(initial=mask.shape[1], where=cut))
+    return dataclasses.replace(step, mask=mask, settings=settings.replace({"task.max_tokens": limit}))
+
+
+SAID = ("(47*8)376 376", "12", "(2*3)6 (6+1)7 7", "(2*3)6 (6+1)7 (1+1)2 (1+1)", "5*(1", "376=376=376 376")
+"""Completions of an agent, in which a calculator answers each call."""
+
+
+def with_tool(chance: np.random.Generator, number: int) -> Step:
+    """Return an update of an agent: with or without the tool's words in the loss, cut off, or ended by a call too many.
+
+    Its rewards can be those of right answers, penalties, equal, or missing.
+    """
+    limit, count = int(chance.choice([9, 13, 25, 40])), 4
+    texts = [[*encode(str(chance.choice(SAID))), STOP][:limit] for _ in range(count)]
+    for text in texts:
+        closed = [place for place, token in enumerate(text) if token == encode(")")[0]]
+        if len(closed) > 3:
+            del text[closed[3] + 1 :]
+    tokens = padded(texts, max(map(len, texts)))
+    there = tokens >= 0
+    tokens = np.where(there, tokens, 0)
+    masked = bool(chance.random() < 0.6)
+    own = calculator.written(tokens, there) if masked else there
+    paid = {
+        "task.answer_weight": float(chance.choice([1.0, -1.0, 0.0])),
+        "task.call_weight": float(chance.choice([0.0, -0.1])),
+    }
+    settings = lm_settings(
+        **{"task.problem": "calculator", "model.checkpoint": "calculator", "task.max_tokens": limit},
+        **{"task.mask_tool": masked, "learner.group_size": count, **paid},
+    )
+    right = chance.choice([0.0, 1.0], count) if chance.random() < 0.6 else np.full(count, chance.choice([0.0, 1.0]))
+    calls = (tokens == encode(")")[0]).sum(axis=-1).clip(max=3)
+    rewards = right * settings.language.answer_weight + calls * settings.language.call_weight
+    rewards[chance.random(count) < 0.1] = np.nan
+    old = np.where(there, -np.abs(chance.normal(size=tokens.shape)), 0.0)
+    moved = [np.where(there, old + step * chance.normal(size=tokens.shape), 0.0) for step in (0.0, 0.05)]
+    return Step(
+        step=1 + number,
+        settings=settings,
+        group=np.zeros(count, dtype=np.int32),
+        row_id=np.arange(count),
+        tokens=tokens,
+        mask=own,
+        present=there if masked else None,
+        rewards=rewards,
+        reward_parts=np.stack([right, calls], axis=-1).astype(float),
+        old_logp=old,
+        logp=np.array(moved),
+        ref_logp=old if chance.random() < 0.5 else moved[1],
+        part=np.zeros((1, count), dtype=np.int32),
+        prompt_tokens=padded([encode("47*8=")], 5),
+    )
 
 
 def drawn_pairs(chance: np.random.Generator, number: int) -> Iterator[tuple[Step, Settings]]:

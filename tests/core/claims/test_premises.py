@@ -1,22 +1,33 @@
 """Sentences about what is right, what is paid most, and who sampled, checked from their words and the raw arrays alone.
 
-Nothing here imports what makes these sentences, or the facts that they ask for.
+No check of a sentence imports what makes these sentences, or the facts that they ask for.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
+from grpo_core.config import Settings
+from grpo_core.config.fields import About
+from grpo_core.config.settings import described_at, flat
+from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity, explain
 from grpo_core.export.script import step_script
 from grpo_core.learners import origin
+from grpo_core.premises import PREMISES
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
-from tests.core.claims.drawn_updates import of_all_premises
+from grpo_core.testing.updates import trained
+from grpo_core.versions import newest
+from tests.core.claims.drawn_updates import ENDS, of_all_premises
+from tests.core.lm_steps import lm_settings, lm_step
 
 SAME_POLICY = re.compile(r"the one that sampled|when (it was )?sampled|draws? from the bars")
 """Words that are true only if the policy before the update drew the samples."""
@@ -43,7 +54,7 @@ def payable(step: Step, group: int) -> set[float] | None:
         return None
     if step.settings.is_language:
         paid = step.settings.language
-        return None if paid.answer_weight or paid.working_weight or paid.bonus else {0.0}
+        return None if any(paid.part_weights) else {0.0}
     task = step.settings.bandit
     a, level = np.arange(1, task.actions + 1), task.levels[group]
     match task.landscape:
@@ -146,3 +157,67 @@ def test_the_policy_before_the_update_is_called_the_sampler_only_if_it_sampled(c
         assert not older or not [text for text in said if SAME_POLICY.search(text)]
         stale += older
     assert stale > 5
+
+
+def decided(step: Step) -> dict[str, set[str]]:
+    """Return the premises that change if a single setting of an update gets another value, by the setting's path."""
+    found: dict[str, set[str]] = {}
+    before = {name: fact(step) for name, fact in PREMISES.items()}
+    for path, value in flat(step.settings).items():
+        for other in others_of(path, value, type(step.settings.task)):
+            with suppress(GrpoError, ValueError, IndexError):  # not allowed, or not of this update's shape
+                changed = dataclasses.replace(step, settings=step.settings.replace({path: other}))
+                after = {name: fact(changed) for name, fact in PREMISES.items()}
+                found.setdefault(path, set()).update(
+                    name for name in PREMISES if not np.array_equal(np.asarray(before[name]), np.asarray(after[name]))
+                )
+    return found
+
+
+def others_of(path: str, value: object, task: type) -> Iterator[object]:
+    """Yield other values of a setting: its choices, its bounds, and a number, a truth or an entry that differs."""
+    rule = described_at(path, task)
+    yield from (choice for choice in rule.choices if choice != value)
+    match value:
+        case bool():
+            yield not value
+        case int() | float():
+            yield from (value + 1, value - 1, value / 2, 0, *(end for end in (rule.low, rule.high) if abs(end) < 1e3))
+        case tuple():
+            yield (*value[:-1], (value[-1] if value else 0.0) + 1)
+            yield (*value, 3.0)
+        case None:
+            yield 1.0
+    if rule.optional:
+        yield None
+
+
+def of_all_tasks() -> Iterator[Step]:
+    """Yield an update of every kind of task that means something else by a reward."""
+    for ends in ENDS:
+        custom = {"task.landscape": "custom"} if "task.custom" in ends else {}
+        yield trained(Settings().replace({**custom, **ends, "learner.group_size": 2}), 1)
+    for name, folder, bonus in (
+        ("gameable", "", 0.0),
+        ("gameable", "", 0.1),
+        ("calculator", "", 0.0),
+        ("sums", "m", 0.0),
+    ):
+        paid = {"task.answer_weight": 0.0, "task.bonus": bonus}
+        settings = lm_settings(**{"task.problem": name, "model.folder": folder, **paid})
+        yield dataclasses.replace(lm_step(1, prompts=1, group_size=2), settings=settings)
+
+
+def test_a_setting_that_decides_what_a_sentence_depends_on_says_so_in_its_row() -> None:
+    found, rows = dict[str, set[str]](), dict[str, About]()
+    for step in of_all_tasks():
+        task = type(step.settings.task)
+        for path, names in decided(step).items():
+            key = f"{task.__name__}.{path}" if path.startswith("task.") else path
+            found.setdefault(key, set()).update(names)
+            rows[key] = described_at(path, task)
+    assert {key: names for key, names in found.items() if names} == {
+        key: set(row.premises) for key, row in rows.items() if row.premises
+    }
+    new = [key for key, row in rows.items() if newest(row.since, "0.3.1") != "0.3.1" and row.premises is None]
+    assert not new, f"say which premises these settings decide, or () if none: {new}"

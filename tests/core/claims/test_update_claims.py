@@ -16,13 +16,17 @@ from grpo_core.claims.claim import Claim
 from grpo_core.claims.clip import NoRange, NothingToStop, WouldAct
 from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
 from grpo_core.claims.what_if import WHAT_IFS, Same
+from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.explain.numbers import Numbers
 from grpo_core.reasons import Reason, reasons
+from grpo_core.reasons.policy_reasons import bound_that_would_act
 from grpo_core.record import Step
 from grpo_core.what_if import what_if
 from grpo_core.what_if.sentences import claimed, noted
 from tests.core.claims.drawn import assert_enough, kind_of, others
 from tests.core.claims.drawn_updates import drawn_pairs, drawn_updates
+from tests.core.steps import random_step
 from tests.core.test_drawn_sentences import pairs
 
 
@@ -46,7 +50,7 @@ def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
 
 
 ON_CARDS = ("WouldAct", "NoRange", "NothingToStop", *CARDS)
-OF_WHAT = {"group", "passed", "stop", "number"}
+OF_WHAT = {"group", "passed", "stop", "call_end", "number"}
 """Fields that say what a claim of a card is about. It can be equally true of another group or pass."""
 
 
@@ -69,6 +73,16 @@ def test_every_claim_of_a_card_is_borne_out_and_every_other_one_refused(count: i
         if all(seen[kind] >= count for kind in ON_CARDS):
             break
     assert_enough(seen, ON_CARDS, count, refused)
+
+
+@pytest.mark.parametrize("away", [0.0, 2.3e-16, -2.3e-16, 9e-13, 2e-12, 1e-9])
+def test_a_cap_next_to_the_largest_weight_is_borne_out_however_near_to_1_that_is(away: float) -> None:
+    settings = Settings().replace({"objective.surrogate": "cispo", "objective.clip_high": 5.0})
+    step = random_step(1, settings=settings, passes=2, prompts=1, group_size=2, tokens=1)
+    old = np.full(step.old_logp.shape, -1e-3)
+    step = dataclasses.replace(step, old_logp=old, logp=np.broadcast_to(old + away, step.logp.shape).copy())
+    claim = bound_that_would_act(Numbers(step), 1)
+    assert claim.check(step), (claim, np.exp(step.logp[1] - step.old_logp))
 
 
 @np.errstate(all="ignore")

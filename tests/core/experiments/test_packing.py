@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,17 @@ from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.jobs.packing import kinds, packed, unpacked
 from grpo_core.jobs.table import JOBS, jobs
+from grpo_core.learners import learner
 from grpo_core.memory import Block
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from tests.core.steps import random_step
 
 SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
+CLIPPED = SMALL.replace({"learner.mu": 8, "optimizer.learning_rate": 2.0})
 ASKED: dict[str, tuple[Any, ...]] = {
+    "advice": (*reversed([*islice(learner(CLIPPED), 2)]),),
     "ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
-    "fast ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
     "race": (SMALL, ("RLOO", "Dr. GRPO"), 3, 4, "updates"),
     "repeats": (SMALL, (0, 1), 4),
 }

@@ -14,21 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from grpo_core.child.asking import Asked
 from grpo_core.errors import Cancelled, GrpoError, NotRecordedError, RunFileError
-from grpo_core.foreign.line import LIMITS, LateError, ReaderProcess
-from grpo_core.foreign.readers import Readers, recorded
+from grpo_core.foreign import probes
+from grpo_core.foreign.line import LIMITS, LateError, Line, ReaderProcess, space_of
+from grpo_core.foreign.readers import Readers, probed, recorded
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.foreign.source import RemoteSource
-from grpo_core.foreign.walls import said, version
+from grpo_core.foreign.walls import version
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.session import open_session
 from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_jobs import examination
-from tests.core.foreign.mains import serve
+from tests.core.foreign.mains import LIES, fill, lie, serve
 from tests.core.trainers.sources import AGENT, SOURCES, source_path
 from tests.core.trainers.trace_files import DATA, copied
 from tests.fuzz.hostile_models import changed
@@ -214,21 +216,23 @@ def test_whatever_goes_wrong_there_is_a_sentence(asked: Asked, kind: str, senten
 
 
 @WALLED
-def test_the_process_reaches_the_source_and_its_room_and_nothing_else(asked: Asked, tmp_path: Path) -> None:
-    for name in ("source.db", "outside.db"):
+@pytest.mark.parametrize("source", ["source.db", "source.grpo"])
+def test_the_process_reaches_the_source_and_its_room_and_nothing_else(
+    source: str, asked: Asked, tmp_path: Path
+) -> None:
+    for name in (source, f"{source}-wal", "outside.db"):
         (tmp_path / name).write_bytes(b"x")
     room = tmp_path / "room"
     room.mkdir()
-    arguments = [str(place) for place in (tmp_path / "source.db", room, tmp_path / "outside.db")]
+    arguments = [str(place) for place in (tmp_path / source, room, tmp_path / "outside.db")]
     (became,) = asked.results("prisoner", arguments, never)
     assert {name for name, what in became.items() if what == "done"} == {
         "read the source",
         "write to its room",
-        "run the interpreter",
         "import",
     }
     assert {what for name, what in became.items() if name != "enclosed"} == {"done", "refused"}
-    assert became["enclosed"] == "True" and "cannot access other files" in said()
+    assert became["enclosed"] == "True" and "cannot access other files" in probes.said()
 
 
 @WALLED
@@ -243,6 +247,83 @@ def test_no_thread_of_the_process_reaches_anything_else(user: int | None, asked:
     assert (outcomes.pop("before"), outcomes.pop("enclosed")) == (["done"], ["True"])
     assert len(outcomes) > (2 if user else 3), "main, watchdog, one of Python and those of pyarrow"
     assert set(map(tuple, outcomes.values())) == {("refused", "refused")}, outcomes
+
+
+@WALLED
+@pytest.mark.parametrize("user", [None, NOBODY], ids=["the tests' user", "nobody"])
+def test_no_probe_leaves_the_sandbox(user: int | None, asked: Asked, tmp_path: Path) -> None:
+    if user is not None and os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    tmp_path.chmod(0o777)
+    (outcomes,) = asked.results("probing", (user, *probe_files(tmp_path)), never)
+    assert len(outcomes) > 30 and probes.failures(outcomes) == [], probes.table(outcomes)
+
+
+def test_the_probes_succeed_where_nothing_refuses_them(asked: Asked, tmp_path: Path) -> None:
+    (outcomes,) = asked.results("open_all", probe_files(tmp_path)[:2], never)
+    refused = {name for name, outcome in outcomes.items() if outcome == probes.REFUSED}
+    assert refused <= {"set an attribute", "read the environment", "trace"}, probes.table(outcomes)
+
+
+def probe_files(folder: Path) -> tuple[str, str, str]:
+    """Create a source, a secret and a folder to write to, which anybody can read, and return their paths."""
+    source, secret, room = folder / "source.db", folder / "user" / "secret", folder / "room"
+    for place in (secret.parent, room):
+        place.mkdir()
+        place.chmod(0o777)
+    for file in (source, secret, secret.with_name("deleted")):
+        file.write_bytes(b"secret")
+        file.chmod(0o666)
+    return str(source), str(secret), str(room)
+
+
+@WALLED
+def test_the_process_of_a_file_shows_that_its_sandbox_holds() -> None:
+    assert probes.failures(probed()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no such list of open files")
+def test_the_process_has_neither_the_terminal_nor_the_shell_s_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SECRET_TOKEN", "x")
+    process = ReaderProcess()
+    try:
+        process.await_ready()
+        files = {str(Path(f"/proc/{process.pid}/fd/{number}").readlink()) for number in range(3)}
+        assert all(file.startswith("pipe:") or file == os.devnull for file in files)
+        variables = Path(f"/proc/{process.pid}/environ").read_bytes()
+        assert b"MY_SECRET_TOKEN" not in variables and b"HOME=" in variables
+    finally:
+        process.kill()
+        process.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [("one file", "File too large"), ("many files", r"run\.db .* \(it wrote more than 1 MB to its")],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of a file")
+def test_a_process_cannot_fill_the_disk(kind: str, sentence: str, tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    process = ReaderProcess(fill)
+    try:
+        process.read(tmp_path / "run.db", room, 1_000_000)
+        with pytest.raises(RunFileError, match=sentence):
+            list(process.results("converted_run", (str(room), kind), never))
+        assert space_of(room) < 200_000_000
+    finally:
+        process.kill()
+        process.close()
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_of_the_process_ends_in_a_sentence_with_the_file_s_name(name: str, tmp_path: Path) -> None:
+    line = Line(tmp_path / "run.db", None, lambda: ReaderProcess(lie), lambda: None, 2.0, never)
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(RunFileError, match=r"^run\.db could not be read: "):
+        line.ask("completions", name)
+    assert psutil.Process().memory_info().rss - before < 300 << 20
+    line.close()
 
 
 @WALLED

@@ -31,7 +31,6 @@ from grpo_core.metrics import metrics
 from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import Question, Replay
 from grpo_core.runs.layout import encoded
-from grpo_core.runs.thinning import Stretch
 from tests.core.steps import random_step
 
 SETTINGS = Settings().replace({"objective.beta": 0.25})
@@ -94,7 +93,6 @@ def test_a_run_arrives_with_its_last_update_and_with_those_that_no_file_holds(
         parent=(Path("runs", "b.grpo"), 7),
         title="Run 1",
         limit=10,
-        thin=True,
     )
     arrived = to_command(sent(*from_command(begin)))
     assert isinstance(arrived, commands.Begin)
@@ -130,7 +128,6 @@ def test_a_buffer_is_followed_by_another_one_bundle_by_bundle() -> None:
             assert fresh is not None
             assert (fresh.first, fresh.head, fresh.changes) == (1, 4, ((4, SETTINGS),))
             seen += fresh.scalars["loss"].tolist()
-    near.thinned = (Stretch(1, 4, 2),)
     near.mark_committed(7)
     bundle = near.bundle()
     assert bundle is not None
@@ -138,7 +135,7 @@ def test_a_buffer_is_followed_by_another_one_bundle_by_bundle() -> None:
     assert near.bundle() is None
     fresh = far.take()
     assert fresh is not None
-    assert (fresh.first, fresh.head, far.committed, far.thinned) == (5, 7, 7, near.thinned)
+    assert (fresh.first, fresh.head, far.committed) == (5, 7, 7)
     np.testing.assert_array_equal([*seen, *fresh.scalars["loss"]], [metrics(step)["loss"] for step in steps])
 
 

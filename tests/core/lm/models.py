@@ -7,6 +7,8 @@ import torch
 
 from grpo_core.config import Model
 from grpo_core.lm import problems
+from grpo_core.lm.characters import Characters
+from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import Sampled
@@ -14,6 +16,16 @@ from grpo_core.lm.vocabulary import encode, padded
 
 TINY = Model(layers=2, width=16, heads=2, context=48, checkpoint="untrained")
 CPU = torch.device("cpu")
+
+
+class CharacterSampling(Characters):
+    """Sampling from a model without a policy around it (:class:`grpo_core.lm.interface.Sampling`)."""
+
+    def __init__(self, model: Transformer) -> None:
+        self.model = model
+
+    def sample(self, request: SamplingRequest) -> Table:
+        return sample(self.model, request).table
 
 
 def lively(size: Model = TINY, seed: int = 0) -> Transformer:
@@ -40,7 +52,14 @@ def sampled(
     rows = len(prompt_tokens) * group
     uniforms = np.random.default_rng(1).random((rows, longest))
     return sample(
-        model, prompt_tokens, np.arange(rows) // group, uniforms, temperature=temperature, poll=lambda done, total: None
+        model,
+        SamplingRequest(
+            prompt_tokens=prompt_tokens,
+            prompt_of=np.arange(rows) // group,
+            uniforms=uniforms,
+            temperature=temperature,
+            poll=lambda done, total: None,
+        ),
     )
 
 

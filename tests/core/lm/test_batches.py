@@ -12,13 +12,14 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.batches import ATTEMPTS, Drawn, draw, measured, stream
-from grpo_core.lm.character_policy import CharacterSampling
 from grpo_core.lm.checkpoint import started
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.problems import Prompt, answer
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.vocabulary import decode, encode, padded
+from tests.core.lm.models import CharacterSampling
 from tests.core.lm.test_learner import small
 
 
@@ -57,7 +58,7 @@ def test_rewards_are_those_of_the_texts_that_were_drawn(model: Transformer) -> N
         asked = found.prompt_tokens[row // 4]
         assert decode([*asked.tolist(), -1]) == prompt.text
         assert found.parts[row].tolist() == list(rules.parts(settings.language, prompt, text))
-        assert found.rewards[row] == pytest.approx(found.parts[row] @ [1.0, 0.5, 0.15])
+        assert found.rewards[row] == pytest.approx(found.parts[row, :3] @ [1.0, 0.5, 0.15])
 
 
 def test_a_batch_is_no_wider_than_its_longest_completion(model: Transformer) -> None:
@@ -73,12 +74,14 @@ def test_the_watched_completions_are_the_likeliest_ones(model: Transformer) -> N
     count = len(rows)
     done = sample(
         model,
-        padded(rows, max(map(len, rows))),
-        np.arange(count),
-        np.zeros((count, 14)),
-        temperature=1.0,
-        greedy=np.ones(count, bool),
-        poll=never,
+        SamplingRequest(
+            prompt_tokens=padded(rows, max(map(len, rows))),
+            prompt_of=np.arange(count),
+            uniforms=np.zeros((count, 14)),
+            temperature=1.0,
+            likeliest=np.ones(count, bool),
+            poll=never,
+        ),
     )
     found = batch(settings, model).watched
     assert np.array_equal(found, np.where(done.mask, done.tokens, -1))
@@ -125,12 +128,14 @@ def test_accuracy_is_the_share_of_right_answers_to_the_held_out_prompts(model: T
     for prompt in source.held_out():
         done = sample(
             model,
-            np.array([encode(prompt.text)]),
-            np.zeros(1, int),
-            np.zeros((1, 14)),
-            temperature=1.0,
-            greedy=np.ones(1, bool),
-            poll=never,
+            SamplingRequest(
+                prompt_tokens=np.array([encode(prompt.text)]),
+                prompt_of=np.zeros(1, int),
+                uniforms=np.zeros((1, 14)),
+                temperature=1.0,
+                likeliest=np.ones(1, bool),
+                poll=never,
+            ),
         )
         right += decode(done.tokens[0]).rpartition("=")[2] == prompt.answer
     assert one["accuracy_greedy"] == pytest.approx(right / 64)

@@ -17,7 +17,9 @@ from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.origin import origin
 from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.lm.vocabulary import STOP, decode
+from grpo_core.metrics import metrics
 from grpo_core.questions import Replay
+from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.trainers.agent_turns import trajectories
 from grpo_core.what_if.replay import replayed as what_if
@@ -114,6 +116,23 @@ def test_without_the_mask_the_loss_counts_what_the_tool_wrote(first: Step) -> No
     assert EvaluatedStep(at_once).gradient(0).tobytes() == EvaluatedStep(other).gradient(0).tobytes()
     back = what_if(other, agent())
     assert EvaluatedStep(back).gradient(0).tobytes() == EvaluatedStep(first).gradient(0).tobytes()
+
+
+@pytest.mark.parametrize("changes", [{}, {"task__calls": 1}, {"task__max_tokens": 26}])
+def test_length_and_cut_off_are_those_of_whole_completions_whatever_the_loss_counts(changes: dict[str, object]) -> None:
+    settings = agent(**changes)
+    step = next(learner(settings))
+    texts = [decode(tokens[there]) for tokens, there in zip(step.tokens, step.there, strict=True)]
+    lengths = step.there.sum(axis=-1)
+    assert step.mask.sum() < lengths.sum() and metrics(step)["length"] == lengths.mean()
+    assert explain(step, Quantity("length")).value == pytest.approx(lengths.mean())
+    limit, calls = settings.language.max_tokens, settings.language.calls
+    ends = [STOP in tokens[there] for tokens, there in zip(step.tokens, step.there, strict=True)]
+    cut = sum(not end and text.count(")") <= calls for end, text in zip(ends, texts, strict=True))
+    assert (cut > 0) == ("task__max_tokens" in changes) and all(len(text) <= limit for text in texts)
+    said = reasons(step, 0).get("length")
+    assert (said.sentence if said else "").startswith(f"{cut} of {len(texts)} completions" if cut else "")
+    assert bool(said) == bool(cut)
 
 
 def test_its_numbers_explain_themselves(first: Step) -> None:

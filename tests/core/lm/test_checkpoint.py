@@ -14,6 +14,7 @@ from grpo_core.config import Model
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.lm import problems
 from grpo_core.lm.checkpoint import device_named, load, save_model, started
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.pretraining import Recipe, batch, pretrained
 from grpo_core.lm.sampler import sample
@@ -30,11 +31,13 @@ def test_the_shipped_checkpoint_starts_at_35_to_60_percent_and_can_calculate() -
     rows = [encode(prompt.text) for prompt in asked]
     done = sample(
         model,
-        padded(rows, max(map(len, rows))),
-        np.arange(600),
-        numbers.random((600, 24)),
-        temperature=1.0,
-        poll=lambda done, total: None,
+        SamplingRequest(
+            prompt_tokens=padded(rows, max(map(len, rows))),
+            prompt_of=np.arange(600),
+            uniforms=numbers.random((600, 24)),
+            temperature=1.0,
+            poll=lambda done, total: None,
+        ),
     )
     said = Counter(problems.verdict(p.text, decode(t)).words for p, t in zip(asked, done.tokens, strict=True))
     right = sum(count for words, count in said.items() if words.startswith("right"))
@@ -51,11 +54,13 @@ def test_difficulties_are_what_they_are_called() -> None:
         rows = [encode(prompt.text) for prompt in asked]
         done = sample(
             model,
-            padded(rows, max(map(len, rows))),
-            np.arange(200),
-            numbers.random((200, 24)),
-            temperature=1.0,
-            poll=lambda done, total: None,
+            SamplingRequest(
+                prompt_tokens=padded(rows, max(map(len, rows))),
+                prompt_of=np.arange(200),
+                uniforms=numbers.random((200, 24)),
+                temperature=1.0,
+                poll=lambda done, total: None,
+            ),
         )
         texts = [decode(row) for row in done.tokens]
         rate[kind] = np.mean([bool(problems.verdict(p.text, t).right) for p, t in zip(asked, texts, strict=True)])

@@ -10,7 +10,7 @@ import torch
 
 from grpo_core.lm import device_sampling
 from grpo_core.lm.device_sampling import LOOK, chances, inverse
-from grpo_core.lm.interface import ReadRows
+from grpo_core.lm.interface import ReadRows, SamplingRequest
 from grpo_core.lm.sampler import sample, sampled_on_device
 from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import STOP
@@ -27,12 +27,15 @@ def never(done: int, total: int) -> None:
 def both(rows: int, *, longest: int = 24, temperature: float = 1.0) -> tuple[Sampled, Sampled]:
     """Return the same completions sampled as on the CPU, and sampled without waiting."""
     numbers, asked = np.random.default_rng(7).random((rows, longest)), prompts(4)
-    given = MODEL, asked, np.arange(rows) % 4, numbers
-    greedy = np.arange(rows) % 5 == 0
-    return (
-        sample(*given, temperature=temperature, greedy=greedy, poll=never),
-        sampled_on_device(*given, temperature=temperature, greedy=greedy, poll=never),
+    request = SamplingRequest(
+        prompt_tokens=asked,
+        prompt_of=np.arange(rows) % 4,
+        uniforms=numbers,
+        temperature=temperature,
+        likeliest=np.arange(rows) % 5 == 0,
+        poll=never,
     )
+    return sample(MODEL, request), sampled_on_device(MODEL, request)
 
 
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
@@ -70,12 +73,22 @@ def test_the_host_waits_at_looks_and_for_the_result_alone(longest: int) -> None:
     asked = prompts(2)[:, : TINY.context - longest]
     numbers = np.random.default_rng(0).random((16, longest))
     with waits() as seen:
-        done = sampled_on_device(model, asked, np.arange(16) % 2, numbers, temperature=1.0, poll=never)
+        done = sampled_on_device(
+            model,
+            SamplingRequest(
+                prompt_tokens=asked, prompt_of=np.arange(16) % 2, uniforms=numbers, temperature=1.0, poll=never
+            ),
+        )
     assert done.mask.all()
     assert dict(seen) == {"cpu": 1 + (longest - 1) // LOOK}
     assert sum(seen.values()) / longest <= 0.05
     with waits() as seen:
-        sample(model, asked, np.arange(16) % 2, numbers, temperature=1.0, poll=never)
+        sample(
+            model,
+            SamplingRequest(
+                prompt_tokens=asked, prompt_of=np.arange(16) % 2, uniforms=numbers, temperature=1.0, poll=never
+            ),
+        )
     assert sum(seen.values()) / longest > 3, "what is counted is there to be counted"
 
 
@@ -96,7 +109,15 @@ def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn() -> None:
 
     numbers = np.random.default_rng(5).random((8, 12))
     done = sampled_on_device(
-        MODEL, prompts(2), np.arange(8) % 2, numbers, temperature=1.0, poll=poll, drawing=readers.append
+        MODEL,
+        SamplingRequest(
+            prompt_tokens=prompts(2),
+            prompt_of=np.arange(8) % 2,
+            uniforms=numbers,
+            temperature=1.0,
+            poll=poll,
+            drawing=readers.append,
+        ),
     )
     told.append([done.tokens[row][done.mask[row]].tolist() for row in range(2, 6)])
     assert told[0] == [[]] * 4
@@ -106,10 +127,12 @@ def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn() -> None:
 
 def test_in_bfloat16_probabilities_are_near_those_of_float32() -> None:
     numbers, asked = np.random.default_rng(7).random((400, 6)), prompts(4)
-    given = MODEL, asked, np.arange(400) % 4, numbers
-    exact = sampled_on_device(*given, temperature=1.0, poll=never)
+    request = SamplingRequest(
+        prompt_tokens=asked, prompt_of=np.arange(400) % 4, uniforms=numbers, temperature=1.0, poll=never
+    )
+    exact = sampled_on_device(MODEL, request)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        rounded = sampled_on_device(*given, temperature=1.0, poll=never)
+        rounded = sampled_on_device(MODEL, request)
     first = exact.tokens[:, 0] == rounded.tokens[:, 0]
     assert rounded.logp.dtype == np.float32
     assert 0.9 < first.mean() <= 1.0

@@ -20,16 +20,15 @@ from grpo_core.learners import leading_to, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.engines import ENGINES
-from grpo_core.lm.interface import Scores
+from grpo_core.lm.interface import SamplingRequest, Scores
 from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized
-from grpo_core.lm.numpy_engine.normal_numbers import NormalNumbers
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
-from grpo_core.lm.numpy_engine.weights import Weights, shapes
+from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, shapes
 from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
@@ -208,9 +207,16 @@ def test_the_same_random_numbers_draw_the_same_tokens(temperature: float, count:
     model, weights = pair(seed=4)
     numbers = np.random.default_rng(3).random((24, 14))
     of, greedy = np.arange(24) % count, np.arange(24) > 18
-    options: dict[str, Any] = {"temperature": temperature, "greedy": greedy, "poll": lambda done, total: None}
-    expected = sample(model, prompts(count), of, numbers, **options)
-    found = drawn(CachedPrefixes(weights, prompts(count), 14), of, numbers, **options)
+    request = SamplingRequest(
+        prompt_tokens=prompts(count),
+        prompt_of=of,
+        uniforms=numbers,
+        temperature=temperature,
+        likeliest=greedy,
+        poll=lambda done, total: None,
+    )
+    expected = sample(model, request)
+    found = drawn(CachedPrefixes(weights, prompts(count), 14), request)
     assert np.array_equal(found.tokens, expected.tokens) and np.array_equal(found.mask, expected.mask)
     assert np.abs(found.logp - expected.logp).max() < 1e-6
 
@@ -219,9 +225,14 @@ def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
     _, weights = pair()
     prompt, numbers = np.full((1, TINY.context - 12), 3), np.full((3, 12), 0.5)
     weights.embed[0] -= 100 * weights.norm.weight  # it never ends by itself
-    done = drawn(
-        CachedPrefixes(weights, prompt, 12), np.zeros(3, int), numbers, temperature=1.0, poll=lambda done, total: None
+    request = SamplingRequest(
+        prompt_tokens=prompt,
+        prompt_of=np.zeros(3, int),
+        uniforms=numbers,
+        temperature=1.0,
+        poll=lambda done, total: None,
     )
+    done = drawn(CachedPrefixes(weights, prompt, 12), request)
     assert done.mask.all()
 
 

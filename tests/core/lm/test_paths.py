@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.layout import layout
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.scoring import score
@@ -81,7 +82,16 @@ def test_a_completion_ends_with_the_end_sign_or_is_cut_off() -> None:
 def test_tokens_are_drawn_as_often_as_their_probability_says() -> None:
     model, asked, draws = lively(seed=4), prompts(1), 4000
     uniforms = np.random.default_rng(0).random((draws, 1))
-    done = sample(model, asked, np.zeros(draws, int), uniforms, temperature=1.5, poll=lambda done, total: None)
+    done = sample(
+        model,
+        SamplingRequest(
+            prompt_tokens=asked,
+            prompt_of=np.zeros(draws, int),
+            uniforms=uniforms,
+            temperature=1.5,
+            poll=lambda done, total: None,
+        ),
+    )
     place = layout(asked, done.tokens[:1], done.mask[:1], CPU)
     expected = draws * score(model, place, 1.5).dist_logp[0].exp().detach().numpy()
     seen = np.bincount(done.tokens[:, 0], minlength=len(expected))
@@ -95,7 +105,15 @@ def test_a_greedy_row_takes_the_likeliest_token_each_time() -> None:
     greedy = np.array([True, False, True, False])
     uniforms = np.random.default_rng(0).random((4, 10))
     done = sample(
-        model, asked, np.array([0, 0, 1, 1]), uniforms, temperature=1.0, greedy=greedy, poll=lambda done, total: None
+        model,
+        SamplingRequest(
+            prompt_tokens=asked,
+            prompt_of=np.array([0, 0, 1, 1]),
+            uniforms=uniforms,
+            temperature=1.0,
+            likeliest=greedy,
+            poll=lambda done, total: None,
+        ),
     )
     place = layout(asked, done.tokens, done.mask, CPU)
     best = score(model, place, 1.0).dist_logp.argmax(dim=-1)[place.context].numpy()
@@ -114,7 +132,16 @@ def test_sampling_asks_before_every_token_and_passes_on_what_is_raised() -> None
 
     model, asked = lively(), prompts(2)
     with pytest.raises(InterruptedError):
-        sample(model, asked, np.zeros(8, int), np.full((8, 12), 0.5), temperature=1.0, poll=poll)
+        sample(
+            model,
+            SamplingRequest(
+                prompt_tokens=asked,
+                prompt_of=np.zeros(8, int),
+                uniforms=np.full((8, 12), 0.5),
+                temperature=1.0,
+                poll=poll,
+            ),
+        )
     assert calls == 3
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from grpo_core.lm import sampler
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.layout import layout
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.sampler import sample
@@ -25,7 +26,16 @@ def never(done: int, total: int) -> None:
 
 def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Sampled:
     numbers = np.random.default_rng(seed).random((rows, longest))
-    return sample(MODEL, prompts(count), np.arange(rows) % count, numbers, temperature=temperature, poll=never)
+    return sample(
+        MODEL,
+        SamplingRequest(
+            prompt_tokens=prompts(count),
+            prompt_of=np.arange(rows) % count,
+            uniforms=numbers,
+            temperature=temperature,
+            poll=never,
+        ),
+    )
 
 
 MODEL = lively(seed=4)
@@ -67,10 +77,21 @@ def test_second_tokens_depend_on_the_first_as_the_model_says() -> None:
 def test_a_row_depends_on_its_own_prompt_and_random_numbers_alone() -> None:
     asked, numbers = prompts(3), np.random.default_rng(3).random((9, 12))
     of = np.array([0, 0, 1, 2, 1, 0, 2, 2, 1])
-    together = sample(MODEL, asked, of, numbers, temperature=1.0, poll=never)
+    together = sample(
+        MODEL, SamplingRequest(prompt_tokens=asked, prompt_of=of, uniforms=numbers, temperature=1.0, poll=never)
+    )
     for row, prompt in enumerate(of):
         own = asked[prompt][asked[prompt] >= 0][None]
-        alone = sample(MODEL, own, np.zeros(1, int), numbers[row : row + 1], temperature=1.0, poll=never)
+        alone = sample(
+            MODEL,
+            SamplingRequest(
+                prompt_tokens=own,
+                prompt_of=np.zeros(1, int),
+                uniforms=numbers[row : row + 1],
+                temperature=1.0,
+                poll=never,
+            ),
+        )
         assert np.array_equal(alone.tokens[0], together.tokens[row])
         assert np.allclose(alone.logp[0], together.logp[row], atol=1e-5)
 
@@ -91,7 +112,12 @@ def test_completions_that_begin_alike_are_computed_together_until_they_part(monk
     monkeypatch.setattr(sampler, "decoder", counting)
     numbers = np.random.default_rng(3).random((4, 12)).repeat(16, axis=0)
     numbers[:, 3:] = np.random.default_rng(5).random((64, 9))
-    done = sample(MODEL, prompts(2), np.arange(64) % 2, numbers, temperature=1.0, poll=never)
+    done = sample(
+        MODEL,
+        SamplingRequest(
+            prompt_tokens=prompts(2), prompt_of=np.arange(64) % 2, uniforms=numbers, temperature=1.0, poll=never
+        ),
+    )
     begun = [len({(row % 2, *done.tokens[row, : t + 1]) for row in range(64) if done.mask[row, t]}) for t in range(12)]
     assert entries[0] == ALIKE and begun[0] <= 8, "as few as are computed alike in any company"
     assert all(entries[t] < 64 for t in range(3)) and max(begun) > ALIKE, "they share what they begin with, then part"
@@ -114,14 +140,28 @@ def test_the_table_is_as_long_as_allowed_and_empty_behind_each_end() -> None:
 
 def test_random_numbers_at_either_end_draw_a_token_that_can_be() -> None:
     for number in (0.0, 1 - 2**-24):
-        done = sample(MODEL, prompts(2), np.arange(2), np.full((2, 6), number), temperature=1.0, poll=never)
+        done = sample(
+            MODEL,
+            SamplingRequest(
+                prompt_tokens=prompts(2),
+                prompt_of=np.arange(2),
+                uniforms=np.full((2, 6), number),
+                temperature=1.0,
+                poll=never,
+            ),
+        )
         assert (done.logp[done.mask] > -12).all()
 
 
 def test_a_very_cold_sampler_takes_the_likeliest_token() -> None:
     asked = prompts(4)
     numbers = np.random.default_rng(0).random((40, 12))
-    done = sample(MODEL, asked, np.arange(40) // 10, numbers, temperature=0.01, poll=never)
+    done = sample(
+        MODEL,
+        SamplingRequest(
+            prompt_tokens=asked, prompt_of=np.arange(40) // 10, uniforms=numbers, temperature=0.01, poll=never
+        ),
+    )
     place = layout(asked, done.tokens, done.mask, CPU)
     with torch.no_grad():
         warm = score(MODEL, place, 1.0)
@@ -137,7 +177,12 @@ def test_it_is_asked_once_before_each_token_and_no_more_when_all_rows_have_ended
         asked.append((done, total))
 
     numbers = np.random.default_rng(0).random((6, longest))
-    done = sample(MODEL, prompts(2), np.arange(6) % 2, numbers, temperature=1.0, poll=poll)
+    done = sample(
+        MODEL,
+        SamplingRequest(
+            prompt_tokens=prompts(2), prompt_of=np.arange(6) % 2, uniforms=numbers, temperature=1.0, poll=poll
+        ),
+    )
     assert asked == [(token + 1, longest) for token in range(done.mask.sum(axis=-1).max())]
 
 
@@ -147,5 +192,10 @@ def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
     model = lively()
     with torch.no_grad():
         model.embed.weight[STOP] -= 100 * model.norm.weight  # it never ends by itself
-    done = sample(model, prompt, np.zeros(3, int), numbers, temperature=1.0, poll=never)
+    done = sample(
+        model,
+        SamplingRequest(
+            prompt_tokens=prompt, prompt_of=np.zeros(3, int), uniforms=numbers, temperature=1.0, poll=never
+        ),
+    )
     assert done.mask.shape == (3, 12)

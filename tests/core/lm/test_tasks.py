@@ -81,10 +81,11 @@ def test_held_out_prompts_are_the_same_in_every_run() -> None:
 
 def test_the_parts_of_a_reward_and_what_they_pay() -> None:
     prompt = Prompt("2+3*4=", "14")
-    assert parts(LanguageTask(), prompt, "2+12=14") == (1.0, 1.0, 1.0)
-    assert parts(LanguageTask(), prompt, "5*4=20") == (0.0, 1.0, 1.0)
-    assert parts(LanguageTask(), prompt, "14=14=14") == (1.0, 0.0, 2.0)
-    table = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 4.0]])
+    assert parts(LanguageTask(), prompt, "2+12=14")[:3] == (1.0, 1.0, 1.0)
+    assert parts(LanguageTask(), prompt, "5*4=20")[:3] == (0.0, 1.0, 1.0)
+    assert parts(LanguageTask(), prompt, "14=14=14")[:3] == (1.0, 0.0, 2.0)
+    table = np.zeros((2, len(LanguageTask().rewards)))
+    table[:, :3] = [[1.0, 1.0, 1.0], [0.0, 0.0, 4.0]]
     assert rewards(LanguageTask(), table).tolist() == [1.0, 0.0]
     paid = LanguageTask(problem="gameable", working_weight=0.5, bonus=0.25)
     assert rewards(paid, table).tolist() == [1.75, 1.0]

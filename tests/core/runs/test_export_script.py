@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -17,59 +15,12 @@ from grpo_core.config import PRESETS, Objective, Settings, about
 from grpo_core.export.script import step_script
 from grpo_core.learners import learner, origin
 from grpo_core.record import Origin, Step
-from tests.core.cases import other_knobs
+from grpo_core.testing.cases import other_knobs
+from grpo_core.testing.scripts import compare, executed, read
 from tests.core.lm_steps import lm_origin, lm_settings, lm_step
 from tests.core.steps import random_origin, random_step
 
-FIELDS = ("advantage", "ratio", "clipped", "surrogate", "kl", "weight", "token_loss", "gradient")
 RUN_ALL = "import runpy, sys\nfor path in sys.argv[1:]:\n    runpy.run_path(path)\n    print('====')"
-
-
-def read(output: str) -> list[tuple[float, dict[tuple[int, int], dict[str, float]]]]:
-    """Parse the passes that a script has printed: (loss, (row, token) -> name -> number)."""
-    passes: list[tuple[float, dict[tuple[int, int], dict[str, float]]]] = []
-    names: list[str] = []
-    for line in output.splitlines():
-        words = line.split()
-        if words[0] == "pass":
-            passes.append((float(words[3]), {}))
-        elif words[0] == "row":
-            names = words[3:]
-        else:
-            numbers = map(float, words[-len(names) :])
-            passes[-1][1][int(words[0]) - 1, int(words[1]) - 1] = dict(zip(names, numbers, strict=True))
-    return passes
-
-
-def compare(step: Step, output: str, tolerance: float) -> None:
-    """Assert that every printed number is the one that ``recompute`` returns."""
-    passes = read(output)
-    assert len(passes) == step.passes
-    advantage = recompute.advantage(step)
-    for n, (loss, rows) in enumerate(passes):
-        terms = recompute.terms(step, n)
-        push, pull = recompute.token_gradient(step, n)
-        used = step.mask & (step.part[n] >= 0)[:, None]
-        assert set(rows) == set(map(tuple, np.argwhere(used).tolist()))
-        assert loss == pytest.approx(float(terms.loss), abs=tolerance, rel=tolerance)
-        expected = {
-            "advantage": advantage if advantage.ndim == 2 else np.broadcast_to(advantage[:, None], step.mask.shape),
-            **{name: getattr(terms, name) for name in FIELDS[1:-1]},
-            "gradient": push if pull is None else push + pull,
-        }
-        for place, numbers in rows.items():
-            assert [name for name in FIELDS if expected[name] is not None] == list(numbers)
-            for name, number in numbers.items():
-                true = float(expected[name][place])
-                assert number == pytest.approx(true, abs=tolerance, rel=tolerance), (n, place, name)
-
-
-def executed(text: str) -> str:
-    """Return what a script prints."""
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(compile(text, "step.py", "exec"), {"__name__": "__main__"})
-    return output.getvalue()
 
 
 def trained(settings: Settings, updates: int) -> Step:

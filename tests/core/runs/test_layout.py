@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_core.errors import RunFileError
+from grpo_core.explain import Quantity, explain
+from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded, packed, unpacked
+from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step, same
 
 
@@ -89,3 +93,39 @@ def test_what_a_newer_version_adds_is_left_alone() -> None:
     step = random_step()
     layout, record = packed({**unpacked(*encoded(step)), "something_new": np.arange(4)})
     assert same(decoded(layout, record, 1, step.settings), step)
+
+
+GAMEABLE = lm_step(settings=lm_settings(**{"task.problem": "gameable", "task.working_weight": 0.5}), prompts=2)
+
+
+def with_parts(order: list[int], names: tuple[str, ...] | None) -> Step:
+    """Return the update with these columns of reward parts, with these names, written and read back."""
+    assert GAMEABLE.reward_parts is not None
+    table = np.column_stack([GAMEABLE.reward_parts, GAMEABLE.rewards])[:, order]
+    step = dataclasses.replace(GAMEABLE, reward_parts=table, part_names=names)
+    return decoded(*encoded(step), 1, step.settings)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [0, 3, 1, 2]])
+def test_parts_of_a_reward_are_read_by_the_names_in_the_record(order: list[int]) -> None:
+    names = tuple(("right_answer", "well_formed", "equals_signs", "of a newer version")[place] for place in order)
+    step = with_parts(order, names)
+    assert step.part_names == names
+    for row in range(len(step.rewards)):
+        paid = explain(step, Quantity("reward", row=row))
+        assert paid.agrees and paid.value == pytest.approx(step.rewards[row])
+        formed = Quantity("well_formed", row=row)
+        assert explain(step, formed).value == explain(GAMEABLE, formed).value
+
+
+def test_an_update_of_an_older_version_has_the_first_parts_of_its_task() -> None:
+    assert with_parts([0, 1, 2], None).part_names == GAMEABLE.part_names
+    older = with_parts([0, 1], None)
+    assert older.part_names == ("right_answer", "well_formed")
+    assert len(explain(older, Quantity("reward", row=0)).inputs) == 2
+
+
+@pytest.mark.parametrize(("order", "names"), [([0, 1, 2, 3], None), ([0, 1], GAMEABLE.part_names)])
+def test_names_that_do_not_fit_the_parts_are_damage(order: list[int], names: tuple[str, ...] | None) -> None:
+    with pytest.raises(RunFileError, match="reward_parts"):
+        with_parts(order, names)

@@ -14,7 +14,7 @@ import pytest
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.record import Step
-from grpo_core.runs import space
+from grpo_core.runs import limits
 from grpo_core.runs import writer as writer_module
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
 from tests.core.runs.conftest import largest_file
@@ -285,7 +285,7 @@ def test_a_run_at_its_size_limit_asks_to_pause(tmp_path: Path) -> None:
 
 
 def test_a_nearly_full_disk_asks_to_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(space, "NEARLY_FULL", 1 << 60)
+    monkeypatch.setattr(limits, "NEARLY_FULL", 1 << 60)
     with RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin()) as writer:
         writer.append(random_step(1))
         writer.commit()

@@ -24,7 +24,7 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.verify import verified
 from tests.core.steps import same
 
-UPDATES, FLIPS, SEED = 30, 400, 11
+UPDATES, FLIPS, KEYS, SEED = 30, 400, 60, 11
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +77,17 @@ def agrees(now: object, before: object) -> bool:
 
 
 def test_no_flipped_bit_gives_a_wrong_number_unsaid(whole: bytes, tmp_path: Path) -> None:
-    """20 of 400 flipped bits once gave a silently wrong curve."""
+    """20 of 400 flipped bits once gave a silently wrong curve, and one in two flipped numbers of rows."""
     path, drawn = tmp_path / "run.grpo", random.Random(SEED)
     path.write_bytes(whole)
     before = seen(path)
     assert len(before) == len(METRICS) + UPDATES + 3
+    with closing(sqlite3.connect(path)) as file:
+        rows = [data for (data,) in file.execute("SELECT data FROM tail")]
+    places = [(drawn.randrange(len(whole)), drawn.randrange(8)) for _ in range(FLIPS)]
+    keys = [(whole.find(row) - 5, bit) for row in rows for bit in range(8)]  # the number is stored before the values
     wrong = []
-    for _ in range(FLIPS):
-        place, bit = drawn.randrange(len(whole)), drawn.randrange(8)
+    for place, bit in [*places, *drawn.sample(keys, min(KEYS, len(keys)))]:
         changed = bytearray(whole)
         changed[place] ^= 1 << bit
         path.write_bytes(changed)
@@ -98,6 +101,7 @@ DAMAGES = {
     "the settings": "UPDATE settings SET json = replace(json, '0.2', '0.3') WHERE id = 12",
     "a description of records": "UPDATE layout SET fields = replace(fields, 'old_logp', 'odd_logp')",
     "an update": "UPDATE step SET record = zeroblob(length(record)) WHERE step = 9",
+    "the format": "PRAGMA user_version = 2147483647",
     "the start": "UPDATE snapshot SET record = zeroblob(length(record))",
 }
 
@@ -110,7 +114,7 @@ def test_what_is_damaged_is_named(what: str, whole: bytes, tmp_path: Path, capsy
     assert capsys.readouterr().out.splitlines()[-1] == "run.grpo is whole."
     assert not any(part.unchecked for part in verified(path))
     with closing(sqlite3.connect(path)) as file, file:
-        assert file.execute(DAMAGES[what]).rowcount
+        assert file.execute(DAMAGES[what]).rowcount or what == "the format"
     assert cli.main(["verify", str(path), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert not found["whole"]
@@ -118,6 +122,7 @@ def test_what_is_damaged_is_named(what: str, whole: bytes, tmp_path: Path, capsy
     kinds = {
         "the tail of a series": "values of the series",
         "the settings": "settings",
+        "the format": "pages",
         "an update": "updates",
         "a description of records": "descriptions of records",
         "the start": "start of the run",

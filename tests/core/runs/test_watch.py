@@ -19,6 +19,7 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.salvage import uncut
 from grpo_core.runs.series import scalars
 from grpo_core.runs.watch import LostFileError
+from tests.core.runs.thinned import thinned
 from tests.core.steps import random_origin, random_step, random_steps, same
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot go away")
@@ -196,7 +197,7 @@ def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: 
 
 def test_a_run_that_nothing_happens_to_is_never_said_to_be_lost(tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin(), limit=300_000, thin=True) as writer:
+    with RunWriter.create(path, Settings(), origin=random_origin(), limit=300_000) as writer:
         for number in range(1, 61):
             one_more(writer, number)
 
@@ -204,26 +205,23 @@ def test_a_run_that_nothing_happens_to_is_never_said_to_be_lost(tmp_path: Path) 
 @pytest.mark.quick_cases("0.8")
 @pytest.mark.parametrize("share", [0.6, 0.8, 0.95])
 def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
+    tmp_path: Path, share: float
 ) -> None:
-    monkeypatch.setattr(thinning, "BLOCK", 32)
-    monkeypatch.setattr(thinning, "NEWEST", 64)
     path = tmp_path / "run.grpo"
-    writer = RunWriter.create(path, Settings(), origin=random_origin(), limit=600_000, thin=True)
-    for number in range(1, 701):
-        one_more(writer, number)
-    writer.close()
-    writer = RunWriter.open(path, limit=600_000, thin=True)
-    assert writer.thinned
+    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
+        for number in range(1, 401):
+            one_more(writer, number)
+    thinned(path, thinning.Stretch(1, 96, 8), thinning.Stretch(97, 256, 4))
+    writer = RunWriter.open(path)
     os.truncate(path, int(path.stat().st_size * share))
     with pytest.raises(LostFileError, match="cut short by another program") as lost:
-        one_more(writer, 701)
+        one_more(writer, 401)
     with pytest.raises(LostFileError):
         writer.close()
     assert lost.value.saved is not None
     with RunReader.open(lost.value.saved) as reader:
         last = reader.last
-        assert all(stretch.last <= last for stretch in reader.thinned)
+        assert reader.thinned and all(stretch.last <= last for stretch in reader.thinned)
         for number in range(1, last + 1):
             if not thinning.may_be_dropped(reader.thinned, number):
                 assert same(reader.step(number), random_step(number))
@@ -233,7 +231,7 @@ def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is
         expected = [metrics(random_step(number))["reward_mean"] for number in kept]
         np.testing.assert_array_equal(series[np.array(kept) - 1], expected)
     assert f"up to update {last} is saved" in str(lost.value)
-    with RunWriter.open(lost.value.saved, limit=600_000, thin=True) as again:
+    with RunWriter.open(lost.value.saved) as again:
         one_more(again, last + 1)
 
 

@@ -46,7 +46,7 @@ def shown(path: Path) -> None:
 
 
 def written(path: Path) -> None:
-    with RunWriter.open(path, thin=True) as writer, RunReader.open(path) as reader:
+    with RunWriter.open(path) as writer, RunReader.open(path) as reader:
         if writer.committed:
             writer.append(next(learner(writer.meta.settings, resume=reader.step(writer.committed))))
 

@@ -48,7 +48,7 @@ def test_where_the_advantages_depend_on_more_than_one_sum_it_says_so() -> None:
     assert "does not list" in why_not(dataclasses.replace(step, reward_parts=None))
     assert step.advantage is not None
     moved = dataclasses.replace(step, advantage=step.advantage + 0.5)
-    assert proof(moved).kind == "departs" and "more than the sum" in proof(moved).words()
+    assert proof(moved).kind == "departs" and "used other rewards" in proof(moved).words()
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(900)])])

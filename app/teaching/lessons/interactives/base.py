@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
     QScrollBar,
     QStackedLayout,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.bar_chart import BarChart
 from app.plotting.twin_stack import TwinStack
@@ -155,15 +155,7 @@ class Interactive(QWidget):
 
     def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:
         """Stack the parts without margins. A number paired with a part is its stretch factor."""
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(spacing)
-        for entry in parts:
-            part, stretch = entry if isinstance(entry, tuple) else (entry, 0)
-            if isinstance(part, QWidget):
-                column.addWidget(part, stretch)
-            else:
-                column.addLayout(part, stretch)
+        down(*parts, on=self, margins=0, spacing=spacing)
 
     def experiments(
         self, make: Callable[[Key, Poll], Iterator[Result]], *, waits: bool = True
@@ -172,6 +164,15 @@ class Interactive(QWidget):
         made = Experiments(self, make, self.touched, waits=waits)
         self._experiments.append(made)
         return made
+
+    def tell(self, view: View, said: str, twins: Sequence[TwinStack], note: Label) -> None:
+        """Show ``said`` in ``note`` and as the description of charts that have been drawn, in the look of ``view``."""
+        for twin in twins:
+            twin.set_look(view.theme, view.scale)
+            twin.set_summary(said)
+            twin.refresh()
+        note.setFont(view.theme.font("strong", view.scale))
+        note.setText(said)
 
     # -- what the lesson asks ------------------------------------------------------------------------------------------
 
@@ -211,10 +212,7 @@ class Interactive(QWidget):
 
 def note_label(name: str = "") -> Label:
     """Return a word-wrapped label. ``name`` is its style, for example "muted" or "section"."""
-    label = Label()
-    label.setObjectName(name)
-    label.setWordWrap(True)
-    return label
+    return Label(name=name, wraps=True)
 
 
 def pages(*widgets: QWidget) -> tuple[QWidget, QStackedLayout]:

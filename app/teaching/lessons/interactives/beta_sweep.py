@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.boxes import across
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.legend import Entry
@@ -18,7 +19,8 @@ from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import note_label
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.widgets.calm import CalmSlider
 from app.workspace.view import View
@@ -107,7 +109,7 @@ def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
 
-class BetaSweep(Interactive):
+class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     """Two plots over the same grid of β, whose runs are computed in the background."""
 
     offer = Offer(
@@ -117,9 +119,7 @@ class BetaSweep(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._base = Settings()
         self._names: tuple[str, ...] = ()
-        self.trained = self.experiments(self._trained)
         self.place = BETAS.index(ASKED)
         self._guess: float | None = None
         self._asks = False
@@ -141,9 +141,7 @@ class BetaSweep(Interactive):
         self.slider.spoken = _spoken_beta
         self.slider.valueChanged.connect(self._on_slid)
         self.beta, self.here, self.foot = Label(), note_label(), note_label("muted")
-        row = QHBoxLayout()
-        row.addWidget(self.beta)
-        row.addWidget(self.slider, 1)
+        row = across(self.beta, (self.slider, 1))
         column.addLayout(row)
         column.addWidget(self.here)
         column.addWidget(self.foot)
@@ -166,20 +164,15 @@ class BetaSweep(Interactive):
     def _on_dragged(self, height: float) -> None:
         self.guessed.emit(round(height, 2))
 
-    @property
-    def ready(self) -> bool:
-        return bool(self.trained.problem) or not self._missing
+    def keys(self, settings: Settings) -> Sequence[tuple[Settings, str]]:
+        return [(settings, name) for name in self._names]
 
     @property
-    def _missing(self) -> str:
-        """Name of the first requested curve whose runs are not all complete, or an empty string."""
-        return next((name for name in self._names if not self.trained.complete((self._base, name))), "")
+    def _base(self) -> Settings:
+        return self.settings or Settings()
 
-    @property
-    def progress_text(self) -> str:
-        if self.trained.problem or self.ready:
-            return self.trained.problem
-        done = sum(len(self.trained.results((self._base, name))) for name in self._names)
+    def waiting(self) -> str:
+        done = sum(len(self.trained.results(key)) for key in self.keys(self._base))
         return plural(
             "{done} of {count} place of β done, {seeds} runs each.",
             "{done} of {count} places of β done, {seeds} runs each.",
@@ -187,11 +180,7 @@ class BetaSweep(Interactive):
         ).format(done=done, count=len(self._names) * len(BETAS), seeds=len(SEEDS))
 
     def draw(self, view: View) -> None:
-        if view.next_settings != self._base:
-            self._base = view.next_settings
-            self.trained.retry()
-        if self._missing:
-            self.trained.want((self._base, self._missing))
+        self.train(view.next_settings)
         theory = [tilt_measures(self._base, beta) for beta in BETAS]
         for twin, (key, plot) in zip(self.twins, self.plots.items(), strict=True):
             twin.set_look(view.theme, view.scale)
@@ -266,7 +255,7 @@ class BetaSweep(Interactive):
             "rise_from_half_to_one": lambda: at(1.0) - at(0.5),
         }
 
-    def _trained(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
+    def computed(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
         """Yield the means over the seeds after the last update, one β at a time, for the curve named in ``key``."""
         base, name = key
         points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.boxes import across
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
@@ -71,13 +72,10 @@ class BuildGroup(Interactive):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         self.names = [Label(tr("Rewards")), Label(tr("Advantages"))]
-        self.how = Label(tr("drag a bar, or a digit and ▲ ▼"))
-        self.how.setObjectName("muted")
+        self.how = Label(tr("drag a bar, or a digit and ▲ ▼"), name="muted")
         for name, plot in zip(self.names, (self.above, self.below), strict=True):
             name.setObjectName("section")
-            row = QHBoxLayout()
-            row.setSpacing(8)
-            row.addWidget(name)
+            row = across(name, spacing=8)
             if plot is self.above:
                 row.addWidget(self.how)
             row.addStretch(1)

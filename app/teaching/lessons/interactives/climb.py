@@ -87,19 +87,11 @@ class Climb(Interactive):
     def draw(self, view: View) -> None:
         run, update = view.run, view.cursor.step
         policies = self._policies(run, update)
-        for twin in self.twins:
-            twin.set_look(view.theme, view.scale)
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        if not policies:
-            return
-        self.bars.set_drag("bar" if self._asks else "")
-        self.bars.show_picture(self._bars(run, policies))
-        self.line.show_picture(self._over_updates(run, update, policies))
-        summary = self.summary(view)
-        for twin in self.twins:
-            twin.set_summary(summary)
-            twin.refresh()
-        self.foot.setText(summary)
+        if policies:
+            self.bars.set_drag("bar" if self._asks else "")
+            self.bars.show_picture(self._bars(run, policies))
+            self.line.show_picture(self._over_updates(run, update, policies))
+        self.tell(view, self.summary(view), self.twins, self.foot)
 
     def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
         """Return the policy (A,) before training and after every update up to ``update``."""

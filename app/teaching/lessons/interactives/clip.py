@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
+from app.boxes import across
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
@@ -103,21 +104,16 @@ class Clip(Interactive):
         self.slider.spoken = self._spoken_pass
         self.slider.setRange(1, 1)
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Inner pass")), Label()
-        self.name.setObjectName("muted")
-        self.foot.setWordWrap(True)
+        self.name, self.foot = Label(tr("Inner pass"), name="muted"), Label(wraps=True)
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         for place, plot in enumerate(self.sides.values()):
-            title = Label(plot.title)
-            title.setObjectName("section")
+            title = Label(plot.title, name="section")
             grid.addWidget(title, 0, place)
             grid.addWidget(plot, 1, place)
             grid.setColumnStretch(place, 1)
         grid.setRowStretch(1, 1)
-        drag = QHBoxLayout()
-        drag.addWidget(self.name)
-        drag.addWidget(self.slider, 1)
+        drag = across(self.name, (self.slider, 1))
         self.lay_out((grid, 1), drag, self.foot, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
@@ -158,8 +154,7 @@ class Clip(Interactive):
                     len(ratio),
                 ).format(title=plot.title, count=len(ratio), clipped=int(clipped.sum()))
             )
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self.summary(view))
+        self.tell(view, self.summary(view), (), self.foot)
 
     def _ratios(self) -> np.ndarray:
         """Return the ratios of every token in every pass, (n,)."""

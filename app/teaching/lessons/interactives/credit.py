@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import note_label, pages
 from app.teaching.lessons.interactives.credit_rows import first_and_rest
 from app.teaching.lessons.interactives.group_tokens import GroupTokens
 from app.teaching.lessons.interactives.line_pictures import over_updates
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -38,9 +38,10 @@ SHOWS = ("plain", "push", "ledger", "critic", "lengths")
 """Views: plain tokens, tokens tinted by push, the calculation of the push, a comparison with a critic, and lengths."""
 
 
-class Credit(Interactive):
+class Credit(ManyRuns[tuple[Settings], Lengths]):
     """The group of the selected completion, right answers first, or the lengths to which many runs converge."""
 
+    job = "lengths"
     offer = Offer(
         shows=SHOWS,
         checks=("praised", "blamed", "filler", "last", "short_over_long", "wrong_growth", "right_growth"),
@@ -58,37 +59,27 @@ class Credit(Interactive):
         pictures, self._stack = pages(self.tokens, self.twin)
         self.lay_out((pictures, 1), self.foot, spacing=6)
         self._view: StepView | None = None
-        self._wanted: Settings | None = None
-        self.trained = self.experiments(self._trained)
 
     # -- lengths -------------------------------------------------------------------------------------------------------
 
     @property
     def lengths(self) -> Lengths | None:
         """Results of all seeds under the settings shown."""
-        return self.trained.latest(self._wanted)
+        return None if self.settings is None else self.trained.latest((self.settings,))
+
+    def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:
+        return [(settings,)]
 
     @property
     def ready(self) -> bool:
-        return self.shows != "lengths" or self.lengths is not None or bool(self.trained.problem)
+        return self.shows != "lengths" or super().ready
 
-    @property
-    def progress_text(self) -> str:
-        if self.trained.problem:
-            return self.trained.problem
-        waiting = plural(
+    def waiting(self) -> str:
+        return plural(
             "{seeds} run of {updates} updates is being computed…",
             "{seeds} runs of {updates} updates are being computed…",
             len(SEEDS),
         ).format(seeds=len(SEEDS), updates=UPDATES)
-        return "" if self.ready else waiting
-
-    def _train(self, settings: Settings) -> None:
-        own = settings.replace({"seed": 0})  # they have their own seeds
-        if own != self._wanted:
-            self._wanted = own
-            self.trained.retry()
-        self.trained.want(own)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -96,19 +87,15 @@ class Credit(Interactive):
         self._view = view.step
         what = self.shows
         if what == "lengths":
-            self._train(view.wanted)
-            self.twin.set_look(view.theme, view.scale)
+            self.train(view.wanted.replace({"seed": 0}))  # the runs have their own seeds
             found = self.lengths
             runs = {} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS}
             axis = Scale(label=tr("tokens"), low=1)
             self.plot.show_picture(over_updates(LENGTHS, runs, axis, span=(1.0, LEAST)))
-            self.twin.set_summary(self.summary(view))
-            self.twin.refresh()
         else:
             self.tokens.show_group(view, what)
         self._stack.setCurrentIndex(1 if what == "lengths" else 0)
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self.summary(view))
+        self.tell(view, self.summary(view), [self.twin], self.foot)
 
     @Slot(int, int)
     def _on_chosen(self, row: int, token: int) -> None:
@@ -199,6 +186,3 @@ class Credit(Interactive):
         count = view.step.mask[wrong].sum(axis=-1)
         short, long = view.gradient[wrong[count.argmin()], 0], view.gradient[wrong[count.argmax()], 0]
         return float(short / long) if long else math.nan
-
-    def _trained(self, settings: Settings, poll: Poll) -> Iterator[Lengths]:
-        return self.workspace.jobs.results("lengths", settings, poll=poll)

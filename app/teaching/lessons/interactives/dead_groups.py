@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
@@ -92,12 +93,8 @@ class DeadGroups(Interactive):
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.spoken = in_percent
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Chance of a right answer p")), Label()
-        self.name.setObjectName("muted")
-        self.foot.setWordWrap(True)
-        drag = QHBoxLayout()
-        drag.addWidget(self.name)
-        drag.addWidget(self.slider, 1)
+        self.name, self.foot = Label(tr("Chance of a right answer p"), name="muted"), Label(wraps=True)
+        drag = across(self.name, (self.slider, 1))
         self.lay_out((self.tiles, 3), drag, self.foot, (self.curve, 2), spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
@@ -125,8 +122,7 @@ class DeadGroups(Interactive):
         self.curve.set_look(view.theme, view.scale)
         self.curve.show_picture(over_chance(size, chance, *counted(self.settings)))
         self.curve.set_summary(self.summary(view))
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self.summary(view))
+        self.tell(view, self.summary(view), (), self.foot)
 
     def summary(self, view: View) -> str:
         dead, groups = counted(self.settings)

@@ -7,8 +7,9 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
+from app.boxes import down
 from app.plotting.axis import Scale
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
@@ -58,10 +59,7 @@ class Dials(QWidget):
             plot.activated.connect(partial(self._on_activated, name))
             twin = self.twins[name] = TwinStack(plot)
             twin.hide_header()
-            cell = QVBoxLayout()
-            cell.setSpacing(0)
-            cell.addWidget(self.heads[name])
-            cell.addWidget(twin, 1)
+            cell = down(self.heads[name], (twin, 1), spacing=0)
             grid.addLayout(cell, place // COLUMNS, place % COLUMNS)
 
     def set_look(self, theme: Theme, scale: float) -> None:

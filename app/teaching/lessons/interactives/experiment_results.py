@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QObject, SignalInstance
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class Experiments(Generic[Key, Result]):
-    """Results by key, added as they are computed. After a failure, nothing is computed until :meth:`retry`.
+    """Results by key, added as they are computed. After a failure, nothing is computed until other keys are wanted.
 
     Attributes:
         problem: message explaining why the last requested experiment could not be computed, or an empty string.
@@ -36,6 +36,7 @@ class Experiments(Generic[Key, Result]):
         self._make, self._changed, self._waits = make, changed, waits
         self._results: dict[Key, list[Result]] = {}
         self._complete: set[Key] = set()
+        self._wanted: tuple[Key, ...] = ()
         self._coming: Key | None = None
         self.problem = ""
         self._closed = False
@@ -66,6 +67,18 @@ class Experiments(Generic[Key, Result]):
         """Return whether all results for ``key`` have been computed."""
         return key in self._complete
 
+    def settled(self, keys: Sequence[Key]) -> bool:
+        """Return whether all results for ``keys`` have been computed, or computing failed."""
+        return bool(self.problem) or self._complete.issuperset(keys)
+
+    def want_all(self, keys: Sequence[Key]) -> None:
+        """Compute the results for ``keys``, one key after another, and for no other keys from now on."""
+        if tuple(keys) != self._wanted:
+            self._wanted, self.problem = tuple(keys), ""
+        missing = next((key for key in keys if key not in self._complete), None)
+        if missing is not None:
+            self.want(missing)
+
     def want(self, key: Key) -> None:
         """Compute the results for ``key`` unless they are available or already being computed.
 
@@ -79,10 +92,6 @@ class Experiments(Generic[Key, Result]):
             return ((key, result) for result in self._make(key, poll))
 
         self._runner.start(make)
-
-    def retry(self) -> None:
-        """Allow computation again after a failure, because the request has changed."""
-        self.problem = ""
 
     def close(self) -> None:
         """Cancel the current computation."""

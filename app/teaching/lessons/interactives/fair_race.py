@@ -23,7 +23,6 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.claims.claim import sentence
-from grpo_core.claims.comparison import Sooner
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import outcome, trained
@@ -133,7 +132,7 @@ class FairRace(Interactive):
         sentences = [tr("On average at the end: {ends}.").format(ends=", ".join(ends))]
         if results.complete:
             data = trained({short(name): runs for name, runs in results.lanes.items()}, "best_prob")
-            sentences.append(sentence(*(claim for claim in outcome(data) if not isinstance(claim, Sooner))))
+            sentences.append(sentence(*outcome(data)))
         if alike:
             sentences.append(tr("The same runs: {alike}.").format(alike="; ".join(alike)))
         return " ".join(sentences)

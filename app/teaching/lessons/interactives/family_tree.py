@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
@@ -18,19 +17,41 @@ from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.family_list import FamilyList
 from app.teaching.lessons.interactives.line_pictures import over_updates
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, described_at
+from grpo_core.config.value_names import worded
+from grpo_core.surrogates import SURROGATES
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.family import MEASURE, SEEDS, Compared, forebear, member, switches
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY
+from grpo_core.teaching.lessons.experiments.family import (
+    MEASURE,
+    SEEDS,
+    Compared,
+    forebear,
+    member,
+    settings_of,
+    switches,
+)
+from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import plural, tr
 
 FIRST = "GRPO"
+TREE, TABLE_OF_ALL = "tree", "table"
+MEMBERS = (
+    Column("name", tr("Algorithm"), chars=11, kind="text"),
+    Column("critic", tr("Critic"), chars=3, kind="text", help=tr("Whether a second model learns a baseline.")),
+    Column("baseline", tr("Baseline"), chars=11, kind="text", help=tr("What a reward is compared with.")),
+    Column("clip", tr("Clipping"), chars=12, kind="text", help=tr("The ratios that the clip never touches.")),
+    Column("kl", tr("KL penalty"), chars=9, kind="text", help=tr("Its weight and its estimator.")),
+    Column("samples", tr("Samples"), chars=4, decimals=0, help=tr("Completions in an update, as it is run here.")),
+    Column("least", tr("at least"), chars=4, decimals=0, help=tr("Completions without which it learns nothing.")),
+)
+"""Columns of the table of members."""
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
 """Members needed for a first tour. Each derives from another one in this list."""
 LARGER = 1.2
@@ -43,10 +64,15 @@ CROWDED = 1.6
 """Minimum scale at which the sentence about a member's idea is omitted."""
 
 
-class FamilyTree(Interactive):
+class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
 
-    offer = Offer(checks=("change", "largest", "silent", "switches"), state=("member", "all"))
+    job = "family"
+    offer = Offer(
+        shows=(TREE, TABLE_OF_ALL),
+        checks=("alone", "change", "largest", "silent", "switches"),
+        state=("member", "all", "names"),
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -55,12 +81,16 @@ class FamilyTree(Interactive):
         self.plot = LineChart(tr("π(best action)"))
         self.twin = TwinStack(self.plot)
         self.table = TableTwin(_columns(), tr("Switches"))
+        self.members = TableTwin(MEMBERS, tr("The family at a glance"))
+        self.members.selected.connect(self._on_row)
+        self._names: list[str] = []
         self.idea, self.note = Label(), Label()
         for label in (self.idea, self.note):
             label.setWordWrap(True)
         right = QVBoxLayout()
         right.setSpacing(4)
         right.addWidget(self.idea)
+        right.addWidget(self.members)
         right.addWidget(self.twin, 1)
         right.addWidget(self.note)
         right.addWidget(self.table)
@@ -70,19 +100,23 @@ class FamilyTree(Interactive):
         row.addWidget(self.tree)
         row.addLayout(right, 1)
         self.member = member(FIRST)
-        self._settings: Settings | None = None
-        self.comparisons = self.experiments(self._compared)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
         """Apply the state of a step.
 
-        The keys are ``member``, the selected one, and ``all``, whether to show more than :data:`FEW`.
+        The keys are ``member``, the selected one, ``all``, whether to show more than :data:`FEW`, and ``names``, the
+        members in the table if not all.
         """
         name = state.get("member", FIRST)
         self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
         self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})
+        self._names = list(state.get("names") or (one.name for one in FAMILY))
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        self._on_chosen(self._names[row])
 
     @Slot(str)
     def _on_chosen(self, name: str) -> None:
@@ -92,22 +126,18 @@ class FamilyTree(Interactive):
     @property
     def result(self) -> Compared | None:
         """Results so far of the comparison shown."""
-        return None if self._settings is None else self.comparisons.latest((self.member.name, self._settings))
+        return None if self.settings is None else self.trained.latest((self.member.name, self.settings))
 
     @property
     def _left(self) -> int:
         """Number of switches whose runs are missing: all of them before the first result."""
         turned = len(self.result.turned) if self.result is not None else -1
-        return len(switches(self.member, self._settings or Settings())) - turned
+        return len(switches(self.member, self.settings or Settings())) - turned
 
-    @property
-    def ready(self) -> bool:
-        return bool(self.comparisons.problem) or (self._settings is not None and not self._left)
+    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings]]:
+        return [(self.member.name, settings)]
 
-    @property
-    def progress_text(self) -> str:
-        if self.comparisons.problem or self.ready:
-            return self.comparisons.problem
+    def waiting(self) -> str:
         before = forebear(self.member)
         against = f"{self.member.name}, {before.name}" if before is not None else self.member.name
         return plural(
@@ -116,17 +146,10 @@ class FamilyTree(Interactive):
             self._left,
         ).format(members=against, seeds=SEEDS, left=self._left)
 
-    def _train(self, settings: Settings) -> None:
-        """Compute the comparison shown unless it is already available."""
-        if settings != self._settings:
-            self._settings = settings
-            self.comparisons.retry()
-        self.comparisons.want((self.member.name, settings))
-
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        self._train(view.wanted)
+        self.train(view.wanted)
         theme, scale = view.theme, view.scale
         self.tree.set_look(theme, scale * LARGER)
         self.tree.show_member(self.member.name)
@@ -136,8 +159,13 @@ class FamilyTree(Interactive):
         self.note.setFont(theme.font("strong", scale))
         self.idea.setVisible(scale < CROWDED)  # in large type, only the outline's tooltip shows it
         self.idea.setText(f"{self.member.idea} ({self.member.citation})")
+        self.members.setVisible(self.shows == TABLE_OF_ALL)
         self._draw_runs()
         self._draw_switches(scale)
+        self.members.set_look(theme, scale)
+        self.members.set_rows([at_a_glance(member(name), view.wanted) for name in self._names])
+        self.members.end_with_rows(self.height() // 3)
+        self.members.select_row(self._names.index(self.member.name) if self.member.name in self._names else None)
         summary = self.summary(view)
         self.note.setText(summary)
         self.twin.set_summary(summary)
@@ -158,7 +186,7 @@ class FamilyTree(Interactive):
 
     def _draw_switches(self, scale: float) -> None:
         rows = []
-        for switch in switches(self.member, self._settings or Settings()):
+        for switch in switches(self.member, self.settings or Settings()):
             titles = [described_at(path).title for path in switch.changes]
             before, own = zip(*switch.changes.values(), strict=True)
             rows.append([self._adds(switch.path), ", ".join(titles), _values_text(before), _values_text(own)])
@@ -212,15 +240,34 @@ class FamilyTree(Interactive):
             return {}
         shares = [float(np.abs(found.share(path).mean())) for path in found.turned]
         return {
+            "alone": self._alone,
             "change": lambda: float(found.change.mean()),
             "largest": lambda: float(np.argmax(shares) + 1) if shares else math.nan,
             "silent": lambda: float(sum(found.same(path) for path in found.turned)),
             "switches": lambda: float(len(found.turned)),
         }
 
-    def _compared(self, key: tuple[str, Settings], poll: Poll) -> Iterator[Compared]:
-        """Yield the comparison of the member named in ``key``, updated after each switch."""
-        return self.workspace.jobs.results("family", *key, poll=poll)
+    def _alone(self) -> float:
+        """Return 1 if only PPO needs several answers a prompt, 2 if only GRPO does, and otherwise 3."""
+        needs = [at_a_glance(member(name), self.settings or Settings())[-1] != 1 for name in ("PPO", "GRPO")]
+        return 3.0 if needs[0] is needs[1] else 1.0 + needs[1]
+
+
+def at_a_glance(one: Member, settings: Settings) -> list[object]:
+    """Return the row of :data:`MEMBERS` for a member with the task, group size and rate of ``settings``."""
+    own = settings_of(one, settings)
+    goal, clip, compared = own.objective, SURROGATES[own.objective.surrogate].clip, BASELINES[own.objective.baseline]
+    low, high = (0.0, math.inf) if clip is None else clip.band(goal)
+    band = tr("{low:g} to {high:g}").format(low=low, high=high).replace("inf", "∞")
+    return [
+        one.name,
+        tr("yes") if own.learner.critic else tr("no"),
+        tr("the critic") if compared.from_critic else worded(goal.baseline),
+        "–" if clip is None else band,
+        f"β {goal.beta:g}, {worded(goal.kl)}" if goal.beta else "–",
+        own.learner.group_size * own.trained.prompts,
+        2 if compared.mean or compared.within_group else 1,
+    ]
 
 
 def _columns() -> list[Column]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import note_label, pages
 from app.teaching.lessons.interactives.dials import Dials
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -35,7 +36,7 @@ Key = tuple[Settings, int, bool]
 """Key of results: the settings, the right action (counted from 0), and whether remedies are tried."""
 
 
-class FlightDeck(Interactive):
+class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
     """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds."""
 
     offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state=("right",))
@@ -49,8 +50,6 @@ class FlightDeck(Interactive):
         pictures, self._stack = pages(self.dials, self.twin)
         self.lay_out((pictures, 1), self.note, spacing=6)
         self._right = 1
-        self._settings: Settings | None = None
-        self.examined = self.experiments(self._examined)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -59,10 +58,13 @@ class FlightDeck(Interactive):
         right = state.get("right", 1)
         self._right = right if isinstance(right, int) and right > 0 else 1
 
+    def keys(self, settings: Settings) -> Sequence[Key]:
+        return [(settings, self._right - 1, self.shows == "remedies")]
+
     @property
     def _key(self) -> Key | None:
         """Key of the results for the page shown."""
-        return None if self._settings is None else (self._settings, self._right - 1, self.shows == "remedies")
+        return None if self.settings is None else self.keys(self.settings)[0]
 
     @property
     def audit(self) -> np.ndarray:
@@ -70,48 +72,39 @@ class FlightDeck(Interactive):
 
         The array is empty if they have not been computed yet.
         """
-        return next((found for _, found in self.examined.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
+        return next((found for _, found in self.trained.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
     def runs(self) -> dict[str, Ensemble]:
         """Runs so far by remedy. The key of the runs without a remedy is the empty string."""
-        return {name: found for name, found in self.examined.results(self._key) if isinstance(found, Ensemble)}
+        return {name: found for name, found in self.trained.results(self._key) if isinstance(found, Ensemble)}
 
     @property
     def problem(self) -> str:
         """Message explaining why there is nothing to show, or an empty string."""
-        if not self.examined.problem and self.examined.complete(self._key) and not len(self.audit):
+        if not self.trained.problem and self.trained.complete(self._key) and not len(self.audit):
             return tr("The dials need a bandit whose actions include the right one.")
-        return self.examined.problem
+        return self.trained.problem
 
     @property
     def ready(self) -> bool:
-        if self.problem:
-            return True
-        return self.examined.complete(self._key) if self.shows == "remedies" else len(self.audit) > 0
+        return bool(self.problem) or (super().ready if self.shows == "remedies" else len(self.audit) > 0)
 
     @property
     def progress_text(self) -> str:
-        if self.problem or self.ready or self.shows != "remedies":
-            return self.problem
+        return self.problem or ("" if self.ready or self.shows != "remedies" else self.waiting())
+
+    def waiting(self) -> str:
         return plural(
             "{seeds} seed each: {done} of {all} remedies tried…",
             "{seeds} seeds each: {done} of {all} remedies tried…",
             len(SEEDS),
         ).format(seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
 
-    def _train(self, settings: Settings) -> None:
-        """Compute the results that the page is missing."""
-        if settings != self._settings:
-            self._settings = settings
-            self.examined.retry()
-        if self._key is not None:
-            self.examined.want(self._key)
-
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        self._train(view.wanted)
+        self.train(view.wanted)
         theme, scale = view.theme, view.scale
         self.dials.set_look(theme, scale)
         self.twin.set_look(theme, scale)
@@ -172,7 +165,7 @@ class FlightDeck(Interactive):
             "treated": lambda: max(self._mean(name) for name in REMEDIES) if whole else math.nan,
         }
 
-    def _examined(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
+    def computed(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
         """Yield the audit and, if remedies are tried, the runs under each.
 
         If the run has no such action, yield nothing.

@@ -6,7 +6,7 @@ The group mean includes the completion itself, which makes a step shorter than w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
-from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -22,7 +21,8 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import Spans, compared
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import plain_tip
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -72,9 +72,10 @@ def left_by_own_mean() -> np.ndarray:
     return group_sizes.left_by_own_mean(SMALL)
 
 
-class GroupSize(Interactive):
+class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
     """Bars over G: medians over the seeds, with whiskers for the middle half."""
 
+    job = "group_sizes"
     offer = Offer(
         shows=SHOWS,
         checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),
@@ -92,8 +93,6 @@ class GroupSize(Interactive):
         pictures, self._stack = pages(*self.twins.values())
         self.lay_out(self.switch, (pictures, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
-        self._settings: Settings | None = None
-        self.trained = self.experiments(self._trained)
 
     def _switch(self) -> QHBoxLayout:
         """Return a row of toggle buttons, one per budget. The results of the checked ones are shown side by side."""
@@ -129,46 +128,27 @@ class GroupSize(Interactive):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return {} if self._settings is None else dict(self.trained.results((self._settings, kind)))
+        return {} if self.settings is None else dict(self.trained.results((self.settings, kind)))
 
-    @property
-    def _missing(self) -> str:
-        """The first requested budget that has not been computed, or an empty string."""
-        wanted = ((self._settings, kind) for kind in self._kinds if self._settings is not None)
-        return next((kind for settings, kind in wanted if not self.trained.complete((settings, kind))), "")
+    def keys(self, settings: Settings) -> Sequence[Key]:
+        return [(settings, kind) for kind in self._kinds]
 
-    @property
-    def ready(self) -> bool:
-        return bool(self.trained.problem) or (self._settings is not None and not self._missing)
-
-    @property
-    def progress_text(self) -> str:
-        if self.trained.problem or self.ready or self.trained.coming is None:
-            return self.trained.problem
+    def waiting(self) -> str:
         return plural(
             "{count} run at each group size: {done} of {sizes} sizes done…",
             "{count} runs at each group size: {done} of {sizes} sizes done…",
             len(SEEDS),
         ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), sizes=len(SIZES))
 
-    def _train(self, settings: Settings) -> None:
-        """Compute the missing budgets one after another."""
-        own = settings.replace({"seed": 0, "learner.group_size": SIZES[0]})  # the experiment sets both itself
-        if own != self._settings:
-            self._settings = own
-            self.trained.retry()
-        if self._missing:
-            self.trained.want((own, self._missing))
-
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        self._train(view.wanted)
+        # the experiment sets both itself
+        self.train(view.wanted.replace({"seed": 0, "learner.group_size": SIZES[0]}))
         what = self.shows
         twin = self.twins[what]
         for kind, button in self.buttons.items():
             button.setChecked(kind in self._kinds)
-        twin.set_look(view.theme, view.scale)
         self._stack.setCurrentWidget(twin)
         if what == "left":
             left = left_by_own_mean()
@@ -179,10 +159,7 @@ class GroupSize(Interactive):
             self._show(what, {SILENT.name: silent}, SIZES)
         else:
             self._draw_rewards()
-        twin.set_summary(self._sentence(what))
-        twin.refresh()
-        self.note.setFont(view.theme.font("strong", view.scale))
-        self.note.setText(self._sentence(what))
+        self.tell(view, self._sentence(what), [twin], self.note)
 
     def _show(
         self, what: str, heights: Mapping[str, np.ndarray], sizes: Sequence[int], spans: Spans | None = None
@@ -224,10 +201,6 @@ class GroupSize(Interactive):
         silent = {f"silent_{g}": (lambda g=g: group_sizes.silent(runs[g]) if g in runs else math.nan) for g in (2, 64)}
         left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
         return {**gains, **silent, **left}
-
-    def _trained(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
-        settings, kind = key
-        return self.workspace.jobs.results("group_sizes", settings, kind, poll=poll)
 
 
 def _known(kinds: object) -> tuple[str, ...]:

@@ -72,10 +72,7 @@ class KlExplorer(Interactive):
             "gradients": TwinStack(self.gradients, [part.entry for part in STEPS_TAKEN]),
         }
         self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
-        self.numbers, self.note = Label(), Label()
-        self.note.setObjectName("muted")
-        self.note.setWordWrap(True)
-        self.numbers.setWordWrap(True)
+        self.numbers, self.note = Label(wraps=True), Label(name="muted", wraps=True)
         self._build()
         self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
         self._spread, self._hidden = True, frozenset[str]()

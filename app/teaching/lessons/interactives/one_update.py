@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import down
 from app.formula.formula_label import FormulaLabel
 from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture
@@ -85,17 +86,10 @@ class OneUpdate(Interactive):
         self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
         self.table.selected.connect(self._on_row)
         self.table.activated_cell.connect(self._on_cell)
-        self.name, self.foot = Label(), Label()
-        self.name.setObjectName("section")
-        self.foot.setObjectName("muted")
-        self.foot.setWordWrap(True)
+        self.name, self.foot = Label(name="section"), Label(name="muted", wraps=True)
         self.general, self.values = FormulaLabel(), FormulaLabel()
         self.reduced = TableTwin(REDUCED, title=tr("The loss under each reduction"))
-        right = QVBoxLayout()
-        right.setSpacing(8)
-        for widget in (self.name, self.general, self.values, self.foot):
-            right.addWidget(widget)
-        right.addWidget(self.reduced, 1)
+        right = down(self.name, self.general, self.values, self.foot, (self.reduced, 1), spacing=8)
         right.addStretch(0)
         self._below = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._below.setSpacing(16)

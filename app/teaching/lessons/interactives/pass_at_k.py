@@ -62,18 +62,10 @@ class PassAtK(Interactive):
 
     def draw(self, view: View) -> None:
         chances = self._chances(view.run, view.cursor.step)
-        for twin in self.twins:
-            twin.set_look(view.theme, view.scale)
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        if not chances:
-            return
-        self.training.show_picture(self._over_training(chances))
-        self.attempts.show_picture(_over_attempts(chances, self._most))
-        summary = self.summary(view)
-        for twin in self.twins:
-            twin.set_summary(summary)
-            twin.refresh()
-        self.foot.setText(summary)
+        if chances:
+            self.training.show_picture(self._over_training(chances))
+            self.attempts.show_picture(_over_attempts(chances, self._most))
+        self.tell(view, self.summary(view), self.twins, self.foot)
 
     def _chances(self, run: RunHandle, update: int) -> list[np.ndarray]:
         """Return the probability of the right answer to each prompt (P,), for every update from 0 to ``update``."""

@@ -100,7 +100,7 @@ class Pretrained(Interactive):
             style=Qt.PenStyle.DotLine,
             x=np.array([1.0, end]),
             y=np.full(2, GOAL),
-            label=tr("nine of ten"),
+            label=tr("nine out of ten"),
             listed=False,
         )
         return LinePicture(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import FRAME, compared, distribution
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -40,9 +40,10 @@ Key = tuple[Settings, bool]
 """Key of runs: their settings, and whether the samples are weighted."""
 
 
-class StaleSamples(Interactive):
+class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
     """Two policies of the lesson's run, or bars over the age of the samples."""
 
+    job = "stale_samples"
     offer = Offer(
         shows=("policies", "wrong"),
         checks=("weight", *(f"wrong_{age}" for age in AGES), *(f"weighted_{age}" for age in AGES)),
@@ -62,8 +63,6 @@ class StaleSamples(Interactive):
         self.lay_out((pictures, 1), self.note, spacing=6)
         self._ages: tuple[int, ...] = AGES
         self._weighted = False
-        self._settings: Settings | None = None
-        self.trained = self.experiments(self._trained)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins["wrong"]] if self.shows == "wrong" else []
@@ -78,57 +77,33 @@ class StaleSamples(Interactive):
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
         """Return the runs computed so far, by age of the samples."""
-        return {} if self._settings is None else dict(self.trained.results((self._settings, weighted)))
+        return {} if self.settings is None else dict(self.trained.results((self.settings, weighted)))
 
-    @property
-    def _missing(self) -> bool | None:
-        """Whether the runs missing from the picture are the weighted ones. None if all have been computed."""
-        wanted = (False, True) if self._weighted else (False,)
-        own = self._settings
-        return next((each for each in wanted if own is None or not self.trained.complete((own, each))), None)
+    def keys(self, settings: Settings) -> Sequence[Key]:
+        return [(settings, weighted) for weighted in ((False, True) if self._weighted else (False,))]
 
     @property
     def ready(self) -> bool:
-        if self.shows == "policies" or self.trained.problem:
-            return True
-        return self._missing is None
+        return self.shows == "policies" or super().ready
 
-    @property
-    def progress_text(self) -> str:
-        if self.trained.problem or self.ready or self.trained.coming is None:
-            return self.trained.problem
+    def waiting(self) -> str:
         return plural(
             "{count} run at each age: {done} of {ages} ages done…",
             "{count} runs at each age: {done} of {ages} ages done…",
             len(SEEDS),
         ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), ages=len(AGES))
 
-    def _train(self, settings: Settings) -> None:
-        """Compute the missing runs, first those without weights, then those with weights."""
-        own = stale_samples.planned(settings, 0, weighted=False).replace({"seed": 0})
-        if own != self._settings:
-            self._settings = own
-            self.trained.retry()
-        missing = self._missing
-        if missing is not None:
-            self.trained.want((own, missing))
-
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         twin = self.twins[self.shows]
-        twin.set_look(view.theme, view.scale)
         self._stack.setCurrentWidget(twin)
         if self.shows == "policies":
             self._draw_policies(view)
         else:
-            self._train(view.wanted)
+            self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": 0}))
             self._draw_wrong()
-        summary = self.summary(view)
-        twin.set_summary(summary)
-        twin.refresh()
-        self.note.setFont(view.theme.font("strong", view.scale))
-        self.note.setText(summary)
+        self.tell(view, self.summary(view), [twin], self.note)
 
     def _draw_policies(self, view: View) -> None:
         known = self._policies()
@@ -212,7 +187,3 @@ class StaleSamples(Interactive):
             **{f"wrong_{age}": of(age, False) for age in AGES},
             **{f"weighted_{age}": of(age, True) for age in AGES},
         }
-
-    def _trained(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
-        settings, weighted = key
-        return self.workspace.jobs.results("stale_samples", settings, weighted, poll=poll)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import note_label, pages
 from app.teaching.lessons.interactives.credit_rows import judged
 from app.teaching.lessons.interactives.line_pictures import over_updates
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.token_grid.grid import TokenGrid
 from app.token_grid.legend import TintLegend
 from app.token_grid.tints import TINTS
@@ -43,7 +45,7 @@ Key = tuple[Settings, str, int]
 """Key of runs: their settings, the kind of credit, and the number of updates."""
 
 
-class StepCredit(Interactive):
+class StepCredit(ManyRuns[Key, ChainProgress]):
     """Outcome reward compared with process reward: the advantages in one group, or training under each kind of credit.
 
     Training is shown as the median and middle half of 64 runs.
@@ -64,16 +66,11 @@ class StepCredit(Interactive):
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
         tokens = QWidget()
-        column = QVBoxLayout(tokens)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.grid, 1)
-        column.addWidget(self.legend)
+        down((self.grid, 1), self.legend, on=tokens, margins=0)
         pictures, self._stack = pages(tokens, *self.twins.values())
         self.lay_out((pictures, 1), self.foot, spacing=6)
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
-        self._base: Settings | None = None
-        self.trained = self.experiments(self._trained)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -84,38 +81,28 @@ class StepCredit(Interactive):
         self._lanes = known or CREDITS
         self._updates = updates if isinstance(updates, int) and 0 < updates <= 1000 else 100
 
-    def _key(self, lane: str) -> Key | None:
-        return None if self._base is None else (self._base, lane, self._updates)
+    def keys(self, settings: Settings) -> Sequence[Key]:
+        return [(settings, lane, self._updates) for lane in self._lanes]
+
+    def computed(self, key: Key, poll: Poll) -> Iterator[ChainProgress]:
+        """Yield the training progress, or raise an error if the task has no rewards for steps."""
+        settings, lane, updates = key
+        return self.workspace.jobs.results("chain", settings.replace({"objective.credit": lane}), updates, poll=poll)
 
     def course(self, lane: str) -> ChainProgress | None:
         """Return the training progress computed so far for all seeds under one kind of credit, or None."""
-        return self.trained.latest(self._key(lane))
+        return None if self.settings is None else self.trained.latest((self.settings, lane, self._updates))
 
     @property
     def ready(self) -> bool:
-        if self.shows == "tokens" or self.trained.problem:
-            return True
-        return all(self.course(lane) is not None for lane in self._lanes)
+        return self.shows == "tokens" or super().ready
 
-    @property
-    def progress_text(self) -> str:
-        if self.trained.problem or self.ready:
-            return self.trained.problem
+    def waiting(self) -> str:
         return plural(
             "{seeds} run of {updates} updates is being computed…",
             "{seeds} runs of {updates} updates are being computed…",
             len(SEEDS),
         ).format(seeds=len(SEEDS), updates=self._updates)
-
-    def _train(self, settings: Settings) -> None:
-        """Train the first missing lane. The next one follows when it has finished."""
-        base = settings.replace({"seed": 0, "objective.credit": "outcome"})  # seeds and lanes are set by this picture
-        if base != self._base:
-            self._base = base
-            self.trained.retry()
-        missing = next((key for lane in self._lanes if (key := self._key(lane)) and not self.trained.latest(key)), None)
-        if missing is not None:
-            self.trained.want(missing)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -142,7 +129,7 @@ class StepCredit(Interactive):
         self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
 
     def _draw_runs(self, view: View, what: str) -> None:
-        self._train(view.wanted)
+        self.train(view.wanted.replace({"seed": 0, "objective.credit": "outcome"}))  # both are set for each lane
         runs = {lane: course.right for lane in self._lanes if (course := self.course(lane)) is not None}
         process = self.course("process")
         if what == "faulty" and process is not None:
@@ -204,10 +191,6 @@ class StepCredit(Interactive):
             "right_end": lambda: float(self._right("process")[-1]),
             "outcome_lead": lambda: float(self._right("outcome")[-1] - self._right("process")[-1]),
         }
-
-    def _trained(self, key: Key, poll: Poll) -> Iterator[ChainProgress]:
-        base, lane, updates = key
-        return self.workspace.jobs.results("chain", base.replace({"objective.credit": lane}), updates, poll=poll)
 
 
 def _updates(count: float) -> str:

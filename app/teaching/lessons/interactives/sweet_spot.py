@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
@@ -69,11 +70,8 @@ class SweetSpot(Interactive):
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.spoken = in_percent
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Chance of a right answer p")), note_label()
-        self.name.setObjectName("muted")
-        row = QHBoxLayout()
-        row.addWidget(self.name)
-        row.addWidget(self.slider, 1)
+        self.name, self.foot = Label(tr("Chance of a right answer p"), name="muted"), note_label()
+        row = across(self.name, (self.slider, 1))
         self.lay_out((self.twin, 1), row, self.foot, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
@@ -91,7 +89,7 @@ class SweetSpot(Interactive):
 
     @property
     def ready(self) -> bool:
-        return "curve" in self.hidden or bool(self.measured.problem) or self.measured.complete(self._key)
+        return "curve" in self.hidden or self.measured.settled([self._key])
 
     @property
     def progress_text(self) -> str:
@@ -103,9 +101,8 @@ class SweetSpot(Interactive):
         if view.run.origin.settings != self._base:
             self._base = view.run.origin.settings
             self._wanted = None
-            self.measured.retry()
         if "curve" not in self.hidden:
-            self.measured.want(self._key)
+            self.measured.want_all([self._key])
         way = self._way(view)
         here = self._here(view)
         if len(way):
@@ -117,11 +114,9 @@ class SweetSpot(Interactive):
         allow(self.name, why_not)
         self.plot.show_picture(self._picture(way, here))
         summary = self.summary(view)
-        self.twin.set_look(view.theme, view.scale)
-        self.twin.set_summary("" if "words" in self.hidden else summary)
-        self.twin.refresh()
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(summary)
+        self.tell(view, summary, [self.twin], self.foot)
+        if "words" in self.hidden:
+            self.twin.set_summary("")
 
     def _way(self, view: View) -> np.ndarray:
         """Return the run's path (n, 2), the chance of a right answer and the gradient norm of each update so far."""

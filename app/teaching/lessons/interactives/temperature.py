@@ -161,12 +161,7 @@ class Temperature(Interactive):
         except SettingsError as error:
             self.problem = str(error)
         text = "" if "words" in self.hidden else self._sentence()
-        for twin in self.twins[self.shows]:
-            twin.set_look(view.theme, view.scale)
-            twin.set_summary(text)
-            twin.refresh()
-        self.note.setFont(view.theme.font("strong", view.scale))
-        self.note.setText(text)
+        self.tell(view, text, self.twins[self.shows], self.note)
 
     def _arrange(self, low: bool) -> None:
         """Place the plots side by side if the picture is ``low``, otherwise stack them."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across, down
 from app.formula.formula_label import FormulaLabel
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
@@ -66,18 +67,10 @@ class TokenLoss(Interactive):
         self.tokens.activated.connect(self._on_activated)
         self.table = TableTwin(COLUMNS, title=tr("One token's loss, line by line"))
         self.table.activated_cell.connect(self._on_cell)
-        self.name = Label()
-        self.name.setObjectName("section")
+        self.name = Label(name="section")
         self.general, self.values = FormulaLabel(), FormulaLabel()
-        right = QVBoxLayout()
-        right.setSpacing(8)
-        for widget in (self.name, self.general, self.values):
-            right.addWidget(widget)
-        right.addStretch(1)
-        below = QHBoxLayout()
-        below.setSpacing(16)
-        below.addWidget(self.table, 3)
-        below.addLayout(right, 2)
+        right = down(self.name, self.general, self.values, None, spacing=8)
+        below = across((self.table, 3), (right, 2), spacing=16)
         self.lay_out((self.tokens, 5), (below, 4), spacing=6)
 
     @property

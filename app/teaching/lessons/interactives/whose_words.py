@@ -75,19 +75,16 @@ class WhoseWords(Interactive):
 
     def draw(self, view: View) -> None:
         summary = self.summary(view)
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(summary)
         if self.shows == TURNS:
+            self.tell(view, summary, (), self.foot)
             self._stack.setCurrentWidget(self.turns)
             self.turns.set_look(view.theme, view.scale * LARGER)
             self.turns.set_rows(rows(view.step.step, view.run.origin))
             self.turns.set_summary(summary)
             return
         self._stack.setCurrentWidget(self.twin)
-        self.twin.set_look(view.theme, view.scale)
         self.curve.show_picture(self._picture(view))
-        self.twin.set_summary(summary)
-        self.twin.refresh()
+        self.tell(view, summary, [self.twin], self.foot)
 
     def _picture(self, view: View) -> LinePicture:
         settings = view.run.origin.settings

@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QSplitter,
     QStackedLayout,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.boxes import down
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
@@ -90,8 +90,7 @@ class CompletionsPanel(Panel):
                 self.by.addItem(column.title, column.key)
         self.low = _field(tr("from"), tr("Lowest value to list"))
         self.high = _field(tr("to"), tr("Highest value to list"))
-        self.count = Label()
-        self.count.setObjectName("muted")
+        self.count = Label(name="muted")
         self.keep = QToolButton()
         self.keep.setText(tr("Keep beside"))
         self.keep.setCheckable(True)
@@ -151,21 +150,14 @@ class CompletionsPanel(Panel):
         texts.addWidget(self.beside)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         lists = QWidget()
-        both = QVBoxLayout(lists)
-        both.setContentsMargins(0, 0, 0, 0)
-        both.addWidget(self.table)
-        both.addWidget(self.prompts)
+        down(self.table, self.prompts, on=lists, margins=0)
         self.split.addWidget(lists)
         self.split.addWidget(texts)
         self.split.setSizes([600, 400])
         self.split.setChildrenCollapsible(False)
         self.split.splitterMoved.connect(self._fit_columns)
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.split, 1)
+        down(top, (self.split, 1), on=whole, margins=0, spacing=0)
         return whole
 
     # -- drawing -----------------------------------------------------------------------------------------------------

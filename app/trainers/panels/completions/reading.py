@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtGui import QTextCursor, QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
 
+from app.boxes import down
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from app.trainers.panels.completions.conversation import MaskLegend, Passage, format_of, passages
@@ -24,9 +25,7 @@ class CompletionText(QWidget):
         super().__init__(parent)
         self._shown: tuple[str, list[Passage]] = ("", [])
         self._wanted = ""
-        self.heading = Label()
-        self.heading.setObjectName("muted")
-        self.heading.setWordWrap(True)
+        self.heading = Label(name="muted", wraps=True)
         # the text must not move the splitter
         self.heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend = MaskLegend()
@@ -37,12 +36,7 @@ class CompletionText(QWidget):
         self.text.setMinimumHeight(1)  # even in a short panel the heading is shown in full
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.setAccessibleName(title)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 0, 8, 8)
-        column.setSpacing(4)
-        column.addWidget(self.heading)
-        column.addWidget(self.legend)
-        column.addWidget(self.text, 1)
+        down(self.heading, self.legend, (self.text, 1), on=self, margins=(8, 0, 8, 8), spacing=4)
 
     def show_text(
         self,

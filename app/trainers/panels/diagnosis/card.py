@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
+from app.boxes import across, down
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label
@@ -36,20 +37,16 @@ class FindingCard(QFrame):
         self.entry = entry
         self.setObjectName("finding")
         self.setAccessibleName(". ".join(part for part in (entry.grade, entry.title, entry.text) if part))
-        self.grade, self.heading, self.since = Label(entry.grade), Label(entry.title), Label(entry.since)
-        self.grade.setObjectName("grade")
+        self.grade, self.heading, self.since = (
+            Label(entry.grade, name="grade"),
+            Label(entry.title, wraps=True),
+            Label(entry.since, name="muted"),
+        )
         self.grade.setVisible(bool(entry.grade))
-        self.since.setObjectName("muted")
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self.grade)
-        self.heading.setWordWrap(True)
+        top = across(self.grade, spacing=8)
         top.addWidget(self.heading, 1)
         top.addWidget(self.since)
-        self.column = column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 10)
-        column.setSpacing(6)
-        column.addLayout(top)
+        self.column = column = down(top, on=self, margins=(12, 8, 12, 10), spacing=6)
         self.strip = CourseStrip(entry.course, entry.began or 0) if entry.course else None
         if self.strip is not None:
             self.strip.step_wanted.connect(self.step_wanted)
@@ -142,8 +139,7 @@ def _table(columns: Sequence[Column], title: str) -> TableTwin:
 
 
 def _paragraph(text: str) -> Label:
-    label = Label(text)
-    label.setWordWrap(True)
+    label = Label(text, wraps=True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import across, down
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.scroll_area import plain_scroll_area
@@ -40,8 +41,7 @@ class DiagnosisPanel(Panel):
         self.examination.changed.connect(self.redraw)
         self.cards: list[FindingCard] = []
         self.entries: list[Entry] = []
-        self.status = Label()
-        self.status.setWordWrap(True)
+        self.status = Label(wraps=True)
         self.button = QPushButton()
         self.button.clicked.connect(self._on_button)
         self.button.setToolTip(
@@ -53,22 +53,11 @@ class DiagnosisPanel(Panel):
                 ).format(count=len(CHECKS))
             )
         )
-        top = QHBoxLayout()
-        top.setContentsMargins(12, 6, 12, 6)
-        top.setSpacing(8)
-        top.addWidget(self.status, 1)
-        top.addWidget(self.button)
+        top = across((self.status, 1), self.button, margins=(12, 6, 12, 6), spacing=8)
         inside = QWidget()
-        self._listed = QVBoxLayout(inside)
-        self._listed.setContentsMargins(12, 0, 12, 12)
-        self._listed.setSpacing(8)
-        self._listed.addStretch(1)
+        self._listed = down(None, on=inside, margins=(12, 0, 12, 12), spacing=8)
         self.area = plain_scroll_area(inside)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.area, 1)
+        down(top, (self.area, 1), on=self, margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ class Entry:
         title: the subject.
         grade: severity in one word; empty if nothing is wrong.
         began: the trainer's number for the step where the fault began; None if it has no beginning.
+        last: the trainer's number for the last step with the fault; None if it goes on.
         text: the finding, in sentences.
         change: a sentence on what to change; empty if nothing.
         source: a sentence with the reference that describes the fault; empty if there is none.
@@ -66,6 +67,7 @@ class Entry:
     text: str = ""
     grade: str = ""
     began: int | None = None
+    last: int | None = None
     change: str = ""
     source: str = ""
     course: tuple[tuple[int, float], ...] = ()
@@ -93,21 +95,26 @@ class Entry:
 
     @property
     def since(self) -> str:
-        """The step at which the fault began, as a phrase."""
+        """The steps with the fault, as a phrase."""
+        if self.began is not None and self.last is not None:
+            return tr("step {began} to {last}").format(began=self.began, last=self.last)
         return "" if self.began is None else tr("from step {label}").format(label=self.began)
 
 
 def entries(examined: Result) -> list[Entry]:
-    """Return all cards: the findings, worst first, then the audit, then the checks without a finding."""
+    """Return all cards: the chain, the findings, worst first, then the audit, what has ended, and the checks without a
+    finding.
+    """
     listed: list[Entry] = []
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.findings]
     if examined.verdict is not None:
         listed.append(_of_verdict(examined.verdict))
     if examined.diagnosis is not None:
+        listed += [_of_finding(finding) for finding in examined.diagnosis.ended]
         listed += _of_the_rest(examined.diagnosis)
     departs = [entry for entry in listed if entry.grade == DEPARTS]  # first, because other numbers may follow from it
-    return departs + [entry for entry in listed if entry.grade != DEPARTS]
+    return _of_chain(examined.diagnosis) + departs + [entry for entry in listed if entry.grade != DEPARTS]
 
 
 def problems(examined: Result) -> list[str]:
@@ -115,11 +122,18 @@ def problems(examined: Result) -> list[str]:
     return [entry.title for entry in entries(examined) if entry.grade not in ("", Grade.NOTICE.word)]
 
 
+def _of_chain(diagnosis: Diagnosis | None) -> list[Entry]:
+    if diagnosis is None or not diagnosis.chain:
+        return []
+    return [Entry(title=tr("From the reward to a better policy"), text="\n".join(x.line for x in diagnosis.chain))]
+
+
 def _of_finding(finding: Finding) -> Entry:
     return Entry(
         title=finding.title,
         grade=finding.grade.word,
         began=finding.began,
+        last=finding.last,
         text=finding.sentence,
         change=tr("What to change: {change}").format(change=finding.change),
         source=tr("Described in: {source}").format(source=finding.source),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedLayout, QWidget
 
+from app.boxes import across, down
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
@@ -86,19 +87,9 @@ class RewardWeightsPanel(Panel):
         self._stack.addWidget(self.empty)
 
     def _build(self) -> QWidget:
-        top = QHBoxLayout()
-        top.setContentsMargins(0, 6, 12, 0)
-        top.addWidget(self.sentence, 1)
-        top.addWidget(self.reset)
+        top = across((self.sentence, 1), self.reset, margins=(0, 6, 12, 0))
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 6)
-        column.setSpacing(6)
-        column.addLayout(top)
-        column.addWidget(self.sliders)
-        column.addWidget(self.refusal)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.note)
+        down(top, self.sliders, self.refusal, (self.table, 1), self.note, on=whole, margins=(0, 0, 0, 6), spacing=6)
         self.refusal.hide()
         return whole
 
@@ -200,8 +191,7 @@ class RewardWeightsPanel(Panel):
 
 
 def _line() -> Label:
-    label = Label()
-    label.setWordWrap(True)
+    label = Label(wraps=True)
     label.setContentsMargins(12, 0, 12, 0)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     return label

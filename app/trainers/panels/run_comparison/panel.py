@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QSplitter, QWidget
 
+from app.boxes import across, down
 from app.plotting.line_chart import LineChart
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -50,31 +51,20 @@ class RunComparisonPanel(Panel):
         self.beside.setToolTip(plain_tip(tr("Open a second recorded run to compare it with this one, step by step.")))
         self.quantity.activated.connect(self._on_quantity)
         self.beside.activated.connect(self._on_beside)
-        self.sentence = Label()
-        self.sentence.setWordWrap(True)
+        self.sentence = Label(wraps=True)
         self.chart = LineChart(tr("Series over the trainer's steps"))
         self.chart.cursor_moved.connect(self._on_jump)
         self.twin = TwinStack(self.chart)
         self.settings = TableTwin(COLUMNS, tr("Settings that differ"))
         self.settings.horizontalHeader().setStretchLastSection(True)
-        top = QHBoxLayout()
-        top.setContentsMargins(12, 6, 12, 4)
-        top.setSpacing(8)
-        for widget in (self.quantity, self.beside):
-            top.addWidget(widget)
-        top.addStretch(1)
+        top = across(self.quantity, self.beside, None, margins=(12, 6, 12, 4), spacing=8)
         self.sentence.setContentsMargins(12, 0, 12, 4)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.addWidget(self.twin)
         self.split.addWidget(self.settings)
         self.split.setSizes([500, 400])
         self.split.setChildrenCollapsible(False)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.sentence)
-        column.addWidget(self.split, 1)
+        down(top, self.sentence, (self.split, 1), on=self, margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

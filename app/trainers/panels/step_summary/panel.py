@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedLayout, QToolButton, QWidget
 
+from app.boxes import across, down
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.trainers.panels.step_summary.rows import GROUPS, TOKENS, Summary, TokenSummary, summary_of, tokens_of
@@ -72,21 +73,19 @@ class StepSummaryPanel(Panel):
         self._stack.addWidget(self.empty)
 
     def _build(self) -> QWidget:
-        choices = QHBoxLayout()
-        choices.setContentsMargins(12, 4, 12, 0)
-        choices.addWidget(self.by)
-        choices.addStretch(1)
-        choices.addWidget(self.other)
+        choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 6, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(_padded(self.groups_sentence))
-        column.addWidget(self.groups)
-        column.addLayout(choices)
-        column.addWidget(_padded(self.tokens_sentence))
-        column.addWidget(self.tokens, 1000)
-        column.addStretch(1)
+        down(
+            _padded(self.groups_sentence),
+            self.groups,
+            choices,
+            _padded(self.tokens_sentence),
+            (self.tokens, 1000),
+            None,
+            on=whole,
+            margins=(0, 6, 0, 0),
+            spacing=4,
+        )
         return whole
 
     # -- drawing -----------------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QSplitter, QStackedLayout, QWidget
 
+from app.boxes import across, down
 from app.theme.labels import EmptyLabel, Label
 from app.token_grid.legend import TintLegend
 from app.token_grid.tints import OVERVIEW, Tint
@@ -58,17 +59,14 @@ class TokenOverviewPanel(Panel):
         for box in (self.tint, self.alignment):
             box.activated.connect(self.redraw)
         self.whole = QPushButton(tr("Show everything"))
-        self.count = Label()
-        self.count.setObjectName("muted")
+        self.count = Label(name="muted")
         self.strips = TokenStrips()
         self.strips.chosen.connect(self._on_chosen)
         self.strips.brushed.connect(self._on_brushed)
         self.strips.activated.connect(self.token_wanted)
         self.whole.clicked.connect(self.strips.show_all)
         self.legend = TintLegend()
-        self.assumption = Label()
-        self.assumption.setObjectName("muted")
-        self.assumption.setWordWrap(True)
+        self.assumption = Label(name="muted", wraps=True)
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
@@ -85,17 +83,10 @@ class TokenOverviewPanel(Panel):
         for widget in (self.tint, self.alignment, self.whole, self.count):
             top.addWidget(widget)
         upper = QWidget()
-        column = QVBoxLayout(upper)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addWidget(self.strips, 1)
-        below = QHBoxLayout()
-        below.setContentsMargins(8, 0, 8, 2)
-        below.addWidget(self.legend)
+        column = down((self.strips, 1), on=upper, margins=0, spacing=2)
+        below = across(self.legend, margins=(8, 0, 8, 2))
         column.addLayout(below)
-        said = QHBoxLayout()
-        said.setContentsMargins(8, 0, 8, 2)
-        said.addWidget(self.assumption)
+        said = across(self.assumption, margins=(8, 0, 8, 2))
         column.addLayout(said)
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(upper)
@@ -104,11 +95,7 @@ class TokenOverviewPanel(Panel):
         split.setStretchFactor(1, 1)
         split.setChildrenCollapsible(False)
         whole = QWidget()
-        rows = QVBoxLayout(whole)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(0)
-        rows.addLayout(top)
-        rows.addWidget(split, 1)
+        down(top, (split, 1), on=whole, margins=0, spacing=0)
         return whole
 
     # -- drawing -----------------------------------------------------------------------------------------------------

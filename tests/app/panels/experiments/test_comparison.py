@@ -20,7 +20,7 @@ from app.experiments.race.measures import MEASURES
 from app.experiments.race.plan import base_of
 from app.panel_registry import COMPARISON
 from app.plotting.plot import Plot
-from grpo_core.config import Settings
+from grpo_core.config import PRESETS, Settings
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 from tests.app.panels.experiments.race.hands import GRPO
@@ -35,6 +35,7 @@ def panel(driver: Driver, front: Front) -> ComparisonPanel:
     assert isinstance(panel, ComparisonPanel)
     panel.choices.seeds.setCurrentIndex(0)
     panel.choices.updates.setCurrentIndex(0)
+    panel.choices.entries.usual.trigger()
     front(COMPARISON)
     settle(driver, panel)
     return panel
@@ -45,19 +46,47 @@ def settle(driver: Driver, panel: ComparisonPanel) -> None:
     driver.settle()
 
 
-def test_a_race_by_jax_says_so_and_one_that_it_cannot_run_is_refused(driver: Driver, panel: ComparisonPanel) -> None:
-    panel.choices.entries.choose(("RLOO", "DAPO"))
-    panel.choices.fast.click()
+def test_the_runs_algorithm_races_reinforce_and_the_terms_wait_behind_set_up(driver: Driver, front: Front) -> None:
+    panel = front(COMPARISON)
+    panel.choices.seeds.setCurrentIndex(0)
+    panel.choices.updates.setCurrentIndex(0)
     settle(driver, panel)
-    assert "resample_dead" in panel.says.text() and "fast path" in panel.says.text()
-    panel.choices.entries.choose(("RLOO",))
-    panel.choices.entries.changed.emit()
+    assert panel.controller.results is not None and list(panel.controller.results.digests) == ["REINFORCE", GRPO]
+    assert panel.headline.text().splitlines()[0].startswith("Which is faster? GRPO is past")
+    assert panel.headline.text().splitlines()[1].startswith("Which ends higher? GRPO leads REINFORCE")
+
+    def changes(name: str) -> dict[str, object]:
+        wanted = driver.program.workspace.editing.wanted
+        found = wanted.differences(PRESETS[name].applied_to(wanted))
+        return {path: new for path, (_, new) in found.items()}
+
+    terms = (panel.choices.prompts, panel.choices.peaks, panel.choices.computed_on, panel.choices.passes)
+    columns = range(panel.standing.model().columnCount())
+    first = [n for n in columns if not panel.standing.isColumnHidden(n)]
+    assert not any(term.isVisible() for term in terms) and len(first) <= 4
+    panel.choices.setup.click()
+    driver.settle()
+    assert all(term.isVisible() for term in terms)
+    driver.program.workspace.editing.edit(changes("RLOO"), "Another algorithm")
+    driver.settle()
     settle(driver, panel)
-    assert panel.headline.text().startswith("Computed with JAX; of 16 runs, 2 were")
+    assert list(panel.controller.results.digests) == ["REINFORCE", "RLOO"]
+    panel.choices.entries.entries["GSPO"].trigger()
+    driver.program.workspace.editing.edit(changes("DAPO"), "The user's choice stays")
+    driver.settle()
+    settle(driver, panel)
+    assert set(panel.choices.entries.names) == {"REINFORCE", "RLOO", "GSPO"}
+
+
+@pytest.mark.parametrize("picture", ["plot", "standing"])
+def test_a_number_of_a_race_leads_to_a_run_that_explains_its_own(
+    driver: Driver, panel: ComparisonPanel, picture: str
+) -> None:
+    panel.pick("RLOO")
+    driver.settle()
     with driver.qtbot.waitSignal(panel.run_wanted) as opened:
-        panel.open_run()
-    assert "by NumPy. Computed with JAX" in opened.args[1]
-    panel.choices.fast.click()
+        getattr(panel, picture).explain_current()
+    assert opened.args[0] == panel.controller.results.lanes["RLOO"].run(panel.chosen)  # type: ignore[union-attr]
 
 
 def test_a_chosen_seed_stays_while_nobody_races_and_what_was_shown_is_dimmed(

@@ -5,32 +5,38 @@ repeated.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.experiments.kl_over_beta import KlOverBetaPanel
-from app.experiments.sweep import sweep_words as words
-from app.experiments.sweep.plan import BETA, GRIDS, Swept
+from app.experiments.sweep.plan import BETA, LANGUAGE_GRIDS, Swept
 from app.experiments.sweep.results import middle_seed, row_line
 from app.experiments.sweep.state import OPTIMUM
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panel_registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
 from app.plotting.numbers import shown
+from grpo_core.claims.numbers import written
 from grpo_core.config import language_settings
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.foreign.readers import Readers
+from grpo_core.lm.engines import numpy_policy
+from grpo_core.lm.learner import LanguageLearner
+from grpo_core.metrics import metrics
 from grpo_core.queue.queue_plan import Queue, begin, planned
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_series import numbers
 from grpo_core.trainers.trl_sweep import TRACES, trace_of
 from tests.app.conftest import Driver, make, take_down
 from tests.app.panels.conftest import Front
+from tests.core.lm_steps import lm_run
 from tests.core.trainers.trace_files import DATA
 
 pytestmark = pytest.mark.one_window
@@ -71,25 +77,6 @@ def at(plot: object, x: float, y: float) -> QPointF:
 def own_points(panel: KlOverBetaPanel) -> PointSet:
     """Return the updates of the displayed run in the picture of the KL."""
     return next(points for points in panel.scatter.picture.points if points.name == "own")
-
-
-def test_a_sweep_by_jax_says_how_far_it_is_from_numpy(driver: Driver, panel: KlOverBetaPanel) -> None:
-    before = panel.controller.results
-    panel.choices.setup.setChecked(True)
-    panel.choices.fast.click()
-    rest(driver, panel)
-    results = panel.controller.results
-    assert results is not None and results is not before and before is not None and panel.controller.problem == ""
-    assert np.allclose(results.final("kl").middle, before.final("kl").middle, rtol=0, atol=1e-10)
-    assert "Computed with JAX; of 64 runs, 8 were" in panel.headline.text()
-    panel.selection.put(1.0, 0)
-    rest(driver, panel)
-    with driver.qtbot.waitSignal(panel.run_wanted) as opened:
-        panel.run.open.click()
-    assert "by NumPy. Computed with JAX" in opened.args[1]
-    panel.choices.fast.click()
-    rest(driver, panel)
-    assert "JAX" not in panel.headline.text()
 
 
 def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
@@ -321,19 +308,62 @@ def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_facto
     take_down(driver)
 
 
-def test_a_language_model_is_told_what_can_be_swept(language: Driver, front: Front) -> None:
+def test_a_language_model_is_swept_by_one_click_and_its_points_come_one_by_one(language: Driver, front: Front) -> None:
     panel = front(KL_OVER_BETA)
-    assert not panel.busy and panel.controller.results is None  # nothing that looks like the model's comes by itself
-    assert panel.run.says.text() == words.LANGUAGE
+    assert not panel.busy and panel.controller.results is None  # training a model waits for a click
+    assert "2 seeds and 60 updates" in panel.run.says.text()
     assert len(own_points(panel).x) == 6
+    shown_buttons = [button for button in panel.run.findChildren(QPushButton) if button.isVisible()]
+    assert shown_buttons == [panel.run.now]
+    assert set(LANGUAGE_GRIDS[BETA]) <= set(panel.selection.grid.values)  # the axis is that of the coming points
+    panel.choices.choice = replace(panel.choices.choice, over=Swept(path=BETA, values=(0.0, 0.4, 1.0)), updates=2)
+    counts = []
+    panel.controller.changed.connect(lambda: counts.append(panel.controller.done))
+    panel.run.now.click()
+    rest(language, panel)
+    assert {1, 2} <= set(counts)
+    results = panel.controller.results
+    assert results is not None and results.complete
+    for (place, _), runs in results.done.items():
+        learner = LanguageLearner(runs.run(1), cancelled=lambda: False, make_policy=numpy_policy)
+        steps = [metrics(next(learner)) for _ in range(3)]
+        assert runs.settings.objective.beta == (0.0, 0.4, 1.0)[place]
+        assert runs.measures["kl"][:, 1].tolist() == [0.0, steps[0]["kl"], steps[1]["kl"]]
+        assert runs.measures["reward"][:, 1].tolist() == [step["reward_mean"] for step in steps]
+    kl = results.final("kl").middle
+    assert " and ".join(written(float(kl.min()), float(kl.max()))) in panel.headline.text()
+    assert len(own_points(panel).x) == 6  # the run's own updates stay beside the sweep
+    panel.selection.put(2.0, 0)
+    rest(language, panel)
+    with language.qtbot.waitSignal(panel.run_wanted) as opened:
+        panel.run.open.click()
+    assert opened.args[0].objective.beta == 1.0 and opened.args[2] == 2
+    assert panel.run.queue.isVisible()
     with language.qtbot.waitSignal(panel.queue_wanted) as told:
         panel.run.queue.click()
-    assert told.args[0] == BETA and [float(text) for text in told.args[1].split(", ")] == list(GRIDS[BETA])
-    front(KL_OVER_BETA)
-    panel.choices.choice = type(panel.choices.choice)(over=FEW, seeds=16, updates=5)
+    assert told.args == [BETA, "0, 0.4, 1"]
+
+
+def test_a_sweep_of_the_language_model_is_cancelled_and_that_of_the_bandit_waits_for_its_return(
+    driver: Driver, panel: KlOverBetaPanel, tmp_path: Path
+) -> None:
+    before, program = panel.controller.results, driver.program
+    lm_run(tmp_path / "arithmetic.grpo", 2)
+    driver.open(tmp_path / "arithmetic.grpo")
+    program.window.show_panel(KL_OVER_BETA)
+    driver.settle()
+    assert panel.controller.results is None and panel.choices.choice.updates == 60
     panel.choices.sweep.click()
-    rest(language, panel)
-    assert words.DEFAULTS in panel.run.says.text() and not len(own_points(panel).x)
+    assert panel.busy and panel.choices.sweep.text() == "Sweep"
+    driver.settle()
+    assert panel.choices.sweep.text() == "Cancel"
+    panel.choices.sweep.click()
+    assert not panel.busy
+    driver.settle()
+    program.runs.new_bandit_run()
+    program.window.show_panel(KL_OVER_BETA)
+    driver.settle()
+    assert panel.controller.results is before and panel.choices.choice.over == FEW
 
 
 def real_sweep(folder: Path) -> Queue:

@@ -7,10 +7,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.teaching.lessons.interactives.family_tree import FEW, ROWS, FamilyTree
+from app.teaching.lessons.interactives.family_tree import FEW, ROWS, FamilyTree, at_a_glance
+from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import ensembles
+from grpo_core.learners import learner
 from grpo_core.teaching.lessons.experiments.family import (
     MEASURE,
     Compared,
@@ -70,6 +72,30 @@ def test_shares_add_up_and_the_runs_are_the_cores_own() -> None:
     assert np.array_equal(found.own.measures[MEASURE], again.measures[MEASURE])
 
 
+def test_the_table_of_members_says_what_their_settings_are_and_a_row_opens_one(pupil: Pupil) -> None:
+    settings = Settings()
+    rows = {one.name: at_a_glance(one, settings) for one in FAMILY}
+    assert [rows[name][1:5] for name in ("REINFORCE", "PPO", "GRPO")] == [
+        ["no", "none", "–", "–"],
+        ["yes", "the critic", "0.8 to 1.2", "–"],
+        ["no", "group mean", "0.8 to 1.2", "β 0.04, k3"],
+    ]
+    for name, row in rows.items():
+        own = settings_of(member(name), settings.replace({"learner.group_size": 1}))
+        step = next(learner(own))
+        pushed = recompute.advantage(step)[step.rewards != 0]
+        assert (row[-1] == 1) or not pushed.any(), f"{name} learns nothing from a single answer"
+    pupil.open("family_tree")
+    picture = pupil.picture
+    assert isinstance(picture, FamilyTree)
+    assert not picture.members.isVisibleTo(picture)
+    picture.take({"names": ["REINFORCE", "PPO", "GRPO"]})
+    picture.draw(pupil.driver.program.workspace.view)
+    assert picture.members.table.rowCount() == 3
+    picture.members.setCurrentIndex(picture.members.table.index(1, 0))
+    assert picture.member.name == "PPO"
+
+
 def test_an_unknown_member_is_refused() -> None:
     with pytest.raises(SettingsError, match="it must be one of REINFORCE"):
         next(compared("PPO2", Settings()))
@@ -98,7 +124,7 @@ def test_what_the_lesson_says_of_each_member_holds_on_other_seeds(first: int) ->
 
 @pytest.mark.long
 def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    known(pupil, "family_tree", {2: UP, 3: 3, 4: 1, 5: 1, 6: DOWN})
+    known(pupil, "family_tree", {2: UP, 3: 3, 4: 1, 5: 1, 6: 1, 7: DOWN})
 
 
 @pytest.mark.long
@@ -138,8 +164,8 @@ def test_leaving_while_it_computes_stops_it(pupil: Pupil) -> None:
         picture.tree.chosen.emit(name)
         QTest.qWait(0)
         picture.draw(pupil.driver.program.workspace.view)
-    assert picture.comparisons.busy
+    assert picture.trained.busy
     assert "switches to go" in picture.progress_text
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
-    assert not picture.comparisons.busy
+    assert not picture.trained.busy

@@ -12,7 +12,6 @@ import pytest
 from app.panel_registry import WHAT_IF
 from app.panels.what_if.panel import COMPUTING, WhatIfPanel
 from app.panels.what_if.question import WhatIfQuestion
-from app.trainers import prepared
 from app.trainers.controllers import recorded_follower
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.recorded_run import RecordedRun
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.one_window
 
 @pytest.fixture
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "LARGE_TOKENS", 1)
+    monkeypatch.setattr("app.workspace.prepared.LARGE_TOKENS", 1)
     monkeypatch.setattr("app.panels.what_if.panel.LARGE_TOKENS", 1)
 
 
@@ -55,9 +54,9 @@ def test_the_cursor_goes_to_a_large_update_when_it_was_read(driver: Driver) -> N
 def test_of_large_updates_that_are_not_both_kept_the_one_shown_before_is_freed(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("recorded_run", "run_handle", "step_view"):
-        for name in ("KEPT_PREPARED", "KEPT_TOKENS", "MOST_TOKENS"):
-            monkeypatch.setattr(f"app.workspace.{module}.{name}", 1, raising=False)
+    for limit in ("trainers.recorded_run.KEPT_PREPARED", "workspace.run_handle.KEPT_TOKENS"):
+        monkeypatch.setattr(f"app.{limit}", 1)
+    monkeypatch.setattr("app.workspace.step_view.MOST_TOKENS", 1)
     run, workspace = opened(driver, DATA / "grpo"), driver.program.workspace
     first = weakref.ref(workspace.view.step.step)
     workspace.move_to(1)

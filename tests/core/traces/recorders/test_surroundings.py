@@ -126,6 +126,13 @@ class KnownKeys(Trainer):
         return super().compute_loss(model, inputs) + sum(value.sum() for value in inputs.values()) + len(inputs)
 
 
+@pytest.mark.parametrize("hook", hooks(trl))
+def test_a_hook_that_raises_leaves_nothing_in_the_batch(hook: str, tmp_path: Path) -> None:
+    plain = KnownKeys()
+    plain.train(STEPS)
+    assert Run(trl, KnownKeys(), tmp_path / "trace", hook_raises(hook)).losses == plain.losses
+
+
 class MoreCompletions(Trainer):
     """Returns a batch with more rows than prompts."""
 

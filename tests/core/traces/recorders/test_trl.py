@@ -176,3 +176,20 @@ def test_what_the_trainer_logs_waits_for_the_disk_in_the_thread(
     assert [name for name, _ in written] == ["log.jsonl"] * len(written)
     assert [step for _, step in written] == list(range(len(written)))
     assert trl.LINES <= len(written) <= trl.LINES + 1
+
+
+class OtherLoss(Trainer):
+    """A trainer of TRL with a loss of its own, such as GMPOTrainer."""
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+        return super()._compute_loss(model, inputs)
+
+    _compute_loss.__module__ = "trl.experimental.gmpo.gmpo_trainer"
+
+
+def test_a_trainer_with_another_loss_is_recorded_as_text_or_refused_at_once() -> None:
+    assert "its loss is that of OtherLoss" in trl.unknown_methods(OtherLoss())
+    of_rloo = Trainer()
+    of_rloo.args.to_dict = lambda: {"num_generations": 2}  # type: ignore[method-assign]
+    with pytest.warns(UserWarning, match="records nothing.*have no loss_type"):
+        assert trl.record(of_rloo, Path("unused")) is None

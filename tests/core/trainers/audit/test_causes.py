@@ -15,8 +15,12 @@ from grpo_core.record import Step
 from grpo_core.trainers.audit import audit, compare
 from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED
 from grpo_core.trainers.audit.report import told
+from grpo_core.trainers.changes.figures import CLIPPED, figures
+from grpo_core.trainers.changes.given import without_first
 from grpo_core.trainers.changes.numbers import Update
+from grpo_core.trainers.importers.trace import Trace
 from tests.core.trainers.audit.planted import SIZE, UPDATES, Plant, Planted, sound
+from tests.core.trainers.trace_files import DATA
 
 
 def under(**switches: Any) -> Plant:
@@ -315,3 +319,27 @@ def test_a_deviation_of_the_batch_is_that_of_each_generation_batch() -> None:
     assert all(number.agrees for number in compare.advantages(Update(step=every)))
     whole = dataclasses.replace(step, advantage=theirs)
     assert not all(number.agrees for number in compare.advantages(Update(step=whole)))
+
+
+@pytest.mark.parametrize(
+    ("out", "forced", "named"), [((0,), False, True), ((0,), True, False), ((0, 1), False, False), ((1,), False, False)]
+)
+def test_a_first_token_that_no_model_chose_is_rightly_left_out(out: tuple[int, ...], forced: bool, named: bool) -> None:
+    step = Trace(DATA / "grpo").step(1)
+    mask, tokens = step.mask.copy(), step.tokens.copy()
+    mask[:, out] = False
+    if forced:
+        tokens[:, 0] = 5
+    assert without_first(dataclasses.replace(step, mask=mask, tokens=tokens, present=step.mask)) is named
+
+
+def test_the_share_clipped_of_ratios_of_completions_is_of_completions() -> None:
+    step = Trace(DATA / "grpo").step(1)
+    step = dataclasses.replace(step, settings=step.settings.replace({"objective.level": "sequence"}))
+    width = float(np.quantile(np.abs(recompute.terms(step, 1).ratio[:, 0] - 1), 0.7))
+    narrow = {"objective.clip_low": width, "objective.clip_high": width}
+    step = dataclasses.replace(step, settings=step.settings.replace(narrow))
+    clipped = recompute.terms(step, 1).clipped & step.mask
+    (found,) = figures(Update(step=step, reports={step.label or 0: {CLIPPED: 0.5}}))
+    assert found.ours == pytest.approx(clipped.any(axis=1).mean())
+    assert found.ours != pytest.approx(clipped[step.mask].mean())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,13 @@ from grpo_core.foreign.trajectory import Trajectory, Turn
 from grpo_core.learners import origin
 from grpo_core.record import Step
 from grpo_core.trainers.claims.faults import FAULTS, PLACES
-from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff
+from grpo_core.trainers.flow import weights_by_settings
 from grpo_core.trainers.health import Finding, diagnose
+from grpo_core.trainers.health.update import read
 from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
+from grpo_core.trainers.testing import raw_arrays
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.trainers.health.test_diagnose import Tables, completions
 from tests.core.trainers.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
@@ -62,13 +67,6 @@ def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
         return dataclasses.replace(step, sampling_logp=step.logp[0] + size * numbers.normal(size=step.mask.shape))
 
     yield of_steps(recorded(), 4, other, passes=1, prompts=2, tokens=3)
-
-
-def from_sampler(step: Step | None) -> np.ndarray | None:
-    """Return the trainer's minus the sampler's log-probabilities, one per token of the first pass."""
-    if step is None or step.sampling_logp is None:
-        return None
-    return (step.logp[0] - step.sampling_logp)[recompute.used(step, 0)]
 
 
 def with_reports(run: Any, reports: dict[str, float]) -> Any:
@@ -213,17 +211,6 @@ def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
     yield run
 
 
-def turns_of(table: Completions) -> np.ndarray | None:
-    """Return, for every turn whose tokens are known, whether the model wrote it and how many of its tokens the loss
-    counts.
-    """
-    if table.trajectories is None:
-        return None
-    every = [turn for row in table.trajectories if row is not None for turn in (*row.prompt, *row.turns)]
-    known = [turn for turn in every if turn.in_loss is not None]
-    return np.array([[bool(turn.sampled), turn.in_loss] for turn in known], int) if known else None
-
-
 def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose rewards are rare, depend only on the prompt or the length, or are extreme; a run whose length
     limit costs reward; and one with a clip range meant for whole completions.
@@ -288,55 +275,123 @@ def of_own(numbers: np.random.Generator) -> Iterator[Any]:
         yield Steps([dataclasses.replace(step, settings=as_if) for step in own], tables, as_if)
 
 
-def mean_entropy(table: Completions, step: Step | None) -> float | None:
-    """Return the mean entropy of an update, from its distributions if they are recorded."""
-    if step is None or step.dist_logp is None or step.context is None:
-        return None if table.entropy is None else float(np.mean(table.entropy))
-    logp = step.dist_logp[0][step.context[step.mask]]
-    return float(-(np.exp(logp) * logp).sum(axis=-1).mean())
+def of_rewards(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs in which each completion is a group of its own, no advantage is given, or the rewards rise or fall."""
+    alone = [completions(numbers.random(8).tolist(), advantage=np.zeros(8)) for _ in range(3)]
+    yield Tables([dataclasses.replace(table, group=np.arange(8)) for table in alone], recorded())
+    given = [np.zeros(8) if n > 3 else numbers.normal(size=8) for n in range(int(numbers.integers(6, 12)))]
+    yield Tables([completions(numbers.random(8).tolist(), advantage=a) for a in given], recorded())
+    for slope in (0.1, -0.1):
+        yield Tables([completions((slope * n + numbers.random(8)).tolist()) for n in range(12)], recorded())
+
+
+def of_steps_that_stop(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs in which, from some update on, no token counts, weights are tiny, every token is clipped, or the
+    policy stands still.
+    """
+    shape: dict[str, Any] = {"passes": 1, "prompts": 2, "tokens": 3}
+    settings = recorded(surrogate="clip", level="token", beta=0.0)
+
+    def masked(step: Step) -> Step:
+        return dataclasses.replace(step, mask=step.mask & (step.step % 5 == 1))
+
+    def weighed(step: Step) -> Step:
+        few = numbers.random(step.mask.shape) < 0.05
+        return dataclasses.replace(step, gate=np.where(few, 0.5, 1e-4 * (numbers.random(step.mask.shape) < 0.5)))
+
+    def clipped(step: Step) -> Step:
+        sign = np.sign(recompute.advantage(step))[:, None]
+        return dataclasses.replace(step, logp=step.logp, old_logp=step.logp[0] - 2.0 * sign)
+
+    def still(step: Step) -> Step:
+        logp = step.logp[:1].copy()
+        logp[0, :, 0] = -0.5 * step.tokens[:, 0] - 1 + 1e-6 * numbers.random(len(logp[0]))
+        return dataclasses.replace(step, logp=logp, old_logp=logp[0], ref_logp=None)
+
+    def at_reference(step: Step) -> Step:
+        logp = step.logp[:1]
+        away = 1e-6 * numbers.normal(size=logp[0].shape)
+        return dataclasses.replace(step, logp=logp, old_logp=logp[0], ref_logp=logp[0] + away)
+
+    for change in (masked, weighed, clipped, still):
+        yield of_steps(settings, int(numbers.integers(6, 9)), change, **shape)
+    run = of_steps(settings, 8, at_reference, **shape)
+    run.tables = [dataclasses.replace(table, prompts=(None,) * len(table.prompts)) for table in run.tables]
+    yield run
+
+
+def of_gradients(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs whose trainer reports a gradient of 0, with tokens or advantages alone."""
+    count, paid = int(numbers.integers(3, 8)), [0.0, 1.0] * 4
+    zero = {"grad_norm": 0.0}
+    yield with_reports(of_steps(recorded(), count, lambda step: step, passes=1, prompts=2, tokens=3), zero)
+    given = completions(paid, advantage=numbers.normal(size=8))
+    yield with_reports(Tables([given] * count, recorded()), zero)
+
+
+def of_ends(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield a run whose completions mostly end on a token that the trainer does not know as an end."""
+    settings = recorded()
+    task = dataclasses.replace(settings.recorded, eos_ids=(97,), max_tokens=9)
+    end = int(numbers.integers(4))
+
+    def ending(step: Step) -> Step:
+        tokens = step.tokens.copy()
+        tokens[:, -1] = np.where(numbers.random(len(tokens)) < 0.8, end, tokens[:, -1])
+        there = np.ones(step.mask.shape, bool)
+        return dataclasses.replace(step, tokens=tokens, mask=there, present=None)
+
+    yield of_steps(dataclasses.replace(settings, task=task), 4, ending, passes=1, prompts=2, tokens=3)
+
+
+def of_weights(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs whose importance weights are sums in place of products, or random."""
+    settings = recorded()
+    values = settings.recorded.trainer_values | {"vllm_importance_sampling_mode": "sequence_truncate"}
+    task = dataclasses.replace(settings.recorded, trainer_settings=json.dumps(values))
+
+    weighed = dataclasses.replace(settings, task=task)
+
+    def with_weights(summed: bool, step: Step) -> Step:
+        theirs = step.logp[0] - 0.1 * numbers.random(step.mask.shape)
+        step = dataclasses.replace(step, old_logp=step.logp[0], sampling_logp=theirs, gate=np.ones(step.mask.shape))
+        weights = weights_by_settings(step, summed=True)
+        return dataclasses.replace(step, gate=weights if summed else numbers.uniform(0.2, 0.9, step.mask.shape))
+
+    for summed in (True, False):
+        yield of_steps(weighed, 4, partial(with_weights, summed), passes=1, prompts=2, tokens=3)
+
+
+def of_samplers(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield runs whose sampler has the weights of the reference, for a while or without a reference recorded."""
+
+    def at_reference(step: Step) -> Step:
+        reference = step.logp[0] + 0.5 * numbers.normal(size=step.mask.shape)
+        theirs = reference + 1e-6 * numbers.normal(size=step.mask.shape) if step.step < 8 else step.logp[0]
+        return dataclasses.replace(step, ref_logp=reference, sampling_logp=theirs)
+
+    def as_it_was(step: Step) -> Step:
+        logp, theirs = step.logp.copy(), step.logp[0].copy()
+        logp[0, :, 0] = -0.5 * step.tokens[:, 0] - 0.3 * step.step
+        theirs[:, 0] = -0.5 * step.tokens[:, 0] - 1 + 1e-6 * numbers.random(len(theirs))
+        return dataclasses.replace(step, logp=logp, ref_logp=None, sampling_logp=theirs)
+
+    for change, count in ((at_reference, int(numbers.choice([7, 24]))), (as_it_was, 8)):
+        yield of_steps(recorded(beta=0.0), count, change, passes=1, prompts=2, tokens=3)
 
 
 def as_seen(run: Any) -> Run:
     """Return the raw arrays of a run."""
-    steps = run.steps if isinstance(run, Steps) else [None] * len(run)
-    settings: Settings = run.settings
-    return [
-        Seen(
-            label=label,
-            settings=settings,
-            rewards=table.rewards,
-            group=table.group,
-            counted=table.counted,
-            advantage=table.advantage,
-            parts=table.reward_parts,
-            names=table.reward_names,
-            weights=table.reward_weights,
-            truncated=table.truncated,
-            step=step,
-            entropy=mean_entropy(table, step),
-            lengths=table.length,
-            length=None if table.length is None else float(table.length.sum() / len(table.length)),
-            cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
-            from_sampler=from_sampler(step),
-            turns=turns_of(table),
-            staleness=table.staleness,
-            reward_range=table.reward_range,
-            answered=None
-            if table.trajectories is None
-            else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
-            reported=tuple(pair for report in run.reports(label) for pair in report.numbers.items()),
-        )
-        for label, table, step in zip(run.labels, run.tables, steps, strict=True)
-    ]
+    return [raw_arrays(read(run, position, ())) for position in range(1, len(run) + 1)]
 
 
-GIVEN = {"limit", "part", "names", "since", "sort"}
+GIVEN = {"limit", "part", "names", "since", "sort", "noise"}
 """Fields that say what a claim in a table of faults is about. With another value it can be equally true."""
 
 
 @pytest.mark.parametrize("count", [5, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> None:
-    numbers, seen, refused = np.random.default_rng(21), Counter[str](), 0
+    numbers, counted, refused = np.random.default_rng(21), Counter[str](), 0
     sources = (
         runs,
         of_lengths,
@@ -349,25 +404,39 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
         of_answers,
         of_ages,
         of_own,
+        of_rewards,
+        of_steps_that_stop,
+        of_gradients,
+        of_samplers,
+        of_weights,
+        of_ends,
     )
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):
-            made = [claim for finding in diagnose(run).findings for claim in finding.what]
-            data = as_seen(run)
-            for claim in made:
-                seen[kind_of(claim)] += 1
+            result, arrays = diagnose(run), as_seen(run)
+            every = [
+                (claim, finding.last)
+                for f in (result.findings, result.ended)
+                for finding in f
+                for claim in finding.what
+            ]
+            every += [(claim, None) for claim in result.chain[-1].what]
+            made = [claim for claim, _ in every]
+            for claim, last in every:
+                data = [update for update in arrays if last is None or update.label <= last]
+                counted[kind_of(claim)] += 1
                 assert claim.words() and "{" not in claim.words()
                 with np.errstate(all="ignore"):
                     assert claim.check(data), claim
-                    if seen[kind_of(claim)] > count:
+                    if counted[kind_of(claim)] > count:
                         continue
                     skipped = GIVEN if isinstance(claim, Tabled) and claim.kind != "limit" else {"part"}
                     for other in others(claim, numbers, skipped):
                         assert other in made or not other.check(data), (claim, other)
                         refused += 1
-        if all(seen[kind] >= count for kind in KINDS):
+        if all(counted[kind] >= count for kind in KINDS):
             break
-    assert_enough(seen, KINDS, count, refused)
+    assert_enough(counted, KINDS, count, refused)
 
 
 def test_a_finding_without_a_claim_cannot_be_built() -> None:

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grpo_core.claims.claim import Kind
 from grpo_core.commands.cli import main
 from grpo_core.config import Objective
 from grpo_core.foreign.recording import Completions
 from grpo_core.objective import evaluate, gradient
 from grpo_core.surrogates import SURROGATES
-from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.claims.faults import FAULTS, Fault
 from grpo_core.trainers.health import CHECKS, Diagnosis, Evidence, Finding, diagnose
-from grpo_core.trainers.health.check import Measure, lasting
+from grpo_core.trainers.health.check import Check, Measure, Quantity, Verdict, lasting
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.health.update import Update
@@ -220,8 +221,8 @@ def test_a_clip_range_that_no_ratio_of_a_completion_reaches_is_named_once_there_
 
 def test_the_beginning_is_where_something_stays_wrong() -> None:
     measures = [Measure(label=10 * i, value=v) for i, v in enumerate([1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1])]
-    assert lasting(measures, lambda m: m.value > 0, 2)[0].label == 60
-    assert lasting(measures[:5], lambda m: m.value > 0, 2) == []
+    assert lasting(measures, lambda m, _: m.value > 0, 2)[0].label == 60
+    assert lasting(measures[:5], lambda m, _: m.value > 0, 2) == []
 
 
 def test_an_unscored_completion_and_a_token_that_the_sampler_did_not_score_are_no_faults() -> None:
@@ -362,3 +363,37 @@ def test_the_page_draws_a_bar_for_each_update_and_marks_those_since_it_began() -
         assert len(bars) == len(finding.course) == result.updates
         since = [bar.get("class") == "since" for bar in bars]
         assert since == [label >= finding.began for label, _ in finding.course]
+
+
+def test_a_finding_takes_a_claim_and_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(update: Update) -> Measure:
+        assert update.table is not None
+        return Measure(label=update.label, value=float(len(update.table.rewards)))
+
+    def judge(measures: Any, settings: Any) -> Verdict | None:
+        most = max(measure.value for measure in measures)
+        what = [Fault.of("asked_again", count=int(most))]
+        return Verdict(what=what, began=1, evidence=(), grade=Grade.NOTICE) if most > 4 else None
+
+    added = Check(
+        title="Prompts asked again",
+        missing=lambda update: "",
+        measure=measure,
+        judge=judge,
+        quantity=Quantity(name="completions of a prompt"),
+        change="Ask other prompts.",
+        source="by definition",
+    )
+    monkeypatch.setitem(CHECKS.own, "asked_again", added)
+    kind: Kind[Any] = Kind(
+        text="A prompt was asked {count} times.", holds=lambda data, v: v.count == len(data[0].rewards)
+    )
+    monkeypatch.setitem(FAULTS, "asked_again", kind)
+    for rewards, line in (
+        ([0.0, 1.0] * 2, "Prompts asked again (completions of a prompt: 4)"),
+        ([0.0, 1.0] * 4, "A prompt was asked 8 times."),
+    ):
+        run = made([completions(rewards)] * 3)
+        result = diagnose(run)
+        assert line in as_text(run, result) and line in as_html(run, result)
+        assert line in json.dumps(as_json(run, result)) or not result.findings

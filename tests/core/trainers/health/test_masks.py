@@ -51,7 +51,7 @@ def test_a_mask_that_counts_another_ones_words_is_a_finding_with_those_words(rol
     result = diagnosis(tmp_path, lambda node, step: covered(node, step, role=role))
     finding = next(one for one in result.findings if one.check == CHECK)
     assert finding.grade is Grade.SERIOUS and finding.began == 1
-    assert "of the loss falls on words that the model did not write" in finding.sentence
+    assert "of the tokens in the loss are not the model's own words" in finding.sentence
     seen = finding.evidence[0]
     assert f"“{role}”" in seen.what and seen.row is not None and seen.quote
 
@@ -61,7 +61,7 @@ def test_the_share_is_of_the_tokens_that_the_loss_counts(tmp_path: Path) -> None
     nodes = [node for line in lines for node in line["traces"][0]["nodes"]]
     own = sum(sum(node["mask"]) for node in nodes)
     tools = sum(len(node["mask"]) for node in nodes if node["message"]["role"] == "tool")
-    assert f"{tools / (own + tools):.1%} of the loss" in said(diagnosis(tmp_path, covered), CHECK)
+    assert f"{tools / (own + tools):.1%} of the tokens in the loss" in said(diagnosis(tmp_path, covered), CHECK)
 
 
 def test_a_mask_that_begins_to_cover_them_is_named_from_that_step_on(tmp_path: Path) -> None:

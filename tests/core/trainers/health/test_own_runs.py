@@ -185,3 +185,15 @@ def test_the_range_of_a_language_models_rewards_is_known_where_every_paid_part_h
     changes: dict[str, Any], ends: tuple[float, float] | None
 ) -> None:
     assert rewards.reward_range(LanguageTask(**changes)) == ends
+
+
+def test_a_run_of_this_program_is_watched_and_its_audit_says_why_there_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = trained(tmp_path / "run.grpo", bandit()[0], 3)
+    assert main(["watch", str(run.path), "--every", "0.05", "--idle", "0.01"]) == 0
+    assert "3 updates were watched" in capsys.readouterr().out
+    assert main(["audit", str(run.path)]) == 2
+    assert "This program trained the run." in capsys.readouterr().err
+    gradient = next(link for link in diagnose(run).chain if link.name == "gradient")
+    assert gradient.state == "holds", "the norm that the learner measured"

@@ -11,7 +11,7 @@ import torch
 
 from grpo_core.lm import device_sampling
 from grpo_core.lm.device_sampling import LOOK
-from grpo_core.lm.interface import Table
+from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.loading import libraries
 from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
@@ -25,16 +25,15 @@ from tests.core.trainers.hf.tiny import KINDS, small
 def on_device(
     policy: FolderPolicy, prompt_of: np.ndarray, uniforms: np.ndarray, greedy: np.ndarray, **how: Any
 ) -> Table:
-    return sampled_on_device(
-        policy.model,
-        policy.encoded(QUESTIONS),
-        prompt_of,
-        uniforms,
+    request = SamplingRequest(
+        prompt_tokens=policy.encoded(QUESTIONS),
+        prompt_of=prompt_of,
+        uniforms=uniforms,
         temperature=0.8,
-        greedy=greedy,
+        likeliest=greedy,
         poll=lambda done, total: None,
-        **{"ends": (0, 1), "padding": True, **how},
     )
+    return sampled_on_device(policy.model, request, **{"ends": (0, 1), "padding": True, **how})
 
 
 def asked(rows: int, longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -146,16 +145,15 @@ def test_a_model_with_sliding_windows_keeps_its_own_cache_and_draws_the_same() -
         for weight in model.parameters():
             weight.mul_(8.0 if weight.dim() > 1 else 1.0)
     prompts = np.array([[5, 6, 7, 8, 9, 10, 11, 12], [20, 21, 22, -1, -1, -1, -1, -1]])
-    of, uniforms, greedy = np.arange(20) % 2, np.random.default_rng(0).random((20, 16)), np.zeros(20, bool)
-    given: dict[str, Any] = {
-        "ends": (1,),
-        "padding": False,
-        "temperature": 1.0,
-        "greedy": greedy,
-        "poll": lambda done, total: None,
-    }
-    cpu = sample(model, prompts, of, uniforms, sharing=True, **given)
-    device = sampled_on_device(model, prompts, of, uniforms, **given)
+    request = SamplingRequest(
+        prompt_tokens=prompts,
+        prompt_of=np.arange(20) % 2,
+        uniforms=np.random.default_rng(0).random((20, 16)),
+        temperature=1.0,
+        poll=lambda done, total: None,
+    )
+    cpu = sample(model, request, ends=(1,), padding=False, sharing=True)
+    device = sampled_on_device(model, request, ends=(1,), padding=False)
     assert not is_plain(prepared_cache(model, 4))
     assert np.array_equal(cpu[0], device[0]) and np.array_equal(cpu[1], device[1])
     np.testing.assert_allclose(cpu[2], device[2], atol=1e-4)

@@ -14,6 +14,7 @@ import torch
 from grpo_core import recompute
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.learners import leading_to, learner, origin
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.problems import Prompt
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate
@@ -140,12 +141,14 @@ def test_greedy_completions_are_the_likeliest_tokens(folders: dict[str, Path]) -
     policy = run(folders["qwen2"]).policy
     prompt_tokens = policy.encoded([Prompt("What is 7 plus 5?", "12"), Prompt("Hi", "")])
     tokens, mask, logp = policy.sample(
-        prompt_tokens,
-        np.array([0, 1, 1]),
-        np.zeros((3, 6)),
-        temperature=1.0,
-        greedy=np.ones(3, bool),
-        poll=lambda done, total: None,
+        SamplingRequest(
+            prompt_tokens=prompt_tokens,
+            prompt_of=np.array([0, 1, 1]),
+            uniforms=np.zeros((3, 6)),
+            temperature=1.0,
+            likeliest=np.ones(3, bool),
+            poll=lambda done, total: None,
+        )
     )
     for row, of in enumerate((0, 1, 1)):
         text = [int(t) for t in prompt_tokens[of] if t >= 0]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from grpo_core import progress
-from grpo_core.lm.interface import ReadRows, Table
+from grpo_core.lm.interface import ReadRows, SamplingRequest, Table
 from grpo_core.lm.problems import Prompt
 from grpo_core.progress import Progress
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
@@ -23,7 +23,14 @@ QUESTIONS = (Prompt("What is 7 plus 5?", "12"), Prompt("Hi", ""), Prompt("What i
 
 def drawn(policy: FolderPolicy, prompt_of: np.ndarray, uniforms: np.ndarray, greedy: np.ndarray) -> Table:
     return policy.sample(
-        policy.encoded(QUESTIONS), prompt_of, uniforms, temperature=0.8, greedy=greedy, poll=lambda done, total: None
+        SamplingRequest(
+            prompt_tokens=policy.encoded(QUESTIONS),
+            prompt_of=prompt_of,
+            uniforms=uniforms,
+            temperature=0.8,
+            likeliest=greedy,
+            poll=lambda done, total: None,
+        )
     )
 
 
@@ -90,13 +97,15 @@ def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn(
         assert all(stops == bool(set(own) & {0, 1}) for own, stops in zip(told[-1], stopped, strict=True))
 
     tokens, mask, _ = policy.sample(
-        policy.encoded(QUESTIONS),
-        np.arange(8) % 3,
-        numbers.random((8, 7)),
-        temperature=0.8,
-        greedy=np.zeros(8, dtype=bool),
-        poll=poll,
-        drawing=readers.append,
+        SamplingRequest(
+            prompt_tokens=policy.encoded(QUESTIONS),
+            prompt_of=np.arange(8) % 3,
+            uniforms=numbers.random((8, 7)),
+            temperature=0.8,
+            likeliest=np.zeros(8, dtype=bool),
+            poll=poll,
+            drawing=readers.append,
+        )
     )
     final = [own[kept].tolist() for own, kept in zip(tokens[rows], mask[rows], strict=True)]
     assert len(readers) == 1 and told[0] == [[], [], [], []]

@@ -107,6 +107,7 @@ def test_the_reward_of_the_script_is_that_of_the_task(base: Settings) -> None:
         {"learner.resample_dead": True},
         {"optimizer.kind": "sgd"},
         {"objective.log_ratio_limit": 20.0},
+        {"task.brevity_weight": 0.1},
     ],
     ids=str,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import time
@@ -195,3 +196,12 @@ def test_what_no_importer_knows_is_refused_with_the_formats_there_are(tmp_path: 
         open_source(tmp_path)
     with pytest.raises(RunFileError, match="does not exist"):
         open_source(tmp_path / "nothing")
+
+
+def test_a_completion_that_ends_before_the_limit_was_not_cut_off_whatever_it_ends_on() -> None:
+    run = Trace(DATA / "grpo")
+    run.settings = dataclasses.replace(run.settings, task=dataclasses.replace(run.settings.recorded, eos_ids=(9999,)))
+    table = run.completions(1)
+    assert table.truncated is not None and table.length is not None
+    assert (table.truncated == (table.length == run.settings.recorded.max_tokens)).all()
+    assert 0 < table.truncated.sum() < len(table.truncated)

@@ -20,6 +20,11 @@ from grpo_core.experiments.race import SIX, spoken
 from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
 
 
+def higher(results: RaceResults) -> str:
+    """Return what the headline says about who ends higher."""
+    return headline(results).partition("Which ends higher? ")[2]
+
+
 def test_who_coincides_is_read_from_the_runs() -> None:
     equal = raced(fairness="step_length")
     assert equal.coinciding() == [[BASELINE, "RLOO", GRPO, "Dr. GRPO"]]
@@ -33,23 +38,33 @@ def test_the_headline_says_who_leads_by_how_much_within_what_limits_and_from_whe
     results = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=60)
     (first, best), (second, last) = results.ranked()
     courses = {name: runs.measures["reward"].mean(axis=-1) for name, runs in results.lanes.items()}
-    told = headline(results)
+    faster, told = headline(results).splitlines()
+    line, sooner, earlier = re.search(r"is past (\S+) after (\d+) updates, (\d+) \[", faster).groups()  # type: ignore[union-attr]
+    past = {name: runs.measures["reward"] > float(line) for name, runs in results.lanes.items()}
+    firsts = {name: np.where(there.any(axis=0), there.argmax(axis=0), np.inf) for name, there in past.items()}
+    arrivals = {name: float(np.quantile(own, 0.5, method="lower")) for name, own in firsts.items()}
+    quick = min(arrivals, key=lambda name: arrivals[name])
+    assert faster.startswith(f"Which is faster? {spoken(quick)} is past") and abs(arrivals[quick] - int(sooner)) <= 1
+    (other,) = firsts.keys() - {quick}
+    assert int(earlier) == np.quantile(firsts[other] - firsts[quick], 0.5, method="lower")
     since = int(re.search(r"update (\d+)", told)[1])  # type: ignore[index]
     assert (courses[first][since:] > courses[second][since:]).all()
     assert since == 0 or courses[first][since - 1] <= courses[second][since - 1]
     gap = results.behind[spoken(second)]
     assert best - last == pytest.approx(gap.by) and gap.low < gap.by < gap.high
     by, low, high = written(gap.by, gap.low, gap.high)
-    assert told.startswith(f"{spoken(first)} leads {spoken(second)} by {by} [{low}, {high}]")
+    assert told.startswith(f"Which ends higher? {spoken(first)} leads {spoken(second)} by {by} [{low}, {high}]")
     assert f"{round(16 * results.lanes[first].stuck)} of 16 seeds stuck" in told
 
 
 def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_room() -> None:
     equal = raced(fairness="step_length", names=("RLOO", GRPO))
-    assert headline(equal).startswith("RLOO and GRPO end level at")
-    assert headline(raced(fairness="step_length", names=("RLOO", GRPO, BASELINE, "Dr. GRPO"))).startswith(
-        "4 of 4 end level at"
-    )
+    assert higher(equal).startswith("RLOO and GRPO end level at")
+    assert headline(equal).startswith("Which is faster? Too close to tell: RLOO is past")
+    four = raced(fairness="step_length", names=("RLOO", GRPO, BASELINE, "Dr. GRPO"))
+    assert higher(four).startswith("4 of 4 end level at")
+    seeds = len(next(iter(equal.lanes.values())).seeds)
+    assert f"of their {2 * seeds} runs stuck" in headline(equal) and "seeds stuck" not in headline(equal)
     short = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=30)
     means = {name: runs.measures["reward"].mean(axis=-1) for name, runs in short.lanes.items()}
     climbing = {name for name, course in means.items() if course[-1] - course[-4] > 0.01}
@@ -62,7 +77,7 @@ def test_ends_that_are_too_close_to_tell_are_not_called_the_highest_of_them() ->
     steps = np.linspace(-0.4, 0.4, 16)
     for place, name in enumerate(results.lanes):
         results.lanes[name].measures["reward"][:] = 0.5 + 0.01 * place + np.roll(steps, 5 * place)
-    assert headline(results).startswith("6 of 6 end at 0.500 to 0.550, too close to tell; ")
+    assert higher(results).startswith("6 of 6 end at 0.500 to 0.550, too close to tell; ")
 
 
 def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +86,8 @@ def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.
         asked = ["race", "--seeds", "16", "--updates", "50", "--set", "objective.beta=0", *options]
         assert main(asked) == 0
         printed = capsys.readouterr().out
-        assert headline(results) in printed
+        told = [line.partition("? ")[2] for line in headline(results).splitlines()]
+        assert len(told) == (2 if name == "updates" else 1) and all(line in printed for line in told)
         assert all(f"{line}." in printed for line in rest(results).rstrip(".").split("; "))
         for other, gap in results.behind.items():
             numbers = written(gap.by, gap.low, gap.high)
@@ -79,9 +95,9 @@ def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.
 
 
 def test_with_too_few_seeds_nobody_leads() -> None:
-    assert headline(raced(Settings(), names=("REINFORCE", GRPO), seeds=4, updates=60)).startswith(
-        "Fewer than 8 seeds are too few to tell who leads; highest is GRPO, at 0."
-    )
+    few = raced(Settings(), names=("REINFORCE", GRPO), seeds=4, updates=60)
+    assert higher(few).startswith("Fewer than 8 seeds are too few to tell who leads; highest is GRPO, at 0.")
+    assert headline(few).startswith("Which is faster? Too few seeds to tell; ")
 
 
 def test_of_those_that_end_level_the_one_that_was_there_first_is_named() -> None:
@@ -89,8 +105,8 @@ def test_of_those_that_end_level_the_one_that_was_there_first_is_named() -> None
     slow, quick = (np.linspace(0.1, 0.9, 21), np.minimum(np.linspace(0.1, 2.5, 21), 0.9))
     for name, course in ((GRPO, slow), ("GSPO", quick)):
         results.lanes[name].measures["reward"][:] = course[:, None]
-    assert headline(results).startswith("GRPO and GSPO end level at 0.900")
-    assert "GSPO is past 0.820 first, 12 [12, 12] updates before GRPO" in headline(results)
+    assert higher(results).startswith("GRPO and GSPO end level at 0.900")
+    assert "GSPO is past 0.820 after 7 updates, 12 [12, 12] earlier than GRPO" in headline(results)
 
 
 def test_a_seed_that_diverged_is_counted() -> None:

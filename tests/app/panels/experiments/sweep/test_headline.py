@@ -55,10 +55,25 @@ def test_a_place_where_one_seed_diverged_is_still_the_lowest() -> None:
     assert np.isfinite(results.final("reward").middle).all() and np.isfinite(results.final("kl").middle).all()
 
 
-def test_kl_that_the_seeds_do_not_tell_apart_neither_rises_nor_falls() -> None:
-    results = swept(20, seeds=16)
-    results.done[3, 0].measures["kl"][:] = results.done[0, 0].measures["kl"] + 1e-12
-    assert "From left to right the median KL stays level" in headline(results)
+def told_of_kl(seeds: int, *rows: float, noise: float = 0.0) -> str:
+    """Return the sentence on the KL for a sweep whose places end at these values, give or take some noise."""
+    results = swept(20, seeds=seeds)
+    for place, value in enumerate(rows):
+        apart = noise * np.random.default_rng(place).normal(size=seeds)
+        results.done[place, 0].measures["kl"][-1] = value + apart
+    return next(said for said in headline(results).split(". ") if "median KL" in said)
+
+
+def test_the_kl_of_a_sweep_is_level_only_if_it_is_the_same_and_its_middle_is_read_too() -> None:
+    assert "the median KL stays at 0.500 nats" in told_of_kl(16, 0.5, 0.5, 0.5, 0.5)
+    assert "rises from 0.100 to 0.400" in told_of_kl(16, 0.1, 0.2, 0.3, 0.4)
+    few = told_of_kl(4, 1.961, 1.0, 0.5, 0.356)
+    assert "from 1.961 to 0.356 nats; fewer than 8 seeds cannot show whether it changes" in few
+    unclear = told_of_kl(16, 0.6, 0.55, 0.5, 0.5, noise=1.0)
+    assert "stays" not in unclear and ("too close to tell if" in unclear or "over the row" in unclear)
+    hill = told_of_kl(16, 0.0002, 0.529, 0.3, 0.0092)
+    assert "0.0002 nats at the left end and 0.0092 at the right" in hill and "between 0.0002 and 0.5290" in hill
+    assert all(word not in few + unclear + hill for word in ("rises", "falls", "level"))
 
 
 def test_a_lead_stands_with_its_interval_and_places_that_are_level_have_none() -> None:

@@ -1,31 +1,32 @@
-"""Random batches with invalid numbers in their padding, array backends, and objectives for the tests of the
-formulas."""
+"""Random batches with invalid numbers in their padding, array backends, and objectives for checks of formulas."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-import array_api_strict
 import numpy as np
-import torch
 
 from grpo_core import kl as estimators
 from grpo_core import levels, reductions, surrogates
 from grpo_core.config import Objective, about
 
-SURROGATES = tuple(surrogates.SURROGATES)
 LEVELS = tuple(levels.LEVELS)
 REDUCTIONS = tuple(reductions.REDUCTIONS)
 ESTIMATORS = (*estimators.ESTIMATORS, estimators.EXACT)
 RUBBISH = np.array([np.nan, np.inf, -np.inf, 1e300])
 
-BACKENDS: dict[str, Callable[[np.ndarray], Any]] = {
-    "numpy": np.asarray,
-    "torch": torch.asarray,
-    "array_api_strict": array_api_strict.asarray,
-}
+BACKENDS = tuple(name for name in ("numpy", "torch", "array_api_strict") if find_spec(name) is not None)
+"""The array libraries that are installed."""
+
+
+def converter(backend: str) -> Callable[[np.ndarray], Any]:
+    """Return the function of an array library that converts a NumPy array."""
+    convert: Callable[[np.ndarray], Any] = import_module(backend).asarray
+    return convert
 
 
 def batch(
@@ -61,7 +62,8 @@ def batch(
 
 def on(backend: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Convert ``arrays`` to those of another library."""
-    return {name: BACKENDS[backend](np.array(x)) for name, x in arrays.items()}
+    convert = converter(backend)
+    return {name: convert(np.array(x)) for name, x in arrays.items()}
 
 
 def objectives(**fixed: Any) -> Iterator[Objective]:

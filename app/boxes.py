@@ -1,0 +1,48 @@
+"""Rows and columns of widgets."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, TypeVar
+
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+
+Item: TypeAlias = QWidget | QLayout
+Part: TypeAlias = Item | tuple[Item, int] | None
+Margins: TypeAlias = int | tuple[int, int, int, int] | None
+Box = TypeVar("Box", bound=QBoxLayout)
+
+
+def across(*parts: Part, on: QWidget | None = None, margins: Margins = None, spacing: int | None = None) -> QHBoxLayout:
+    """Place ``parts`` next to each other. See :func:`down` for the arguments."""
+    return _filled(QHBoxLayout(), parts, on, margins, spacing)
+
+
+def down(*parts: Part, on: QWidget | None = None, margins: Margins = None, spacing: int | None = None) -> QVBoxLayout:
+    """Place ``parts`` one below the other.
+
+    Args:
+        parts: widgets and layouts, each alone or with its stretch factor; None is free space that stretches.
+        on: the widget that gets the layout; None for a layout that is placed in another one.
+        margins: pixels on all sides, or (left, top, right, bottom); by default those of the style.
+        spacing: pixels between the parts; by default that of the style.
+    """
+    return _filled(QVBoxLayout(), parts, on, margins, spacing)
+
+
+def _filled(box: Box, parts: tuple[Part, ...], on: QWidget | None, margins: Margins, spacing: int | None) -> Box:
+    if on is not None:
+        on.setLayout(box)
+    if margins is not None:
+        box.setContentsMargins(*((margins,) * 4 if isinstance(margins, int) else margins))
+    if spacing is not None:
+        box.setSpacing(spacing)
+    for entry in parts:
+        if entry is None:
+            box.addStretch(1)
+            continue
+        part, stretch = entry if isinstance(entry, tuple) else (entry, 0)
+        if isinstance(part, QWidget):
+            box.addWidget(part, stretch)
+        else:
+            box.addLayout(part, stretch)
+    return box

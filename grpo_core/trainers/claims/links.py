@@ -1,0 +1,266 @@
+"""Claims about the way from a reward to a changed policy.
+
+They are checked against the updates as read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from grpo_core.claims.claim import Kind, agrees
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.flow import (
+    GRADIENT_NORMS,
+    NEARLY,
+    ZERO,
+    away_from,
+    changes,
+    factors,
+    from_reference,
+    other_weights,
+    own_ends,
+    prefixes,
+    signals,
+    thirds,
+    total_push,
+)
+
+
+def _with_signal(data: Run) -> Iterator[tuple[Seen, Step]]:
+    for update in data:
+        if update.step is not None and signals(update.step).any():
+            yield update, update.step
+
+
+def _later(data: Run, v: Any) -> Run:
+    return [update for update in data if update.label >= v.since]
+
+
+def _gives_none(data: Run, v: Any) -> bool:
+    known = [u for u in _later(data, v) if u.advantage is not None and not np.isnan(u.advantage).all()]
+    those = [u for u in known if any(not u.is_equal(members) for members in u.groups)]
+    none = [u for u in those if u.advantage is not None and np.abs(np.nan_to_num(u.advantage)).mean() <= ZERO]
+    return (len(none), len(those)) == (v.count, v.all) and v.count > 0
+
+
+def _counts_none(data: Run, v: Any) -> bool:
+    known = [len(factors(step)) for _, step in _with_signal(_later(data, v))]
+    return (sum(not n for n in known), len(known)) == (v.count, v.all) and v.count > 0
+
+
+def _weighs_little(data: Run, v: Any) -> bool:
+    every = [factors(step) for _, step in _with_signal(_later(data, v))]
+    every = [each for each in every if len(each)]
+    if not every:
+        return False
+    left = sum(float(np.minimum(each, 1).sum()) / len(each) for each in every) / len(every)
+    zero = sum(float((each == 0).sum()) / len(each) for each in every) / len(every)
+    return agrees(v.left, left) and agrees(v.zero, zero)
+
+
+def _weighs_otherwise(data: Run, v: Any) -> bool:
+    known = [other_weights(u.step) for u in _later(data, v) if u.step is not None]
+    means = np.mean([each for each in known if each is not None], axis=0)
+    return all(agrees(a, float(b)) for a, b in zip((v.share, v.theirs, v.ours), means, strict=True))
+
+
+def _sums_ratios(data: Run, v: Any) -> bool:
+    known = [other_weights(u.step, summed=True) for u in _later(data, v) if u.step is not None]
+    return max((each[0] for each in known if each is not None), default=1.0) <= NEARLY
+
+
+def _pushes_none(data: Run, v: Any) -> bool:
+    known = [total_push(step) for _, step in _with_signal(_later(data, v)) if len(factors(step))]
+    return (sum(push <= ZERO for push in known), len(known)) == (v.count, v.all) and v.count > 0
+
+
+def _norms(update: Seen) -> list[float]:
+    return [value for name, value in update.reported if name in GRADIENT_NORMS and np.isfinite(value)]
+
+
+def _has_cause(update: Seen, premise: str) -> bool:
+    given = update.advantage
+    if premise == "advantage":
+        return update.step is None and given is not None and bool(np.nan_to_num(given).any())
+    return update.step is not None and bool(signals(update.step).any()) and total_push(update.step) > 0
+
+
+def _gradient_is_none(data: Run, v: Any, premise: str) -> bool:
+    those = [_norms(u) for u in _later(data, v) if _norms(u) and _has_cause(u, premise)]
+    none = [norms for norms in those if max(norms) <= ZERO]
+    return (len(none), len(those)) == (v.count, v.all) and v.count > 0
+
+
+def _gradient(premise: str, text: str) -> Kind[Run]:
+    return Kind(text=text, holds=lambda data, v: _gradient_is_none(data, v, premise))
+
+
+def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
+    return [prefixes(u.step, u.prompts) for u in data if u.step is not None and u.prompts is not None]
+
+
+def _ends_on(data: Run, v: Any) -> bool:
+    every = [own_ends(update.step) for update in data if update.step is not None]
+    count = sum(int((last == v.token).sum()) for last in every)
+    return (count, sum(map(len, every)), tuple(data[0].settings.recorded.eos_ids)) == (v.count, v.all, v.known)
+
+
+def _is_still(data: Run, v: Any) -> bool:
+    known = changes(_courses([update for update, _ in _with_signal(data)]), 0)
+    return bool(known) and agrees(v.change, max(known.values())) and v.change <= v.noise
+
+
+def _stays_at_reference(data: Run, v: Any) -> bool:
+    known = [away for _, step in _with_signal(data) if (away := from_reference(step)) is not None]
+    return len(known) == v.count > 0 and agrees(v.change, max(known)) and v.change <= v.noise
+
+
+def _sampler_is_still(data: Run, v: Any) -> bool:
+    courses = _courses(data)
+    mine, theirs = (changes(courses, which) for which in (0, 1))
+    return bool(theirs) and agrees(v.change, max(theirs.values())) and agrees(v.moved, max(mine[key] for key in theirs))
+
+
+def _samples_the_reference(data: Run, v: Any) -> bool:
+    known = [away_from(u.step) for u in _later(data, v) if u.step is not None]
+    there = [each for each in known if each is not None]
+    return (
+        bool(there)
+        and agrees(v.gap, max(each[0] for each in there))
+        and agrees(v.away, sum(each[1] for each in there) / len(there))
+    )
+
+
+def _means(data: Run) -> list[float]:
+    """Return the mean reward of every update."""
+    return [float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.compared.any()]
+
+
+def _course_is(data: Run, v: Any) -> bool:
+    before, after, error = thirds(_means(data))
+    return agrees(v.before, before) and agrees(v.after, after) and agrees(v.error, error)
+
+
+def _alone(data: Run, v: Any) -> bool:
+    known = [u for u in data if u.compared.any()]
+    rows = sum(int(u.compared.sum()) for u in known)
+    return rows == v.count > 0 and not any(u.groups for u in known)
+
+
+LINKS: dict[str, Kind[Run]] = {
+    "alone": Kind(
+        text=tr(
+            "Each of the {count:,} completions is a group of its own: there is no other with which its reward could be "
+            "compared."
+        ),
+        holds=_alone,
+    ),
+    "no_advantage_given": Kind(
+        text=tr(
+            "In {count:,} of {all:,} updates whose rewards differ within groups, the trainer gave no completion an "
+            "advantage other than 0."
+        ),
+        holds=_gives_none,
+    ),
+    "nothing_counts": Kind(
+        text=tr(
+            "In {count:,} of {all:,} updates with an advantage, no token of a completion that has one counts in the "
+            "loss: the mask leaves out all of them."
+        ),
+        holds=_counts_none,
+    ),
+    "weights_gone": Kind(
+        text=tr(
+            "Importance weights and masks leave {left:.2g} of the loss on average (weights above 1 counted as 1); "
+            "{zero:.0%} of the counted tokens have a factor of 0."
+        ),
+        holds=_weighs_little,
+    ),
+    "other_weights": Kind(
+        text=tr(
+            "At {share:.0%} of the tokens, the trainer's importance weight is not the one that its settings give for "
+            "the log-probabilities of policy and sampler: the mean is {theirs:.3g}, and by the settings {ours:.3g}."
+        ),
+        holds=_weighs_otherwise,
+    ),
+    "summed_weights": Kind(
+        text=tr("They follow from the sum of the ratios of a completion's tokens, in place of their product."),
+        holds=_sums_ratios,
+    ),
+    "no_push": Kind(
+        text=tr(
+            "In {count:,} of {all:,} updates with tokens that count and have an advantage, the sum of |push| is 0: by "
+            "the recorded settings, no token has a gradient."
+        ),
+        holds=_pushes_none,
+    ),
+    "gradient_zero:push": _gradient(
+        "push",
+        tr(
+            "In {count:,} of {all:,} updates in which the recorded settings push tokens, the trainer reports a "
+            "gradient norm of 0."
+        ),
+    ),
+    "gradient_zero:advantage": _gradient(
+        "advantage",
+        tr("In {count:,} of {all:,} updates with an advantage, the trainer reports a gradient norm of 0."),
+    ),
+    "still": Kind(
+        text=tr(
+            "Beginnings of completions (a prompt and a first token) were scored in several updates with an advantage: "
+            "their log-probabilities changed by at most {change} nats, no more than by rounding."
+        ),
+        holds=_is_still,
+    ),
+    "still_reference": Kind(
+        text=tr(
+            "In all {count:,} updates with an advantage, the policy's log-probabilities are those of the reference, to "
+            "{change} nats on average."
+        ),
+        holds=_stays_at_reference,
+    ),
+    "elsewhere": Kind(
+        text=tr(
+            "Before the first step, the log-probabilities of policy and reference differ by {gap:.3g} nats at the "
+            "median token: the reference is not the policy with which training starts."
+        ),
+        holds=lambda data, v: (
+            data[0].step is not None and agrees(v.gap, from_reference(data[0].step, np.median) or 0.0)
+        ),
+    ),
+    "other_end": Kind(
+        text=tr(
+            "{count:,} of {all:,} completions stop before the limit on token {token}, which the trainer does not take "
+            "for an end: it knows {known}."
+        ),
+        holds=_ends_on,
+    ),
+    "sampler_still": Kind(
+        text=tr(
+            "Beginnings of completions were scored in several updates: the sampler's log-probabilities of them changed "
+            "by at most {change} nats, and the trainer's by up to {moved:.3g}. The sampler does not get the trained "
+            "weights."
+        ),
+        holds=_sampler_is_still,
+    ),
+    "sampler_is_reference": Kind(
+        text=tr(
+            "The sampler's log-probabilities are those of the reference, to {gap} nats in every update, and differ "
+            "from the trainer's by {away:.3g} nats on average: the sampler does not have the trained weights."
+        ),
+        holds=_samples_the_reference,
+    ),
+    "course": Kind(
+        text=tr(
+            "The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last; the standard "
+            "error of the difference is {error:.2g}."
+        ),
+        holds=_course_is,
+    ),
+}
+"""The kinds of claims in this module, by name."""

@@ -1,0 +1,182 @@
+"""The chain from a reward to a better policy: which links hold, which one breaks, and which cannot be seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.flow import thirds
+from grpo_core.trainers.health.check import Measure
+from grpo_core.trainers.health.checks import CHECKS
+from grpo_core.trainers.health.finding import SHORT, Finding
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.groups import counted
+from grpo_core.trainers.health.healthy import measured
+from grpo_core.trainers.health.limits import limit
+from grpo_core.trainers.health.link import Link, State
+from grpo_core.trainers.health.numerics import SAME_PROGRAM
+from grpo_core.trainers.health.update import Update
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A link of the chain, as a row of :data:`CHAIN`.
+
+    Attributes:
+        title: what the link is about.
+        measure: the check whose measure is the figure of the link.
+        breaks: the checks that show, by a serious finding, that it breaks.
+        shown_by: what would have to be recorded to see it, as a sentence.
+        past: whether a break that has ended is shown, too.
+    """
+
+    title: str
+    measure: str
+    breaks: tuple[str, ...]
+    shown_by: str
+    past: bool = True
+
+
+BY_TRACE = tr("A trace of GRPO Lab's recorder would show it.")
+CHAIN: Mapping[str, Row] = {
+    "rewards": Row(
+        title=tr("Rewards differ within groups"), measure="dead_groups_wrong",
+        breaks=("groups_of_one", "reward_of_prompt", "dead_groups_wrong", "dead_groups_same", "dead_groups_right"),
+        shown_by=tr("Completions with their rewards would show it (TRL: log_completions, verl: rollout_data_dir)."),
+        past=False,
+    ),
+    "advantages": Row(
+        title=tr("Completions get advantages"), measure="advantages_zero", breaks=("advantages_zero",),
+        shown_by=tr("The column of advantages in TRL's completions, or a trace of GRPO Lab's recorder, would show it."),
+    ),
+    "factors": Row(
+        title=tr("Masks and weights let them through"), measure="weights_gone",
+        breaks=("other_weights", "weights_gone"), shown_by=BY_TRACE,
+    ),
+    "push": Row(title=tr("Tokens are pushed"), measure="no_push", breaks=("no_push",), shown_by=BY_TRACE),
+    "gradient": Row(
+        title=tr("There is a gradient"), measure="gradient_zero", breaks=("gradient_zero",),
+        shown_by=tr("The line grad_norm of the trainer's log would show it."),
+    ),
+    "moved": Row(
+        title=tr("The policy moves"), measure="policy_unmoved", breaks=("policy_unmoved",),
+        shown_by=tr("Several passes per batch, or prompts that return in later updates, would show it."),
+    ),
+    "sampler": Row(
+        title=tr("The sampler gets the new policy"), measure="sampler_differs",
+        breaks=("sampler_is_reference", "sampler_still", "sampler_differs"),
+        shown_by=tr("The sampler's own log-probabilities would show it (in TRL with use_vllm)."),
+    ),
+}  # fmt: skip # table
+"""Every link but the last, the reward, in order."""
+
+
+def chain(
+    findings: Sequence[Finding],
+    ended: Sequence[Finding],
+    measures: Mapping[str, Sequence[Measure]],
+    missing: Mapping[str, str],
+    rewards: Sequence[tuple[float, float | None]],
+) -> tuple[Link, ...]:
+    """Return the links of the chain, in order.
+
+    Args:
+        findings, ended: the current findings and those that have ended.
+        measures: the measures of each check.
+        missing: why a check could not measure anything.
+        rewards: from :func:`mean_reward` of each update that has one.
+    """
+    links: list[Link] = []
+    for name, row in CHAIN.items():
+        links.append(_link(name, row, findings, ended, measures, missing))
+    return (*links, _reward(rewards))
+
+
+def _link(
+    name: str,
+    row: Row,
+    findings: Sequence[Finding],
+    ended: Sequence[Finding],
+    measures: Mapping[str, Sequence[Measure]],
+    missing: Mapping[str, str],
+) -> Link:
+    known = [f for f in findings if f.check in row.breaks]
+    now = next((f for f in known if f.grade is Grade.SERIOUS), None)
+    found = now or next((f for f in ended if row.past and f.check in row.breaks), None)
+    if found is not None:
+        return Link(
+            name=name,
+            title=row.title,
+            state=State.BREAKS,
+            what=found.what[:1],
+            check=found.check,
+            began=found.began,
+            last=found.last if found.ended else None,
+        )
+    solved = next((f for f in known if f.check == "dead_groups_right"), None)
+    if solved is not None:
+        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("They are solved."))
+    figure = measured(CHECKS[row.measure], measures[row.measure])
+    if figure is not None:
+        return Link(name=name, title=row.title, state=State.HOLDS, what=(figure,))
+    why = missing.get(row.measure, "")
+    if why == SAME_PROGRAM:
+        return Link(name=name, title=row.title, state=State.HOLDS, why=why)
+    if why == CHECKS[row.measure].absent:
+        return Link(name=name, title=row.title, state=State.NOT_SHOWN, why=why)
+    return Link(name=name, title=row.title, state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
+
+
+def mean_reward(update: Update) -> tuple[float, float | None] | None:
+    """Return the mean reward of an update and, if known, its share of what the task pays. None without rewards."""
+    table = update.table
+    if table is None:
+        return None
+    rows = counted(table) & np.isfinite(table.rewards)
+    return (float(table.rewards[rows].mean()), update.earned) if rows.any() else None
+
+
+def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
+    title = tr("The reward rises beyond its noise")
+    means = [mean for mean, _ in rewards]
+    if not means:
+        return Link(name="reward", title=title, state=State.HIDDEN, why=CHAIN["rewards"].shown_by)
+    if len(means) < SHORT:
+        why = plural(
+            "About {count} more update is needed to compare thirds of the run.",
+            "About {count} more updates are needed to compare thirds of the run.",
+            SHORT - len(means),
+        ).format(count=SHORT - len(means))
+        return Link(name="reward", title=title, state=State.NOT_SHOWN, why=why)
+    before, after, error = thirds(means)
+    rise, needed = after - before, limit("reward_errors") * error
+    what = (Fault.of("course", before=before, after=after, error=error),)
+    if rise > 0 and rise >= needed:
+        return Link(name="reward", title=title, state=State.HOLDS, what=what)
+    earned = [share for _, share in rewards[-max(len(rewards) // 3, 1) :] if share is not None]
+    why = ""
+    if earned and float(np.mean(earned)) >= limit("learned"):
+        why = tr("The task is solved.")
+    elif rise > error:  # a rise at this rate grows with the updates, and its error falls with their root
+        more = math.ceil(len(means) * ((needed / rise) ** (2 / 3) - 1))
+        why = plural(
+            "If it goes on like this, about {count} more update would show it.",
+            "If it goes on like this, about {count} more updates would show it.",
+            more,
+        ).format(count=more)
+    return Link(name="reward", title=title, state=State.NOT_SHOWN, what=what, why=why)
+
+
+def first_break(links: Sequence[Link]) -> Link | None:
+    """Return the first link that breaks and does so at the end of the run, or the one from which this follows.
+
+    None if none does.
+    """
+    broken = [link for link in links if link.state is State.BREAKS and link.last is None]
+    causes = [link for link in broken if link.check in CHECKS[broken[0].check].follows]
+    return next(iter([*causes, *broken]), None)

@@ -1,0 +1,378 @@
+"""Checks of the way from a reward to a changed policy: advantages, mask, weights, push, gradient, policy, sampler."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from grpo_core.baselines import BASELINES
+from grpo_core.config import Settings
+from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.flow import (
+    GRADIENT_NORMS,
+    NEARLY,
+    away_from,
+    changes,
+    factors,
+    from_reference,
+    other_weights,
+    weights_by_settings,
+    within,
+)
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.groups import counted, dead_groups
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.numerics import is_half
+from grpo_core.trainers.health.policy_checks import NO_LOSS
+from grpo_core.trainers.health.update import Update
+
+
+def members(update: Update) -> Measure | None:
+    """Measure the size of the largest group of scored completions."""
+    table = update.table
+    assert table is not None
+    rows = counted(table) & np.isfinite(table.rewards)
+    if not rows.any():
+        return None
+    given = update.signals if table.advantage is None else np.nan_to_num(table.advantage) != 0
+    return Measure(
+        label=update.label,
+        value=float(np.unique(table.group[rows], return_counts=True)[1].max()),
+        more={"rows": int(rows.sum()), "given": None if given is None else bool(given.any())},
+    )
+
+
+def judge_alone(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for completions that are all groups of their own, in a loss that compares within groups."""
+    rows = sum(m.more["rows"] for m in measures)
+    if rows < limit("groups") or any(m.value > 1 or m.more["given"] for m in measures):
+        return None
+    known = settings.recorded.names_loss
+    if known and not BASELINES[settings.objective.baseline].within_group:
+        return None
+    sure = known or any(m.more["given"] is not None for m in measures)
+    return Verdict(
+        grade=grade("alone") if sure else Grade.NOTICE,
+        what=[Fault.of("alone", count=rows)],
+        began=measures[0].label,
+        evidence=(),
+    )
+
+
+def given(update: Update) -> Measure | None:
+    """Measure the mean size of the advantages in an update whose rewards differ within groups."""
+    groups, table = dead_groups(update), update.table
+    assert table is not None and table.advantage is not None
+    if groups is None or groups.more["equal"] == 1:
+        return None
+    mean = float(np.abs(np.nan_to_num(table.advantage)).mean())
+    seen = Evidence(step=update.label, what=tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
+    return Measure(label=update.label, value=mean, evidence=(seen,))
+
+
+def is_zero(measure: Measure, first: Measure) -> bool:
+    """Return whether nothing was measured, up to rounding."""
+    return measure.value <= limit("gradient_zero")
+
+
+def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for updates whose measure is 0. ``kind`` is the claim about them."""
+    since = lasting(measures, is_zero, min(2, len(measures)))
+    if not since:
+        return None
+    count = sum(is_zero(m, m) for m in since)
+    what = Fault.of(kind, since=since[0].label, count=count, all=len(since))
+    return Verdict(grade=grade("gradient_zero"), what=[what], began=since[0].label, evidence=worst(since))
+
+
+def no_signal(update: Update) -> str:
+    """Return why the tokens that learn from an advantage are unknown. Empty if they are known."""
+    if update.step is None:
+        return update.why_no_step
+    return "" if update.signals is not None else tr("No advantages are recorded.")
+
+
+def left(update: Update) -> Measure | None:
+    """Measure the share of the loss that masks and importance weights leave, of completions with an advantage."""
+    step = update.step
+    assert step is not None and update.signals is not None
+    if not update.signals.any():
+        return None
+    each = np.nan_to_num(factors(step))
+    share = float(np.minimum(each, 1).mean()) if len(each) else 0.0
+    zero = float((each == 0).mean()) if len(each) else 1.0
+    what = plural(
+        "{tokens:,} token counts; the mean factor is {share:.2g}", "{tokens:,} tokens count; the mean factor is "
+        "{share:.2g}", len(each),
+    ).format(tokens=len(each), share=share)  # fmt: skip
+    return Measure(
+        label=update.label,
+        value=share,
+        more={"tokens": len(each), "zero": zero},
+        evidence=(Evidence(step=update.label, what=what),),
+    )
+
+
+def is_gone(measure: Measure, first: Measure) -> bool:
+    """Return whether little of the loss is left."""
+    return measure.value < limit("weight_left")
+
+
+def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for masks and weights that leave little of the loss."""
+    since = lasting(measures, is_gone, min(2, len(measures)))
+    if not since:
+        return None
+    silent, weighed = ([m for m in since if bool(m.more["tokens"]) is counts] for counts in (False, True))
+    if silent:
+        what = Fault.of("nothing_counts", since=since[0].label, count=len(silent), all=len(since))
+        change = tr(
+            "Look at the masks of completions and of tools: with mask_truncated_completions, a completion is left out "
+            "that does not end on a token that the trainer knows as an end."
+        )
+    else:
+        mean, zero = (
+            float(np.mean(values)) for values in zip(*((m.value, m.more["zero"]) for m in weighed), strict=True)
+        )
+        what, change = Fault.of("weights_gone", since=since[0].label, left=mean, zero=zero), ""
+    return Verdict(grade=grade("weight_left"), what=[what], began=since[0].label, evidence=worst(since), change=change)
+
+
+def no_weights(update: Update) -> str:
+    """Return why importance weights cannot be recomputed. Empty if they can."""
+    if update.step is None:
+        return update.why_no_step
+    known = weights_by_settings(update.step) is not None
+    return "" if known else tr("Factors that are importance weights alone, with their settings, are not recorded.")
+
+
+def otherwise(update: Update) -> Measure | None:
+    """Measure the share of tokens with an importance weight that the trainer's settings do not give."""
+    assert update.step is not None
+    known = other_weights(update.step)
+    if known is None:
+        return None
+    summed = other_weights(update.step, summed=True)
+    what = tr("mean weight {theirs:.3g}, and {ours:.3g} by the settings").format(theirs=known[1], ours=known[2])
+    return Measure(
+        label=update.label,
+        value=known[0],
+        more={"theirs": known[1], "ours": known[2], "summed": 1.0 if summed is None else summed[0]},
+        evidence=(Evidence(step=update.label, what=what),),
+    )
+
+
+def is_otherwise(measure: Measure, first: Measure) -> bool:
+    """Return whether many importance weights are not those of the settings."""
+    return measure.value > limit("other_weights")
+
+
+def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for importance weights that do not follow from the log-probabilities."""
+    since = lasting(measures, is_otherwise, min(2, len(measures)))
+    if not since:
+        return None
+    first, figures = since[0].label, [(m.value, m.more["theirs"], m.more["ours"]) for m in since]
+    share, theirs, ours = (float(value) for value in np.mean(figures, axis=0))
+    what = [Fault.of("other_weights", since=first, share=share, theirs=theirs, ours=ours)]
+    if all(m.more["summed"] <= NEARLY for m in since):
+        what.append(Fault.of("summed_weights", since=first))
+    return Verdict(grade=grade("other_weights"), what=what, began=first, evidence=worst(since))
+
+
+def no_push(update: Update) -> str:
+    """Return why the push on tokens is unknown. Empty if it is known."""
+    if why := no_signal(update):
+        return why
+    if not update.settings.recorded.names_loss:
+        return NO_LOSS
+    return "" if update.terms else tr("The loss of these updates cannot be recomputed.")
+
+
+def push(update: Update) -> Measure | None:
+    """Measure the sum of |push| in an update with tokens that count and have an advantage."""
+    assert update.step is not None and update.signals is not None
+    if not update.signals.any() or not len(factors(update.step)):
+        return None
+    total = update.push
+    seen = Evidence(step=update.label, what=tr("the sum of |push| is {total:.3g}").format(total=total))
+    return Measure(label=update.label, value=total, evidence=(seen,))
+
+
+def no_norm(update: Update) -> str:
+    """Return an explanation if the trainer reported no norm of the gradient. Empty if it did."""
+    return "" if _norms(update) else tr("The trainer's gradient norm (grad_norm) is not recorded.")
+
+
+def _norms(update: Update) -> list[float]:
+    return [value for name in GRADIENT_NORMS for value in update.reported(name) if np.isfinite(value)]
+
+
+def norm(update: Update) -> Measure | None:
+    """Measure the reported norm of the gradient in an update that must have one, with the reason why."""
+    value = max(_norms(update))
+    if update.step is not None and update.signals is not None and update.settings.recorded.names_loss:
+        premise = "push" if update.push > 0 else ""
+    else:
+        gained = None if update.step is not None or update.table is None else update.table.advantage
+        premise = "advantage" if gained is not None and np.nan_to_num(gained).any() else ""
+    if not premise:
+        return None
+    seen = Evidence(step=update.label, what=tr("grad_norm is {value:.3g}").format(value=value))
+    return Measure(label=update.label, value=value, more={"premise": premise}, evidence=(seen,))
+
+
+def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a gradient of 0 although tokens are pushed."""
+    those = [m for m in measures if m.more["premise"] == measures[-1].more["premise"]]
+    return judge_zero(f"gradient_zero:{measures[-1].more['premise']}", those, settings)
+
+
+def not_scored_again(update: Update) -> str:
+    """Return why it is unknown whether the policy moved. Empty if it can be known."""
+    if update.step is None:
+        return update.why_no_step
+    if within(update.step) is None and not update.first_tokens and update.step.ref_logp is None:
+        return tr("No completion was scored both before and after an optimizer step.")
+    return ""
+
+
+def moved(update: Update) -> Measure | None:
+    """Measure the largest change of a log-probability in an update with an advantage.
+
+    Also collect the beginnings of completions, which other updates may score again.
+    """
+    step = update.step
+    assert step is not None
+    if update.signals is None or not update.signals.any():
+        return None
+    change = within(step)
+    noise = limit("noise_half" if is_half(update.settings, step.logp[0][update.used(0)]) else "noise_single")
+    more = {"first": update.first_tokens, "noise": noise, "after": step.scored_after, "apart": from_reference(step)}
+    if change is None:
+        return Measure(label=update.label, value=float("nan"), more=more)
+    seen = Evidence(step=update.label, what=tr("the largest change is {change:.3g} nats").format(change=change))
+    return Measure(label=update.label, value=change, more=more, evidence=(seen,))
+
+
+def over_updates(measures: Sequence[Measure]) -> list[Measure]:
+    """Return the measures with the changes that several updates show: of beginnings of completions that are scored
+    again, and of the distance from a reference that was the policy at first.
+    """
+    found: list[Measure] = []
+    first: dict[int, float] = {}
+    for m in measures:
+        known = [m.value, *(abs(mine - first[key]) for key, (mine, _) in m.more["first"].items() if key in first)]
+        started = measures[0].more["apart"]
+        if found and started is not None and started <= m.more["noise"] and m.more["apart"] is not None:
+            known.append(m.more["apart"])
+        first = {key: mine for key, (mine, _) in m.more["first"].items()} | first
+        known = [value for value in known if np.isfinite(value)]
+        found.append(dataclasses.replace(m, value=max(known, default=float("nan"))))
+    return found
+
+
+def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for updates that have advantages and yet change nothing."""
+    inside = [m for m in measures if np.isfinite(m.value)]
+    between = changes([m.more["first"] for m in measures], 0)
+    noise = limit("noise_single")
+    if not inside or max(m.value for m in inside) > noise:
+        return None
+    after = [m for m in inside if m.more["after"]]
+    away = [m.more["apart"] for m in measures if m.more["apart"] is not None]
+    if len(after) >= limit("updates") and max(m.value for m in inside) == limit("unmoved"):
+        what = Fault.of("unmoved", count=len(after))
+    elif len(measures) >= limit("still_updates") and between:
+        what = Fault.of("still", change=max(between.values()), noise=noise)
+    elif len(away) >= limit("still_updates"):
+        what = Fault.of("still_reference", count=len(away), change=max(away), noise=noise)
+    else:
+        return None
+    return Verdict(grade=grade("unmoved"), what=[what], began=measures[0].label, evidence=worst(inside))
+
+
+def no_start(update: Update) -> str:
+    """Return why the distance of the starting policy from the reference is unknown. Empty if it is known."""
+    step = update.step
+    if step is None:
+        return update.why_no_step
+    if from_reference(step) is None:
+        return tr("No log-probabilities of a reference policy are recorded.")
+    steps = step.passes if step.optimizer_step is None else len(np.unique(step.optimizer_step))
+    return "" if update.label <= steps else tr("The first step of the run is not recorded.")
+
+
+def start(update: Update) -> Measure:
+    """Measure the median difference between policy and reference before the first step."""
+    assert update.step is not None
+    away = from_reference(update.step, np.median)
+    half = is_half(update.settings, update.step.logp[0][update.used(0)])
+    assert away is not None
+    return Measure(label=update.label, value=away, more={"noise": limit("noise_half") if half else 0.0})
+
+
+def judge_start(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a reference that is not the policy with which training starts."""
+    first = measures[0]
+    if first.value <= max(limit("elsewhere"), first.more["noise"]):
+        return None
+    what = Fault.of("elsewhere", gap=first.value)
+    return Verdict(grade=grade("elsewhere"), what=[what], began=first.label, evidence=())
+
+
+def delivered(update: Update) -> Measure | None:
+    """Measure the difference between sampler and reference, and collect the beginnings of completions."""
+    step = update.step
+    away = None if step is None else away_from(step)
+    if step is None or step.sampling_logp is None:
+        return None
+    noise = limit("noise_half" if is_half(update.settings, step.logp[0][update.used(0)]) else "noise_single")
+    gap, other, trained = (float("nan"),) * 3 if away is None else away
+    seen = Evidence(
+        step=update.label,
+        what=tr("the sampler is {gap:.1e} nats from the reference and {other:.3g} from the trainer").format(
+            gap=gap, other=other
+        ),
+    )
+    return Measure(
+        label=update.label,
+        value=gap,
+        more={"other": other, "noise": noise, "trained": trained, "first": update.first_tokens},
+        evidence=() if away is None else (seen,),
+    )
+
+
+def is_reference(measure: Measure, first: Measure) -> bool:
+    """Return whether the sampler has the weights of the reference, and the trainer others."""
+    noise = measure.more["noise"]
+    return bool(measure.value <= noise and min(measure.more["trained"], measure.more["other"]) > 10 * noise)
+
+
+def judge_delivered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a sampler that has the weights of the reference."""
+    since = [m for m in lasting(measures, is_reference, min(2, len(measures))) if np.isfinite(m.value)]
+    if not since:
+        return None
+    gap, away = max(m.value for m in since), float(np.mean([m.more["other"] for m in since]))
+    what = Fault.of("sampler_is_reference", since=since[0].label, gap=gap, away=away)
+    return Verdict(grade=grade("gradient_zero"), what=[what], began=since[0].label, evidence=worst(since))
+
+
+def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a sampler whose policy stays as it was while the trained one changes."""
+    courses = [m.more["first"] for m in measures]
+    mine, theirs = (changes(courses, which) for which in (0, 1))
+    noise = max(m.more["noise"] for m in measures)
+    if len(measures) < limit("still_updates") or not theirs or max(theirs.values()) > noise:
+        return None
+    change = max(mine[key] for key in theirs)
+    if change <= max(10 * noise, limit("sampler")):
+        return None
+    what = Fault.of("sampler_still", change=max(theirs.values()), moved=change)
+    return Verdict(grade=grade("gradient_zero"), what=[what], began=measures[0].label, evidence=())

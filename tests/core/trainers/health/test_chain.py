@@ -1,0 +1,190 @@
+"""The chain from the reward to a better policy, and problems that end."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grpo_core.record import Step
+from grpo_core.trainers.health import Diagnosis, Link, diagnose
+from grpo_core.trainers.health.chain import CHAIN
+from grpo_core.trainers.health.check import spans
+from grpo_core.trainers.health.diagnose import Diagnosing
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.link import State
+from grpo_core.trainers.health.report import as_html, as_json, as_text
+from grpo_core.trainers.importers.trace import Trace
+from tests.core.trainers.claims.test_finding_claims import with_reports
+from tests.core.trainers.health.test_diagnose import Tables, completions
+from tests.core.trainers.health.test_findings_hold import not_looked_at, of_steps, recorded
+from tests.core.trainers.trace_files import DATA
+
+SHAPE: dict[str, Any] = {"passes": 1, "prompts": 2, "tokens": 3}
+SETTINGS = recorded(surrogate="clip", level="token", beta=0.0)
+
+
+def link(result: Diagnosis, name: str) -> Link:
+    """Return a link of the chain."""
+    return next(one for one in result.chain if one.name == name)
+
+
+def masked(step: Step) -> Step:
+    """Leave out every token, as with mask_truncated_completions where a model ends on a token that is not its EOS."""
+    return dataclasses.replace(step, mask=np.zeros_like(step.mask), present=step.mask)
+
+
+def weighed(step: Step) -> Step:
+    """Give most completions an importance weight of 0, as where ratios are summed in place of multiplied."""
+    keeps = np.arange(len(step.mask)) == 0
+    gate = np.broadcast_to(keeps[:, None], step.mask.shape).astype(float)
+    return dataclasses.replace(step, gate=gate, sampling_logp=None)
+
+
+def clipped(step: Step) -> Step:
+    """Clip every token."""
+    from grpo_core.recompute import advantage
+
+    return dataclasses.replace(step, old_logp=step.logp[0] - 2.0 * np.sign(advantage(step))[:, None])
+
+
+def from_reference(bad: range) -> Any:
+    """Return a function that gives the sampler the weights of the reference in the updates ``bad``."""
+    numbers = np.random.default_rng(3)
+
+    def change(step: Step) -> Step:
+        reference = step.logp[0] + 0.5 * numbers.normal(size=step.mask.shape)
+        theirs = reference if step.step in bad else step.logp[0]
+        return dataclasses.replace(step, ref_logp=reference, sampling_logp=theirs)
+
+    return change
+
+
+BROKEN: dict[str, tuple[Any, str, str]] = {
+    "every response a group of its own": (
+        Tables([dataclasses.replace(completions([0.0, 1.0] * 4), group=np.arange(8))] * 3, SETTINGS),
+        "rewards",
+        "groups_of_one",
+    ),
+    "rounding as advantage": (
+        Tables([completions([0.3] * 8, advantage=np.full(8, 3e-4))] * 4, SETTINGS),
+        "rewards",
+        "dead_groups_same",
+    ),
+    "advantages 0": (
+        Tables([completions([0.0, 1.0] * 4, advantage=np.zeros(8))] * 4, SETTINGS),
+        "advantages",
+        "advantages_zero",
+    ),
+    "no token counts": (of_steps(SETTINGS, 4, masked, **SHAPE), "factors", "weights_gone"),
+    "weights of 0": (of_steps(SETTINGS, 4, weighed, **SHAPE), "factors", "weights_gone"),
+    "all clipped": (of_steps(SETTINGS, 4, clipped, **SHAPE), "push", "no_push"),
+    "grad_norm 0": (
+        with_reports(of_steps(SETTINGS, 4, lambda step: step, **SHAPE), {"grad_norm": 0.0}),
+        "gradient",
+        "gradient_zero",
+    ),
+    "the adapter never arrives": (
+        of_steps(SETTINGS, 9, from_reference(range(1, 10)), **SHAPE),
+        "sampler",
+        "sampler_is_reference",
+    ),
+}
+"""Name -> a run, the link that breaks, and the check that says so."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_link_that_breaks_is_named_and_is_the_first_finding(name: str) -> None:
+    run, broken, check = BROKEN[name]
+    result = diagnose(run)
+    assert next(one.name for one in result.chain if one.state is State.BREAKS) == broken
+    assert link(result, broken).check == result.findings[0].check == check
+    assert result.findings[0].grade is Grade.SERIOUS
+    assert link(result, broken).began == result.findings[0].began == 1
+    assert "breaks from step 1 on" in link(result, broken).line
+
+
+def test_a_gradient_of_0_is_no_break_where_no_completion_has_an_advantage() -> None:
+    for given, state in ((1.0, State.BREAKS), (0.0, State.NOT_SHOWN)):
+        table = completions([0.0, 1.0] * 4 if given else [1.0] * 8, advantage=np.resize([-given, given], 8))
+        run = with_reports(Tables([table] * 4, SETTINGS), {"grad_norm": 0.0})
+        assert link(diagnose(run), "gradient").state is state
+
+
+def test_every_link_is_measured_in_a_real_run_or_says_what_would_show_it() -> None:
+    result = diagnose(Trace(DATA / "grpo"))
+    states = {one.name: one.state for one in result.chain}
+    assert list(states) == [*CHAIN, "reward"]
+    assert {name for name, state in states.items() if state is State.HOLDS} >= {"rewards", "push", "gradient", "moved"}
+    assert State.BREAKS not in states.values()
+    assert "more update" in link(result, "reward").line and link(result, "reward").state is State.NOT_SHOWN
+    texts = diagnose(Tables([completions([0.0, 1.0] * 4)] * 4, SETTINGS))
+    unseen = {one.name: one.line for one in texts.chain if one.state is State.HIDDEN}
+    assert set(unseen) == {"advantages", "factors", "push", "gradient", "moved"}
+    assert all("would show it" in line for line in unseen.values())
+
+
+def test_the_chain_stands_first_wherever_a_diagnosis_is_shown() -> None:
+    run = BROKEN["grad_norm 0"][0]
+    run.settings, run.path = SETTINGS, None
+    result = diagnose(run)
+    text, page = as_text(run, result), as_html(run, result)
+    for shown in (text, page):
+        first = min(shown.index(finding.sentence[:20]) for finding in result.findings)
+        lines = [one.line for one in result.chain if one.state is not State.BREAKS]
+        assert all(shown.index(line.split(" (")[0][:30]) < shown.rindex("norm of 0") for line in lines)
+        assert shown.index("From the reward to a better policy") < first
+    links = as_json(run, result)["chain"]
+    assert [one["link"] for one in links] == [*CHAIN, "reward"] and links[4]["state"] == "breaks"
+
+
+def test_a_problem_that_has_ended_is_listed_apart_with_its_own_figures() -> None:
+    result = diagnose(of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE))
+    (found,) = result.ended
+    assert (found.check, found.began, found.last, found.grade) == ("sampler_is_reference", 21, 24, Grade.NOTICE)
+    assert {one.step for one in found.evidence} <= set(range(21, 25))
+    assert not result.serious and "sampler_is_reference" not in {one.check for one in result.looked_at}
+    assert "breaks from step 21 to 24" in link(result, "sampler").line
+    soon = diagnose(of_steps(SETTINGS, 26, from_reference(range(21, 25)), **SHAPE))
+    assert soon.findings[0].when == "step 21 to 24" and soon.serious and not soon.ended
+
+
+def test_a_stretch_that_has_ended_stays_as_it_is_whatever_follows() -> None:
+    numbers = np.random.default_rng(5)
+    reported = 0
+    for _ in range(200):
+        marks = (numbers.random(60) < np.repeat(numbers.choice([0.1, 0.5, 0.9], 6), 10)).tolist()
+        whole = [one for one in spans(marks, 2) if one.ended]
+        reported += len(whole)
+        for end in range(1, 61):
+            earlier = [one for one in spans(marks[:end], 2) if one.ended]
+            assert earlier == whole[: len(earlier)]
+        assert all(marks[one.first] and marks[one.last] for one in spans(marks, 2))
+    assert reported > 100
+    assert spans([False] * 50 + [True] * 2 + [False] * 9, 2) == spans([True, False, True, False], 3) == []
+
+
+def test_a_check_that_measured_nothing_has_not_looked() -> None:
+    table = dataclasses.replace(completions([0.0, 1.0] * 4), group=np.arange(8))
+    result = diagnose(Tables([table] * 3, SETTINGS))
+    assert not_looked_at(result, "dead_groups_wrong") == "Every group has one completion."
+    assert not {one.check for one in result.looked_at} & {"dead_groups_right", "rewards_sparse", "policy_unmoved"}
+
+
+@pytest.mark.parametrize(("slope", "state"), [(0.1, State.HOLDS), (0.0, State.NOT_SHOWN), (-0.1, State.NOT_SHOWN)])
+def test_whether_the_reward_rises_is_judged_by_its_noise(slope: float, state: State) -> None:
+    numbers = np.random.default_rng(1)
+    tables = [completions((slope * n + numbers.random(8)).tolist()) for n in range(12)]
+    found = link(diagnose(Tables(tables, SETTINGS)), "reward")
+    assert found.state is state and "first third" in found.line
+
+
+def test_while_a_run_is_watched_a_finding_begins_once_and_ends_once() -> None:
+    run, diagnosing, found = of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE), Diagnosing(), []
+    for position in range(1, 41):
+        diagnosing.take(run, position)
+        found.append("sampler_is_reference" in {one.check for one in diagnosing.result(SETTINGS).findings})
+    assert [kind for kind, _ in itertools.groupby(found)] == [False, True, False]
