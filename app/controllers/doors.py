@@ -61,8 +61,8 @@ class DoorsController(QObject):
             subjects=OF_PLAY,
             begin=self._begin_to_play,
         )
+        window.left_alone.connect(self.changed)
         workspace.frame.connect(self._on_frame)
-        workspace.mode.lesson_changed.connect(self._on_lesson)
 
     @property
     def all(self) -> tuple[Door, ...]:
@@ -132,9 +132,3 @@ class DoorsController(QObject):
         if self._workspace.run is not self._run or self._player.busy:
             window.leave_alone()
             self._layouts.suit()
-            self.changed.emit()
-
-    @Slot()
-    def _on_lesson(self) -> None:
-        if self._workspace.mode.lesson:
-            self._window.show_bars(True)

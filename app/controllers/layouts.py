@@ -46,6 +46,7 @@ class LayoutsController(QObject):
         if name in LAYOUTS:
             self._window.show_layout(name)
         else:
+            self._window.leave_alone()
             self._window.messages.say(self._files.restore(self._window, name))
         self._preferences.change(layout=name)
 

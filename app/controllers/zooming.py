@@ -9,6 +9,7 @@ from app.settings.store import PreferenceStore
 from app.theme.look import Look
 from app.window.layouts import LAYOUTS, layout_for, settle, size_class
 from app.window.main_window import MainWindow
+from app.window.saved_docks import put_back
 from app.workspace.workspace import Workspace
 
 SETTLE_MS = 60
@@ -40,6 +41,7 @@ class Zooming(QObject):
         window.arranged.connect(self._on_arranged)
         window.installEventFilter(self)
         workspace.mode.lesson_changed.connect(self.adapt)
+        window.left_alone.connect(self.adapt)
 
     @property
     def busy(self) -> bool:
@@ -63,7 +65,7 @@ class Zooming(QObject):
             return
         if self._mode.presenting and not self._mode.lesson:
             self._mode.size_changed.emit()
-        if window.saved_docks.lent:
+        if window.saved_docks.lent or window.alone:
             return
         self._scale = scale
         self._later.start()  # the rows request another height with the next picture
@@ -71,7 +73,7 @@ class Zooming(QObject):
             return
         self._states[before] = window.saveState()
         state = self._states.pop(wanted, None)
-        if state is None or not window.restoreState(state):
+        if state is None or not put_back(window, window.docks, state):
             self._arrange()
         window.resize(size)
 

@@ -109,9 +109,12 @@ class LessonLayout:
             dock.refresh_title()
 
     def _spare_bars(self) -> None:
-        """Hide the bars at the top when presenting, and in large type, where they would fill a third of the window."""
+        """Hide the bars at the top when presenting, and in large type, where they would fill a third of the window.
+
+        Otherwise show them, because the list of lessons can fill the window without them.
+        """
         if not (self._crowded or self.alone):
-            for bar in self._bars:
+            for bar in (*self._window.findChildren(QToolBar), *self._bars):
                 bar.show()
             self._bars = []
         else:

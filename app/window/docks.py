@@ -207,3 +207,18 @@ def style_tabs(bar: QTabBar) -> None:
     bar.setAccessibleName(tr("Panels"))
     bar.setElideMode(Qt.TextElideMode.ElideNone)
     bar.setUsesScrollButtons(True)
+
+
+def empty_tab_bars(window: QMainWindow) -> None:
+    """Remove all tabs before docks are arranged anew. Qt fills the tab bars in use again, and forgets some others."""
+    for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        bar.blockSignals(True)
+        while bar.count():
+            bar.removeTab(0)
+        bar.blockSignals(False)
+
+
+def show_tab_bars(window: QMainWindow) -> None:
+    """Show every tab bar in use. Qt leaves one that it uses again hidden until the window is laid out anew."""
+    for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        bar.setVisible(bar.count() > 1)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QStyle
 from app.panel_registry import PANELS
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec
-from app.window.docks import Dock
+from app.window.docks import Dock, empty_tab_bars, show_tab_bars
 from app.window.separators import delete_lost_separators
 from grpo_core.text import tr
 
@@ -151,6 +151,7 @@ def arrange(
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
+    empty_tab_bars(window)
     window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks[plan.left[0]])
     for orientation, row in _splits(plan):  # the order matters: a split halves the space that it finds
         for before, after in pairwise(row):
@@ -169,6 +170,7 @@ def arrange(
     _share_out(window, docks, plan, scale, BELOW.get((name, language), SHARE_BELOW))
     _share_right(window, [docks[id] for id in plan.right], UPPER.get(name))
     delete_lost_separators(window)
+    show_tab_bars(window)
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:

@@ -42,12 +42,14 @@ class MainWindow(QMainWindow):
         closing: emitted when the user wants to close the window; listeners decide with ``allow_close``.
         dropped: emitted with a list of paths when files were dropped on the window.
         arranged: emitted when the docks have been arranged according to a named layout.
+        left_alone: emitted when panels and toolbars are shown again after one panel filled the window.
         panel_made: emitted when a panel has been created.
     """
 
     closing = Signal()
     dropped = Signal(list)
     arranged = Signal()
+    left_alone = Signal()
     panel_made = Signal(object)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -184,6 +186,7 @@ class MainWindow(QMainWindow):
             self._set_bare(False)
             self.alone = ""
             put_back(self, self.docks, self._beside)
+            self.left_alone.emit()
 
     def _set_bare(self, on: bool) -> None:
         dock = self.docks[self.alone]
@@ -197,7 +200,8 @@ class MainWindow(QMainWindow):
 
     def show_layout(self, name: str) -> None:
         """Arrange the docks according to the named layout, and focus the picture in the middle."""
-        if self.alone and not self.saved_docks.lent:
+        left = bool(self.alone) and not self.saved_docks.lent
+        if left:
             self._set_bare(False)
             self.alone = ""
         self.show_bars(True)
@@ -206,6 +210,8 @@ class MainWindow(QMainWindow):
         self.panels.of(TIMELINE).show()
         self.panels[arrangement(name, language=language).picture].focus_picture()
         self.arranged.emit()
+        if left:
+            self.left_alone.emit()
 
     def focus_picture(self) -> None:
         """Move the keyboard focus to the picture of the policy, if it is visible."""

@@ -7,16 +7,22 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QByteArray
 from PySide6.QtWidgets import QMainWindow
 
-from app.window.docks import Dock
+from app.window.docks import Dock, empty_tab_bars, show_tab_bars
 from app.window.separators import delete_lost_separators
 
 
-def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> None:
-    """Restore the docks from ``state``, which was saved from this window, and hide the title bars of tabbed docks."""
-    window.restoreState(state)
+def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> bool:
+    """Restore the docks from ``state``, which was saved from this window, and hide the title bars of tabbed docks.
+
+    Return whether Qt could restore them.
+    """
+    empty_tab_bars(window)
+    restored = window.restoreState(state)
     for dock in docks.values():
         dock.refresh_title()
     delete_lost_separators(window)
+    show_tab_bars(window)
+    return restored
 
 
 class SavedDocks:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QInputDialog,
     QLineEdit,
     QScrollBar,
+    QTabBar,
     QToolBar,
     QWidget,
 )
@@ -27,6 +28,7 @@ from app.panel_registry import HOME, PANELS, POLICY_BARS, TOKEN_INSPECTOR
 from app.panels.home.panel import HomePanel
 from app.widgets.door import Door
 from app.widgets.panel import in_window
+from app.window.layouts import arrangement, size_class
 from grpo_core.parts import names
 from tests.app.commands.test_menus import entries, tops
 from tests.app.conftest import Driver
@@ -185,21 +187,50 @@ def compute(driver: Driver) -> None:
     driver.program.player.step()
 
 
-def toggle_panel(driver: Driver) -> None:
-    driver.program.actions["panel.token_inspector"].trigger()
+def hide_home(driver: Driver) -> None:
+    driver.program.actions["panel.home"].trigger()
 
 
-@pytest.mark.parametrize("act", [show_run, show_panel, toggle_panel, compute])
+def show_with_a_menu(driver: Driver) -> None:
+    driver.program.actions["panel.comparison"].trigger()
+
+
+@pytest.mark.parametrize("act", [show_run, show_panel, compute, hide_home, show_with_a_menu])
 def test_the_panels_come_back_as_they_were_with_whatever_is_to_be_seen(
     driver: Driver, act: Callable[[Driver], None]
 ) -> None:
     window = driver.program.window
+    driver.program.doors.show_home()
+    few = in_menus(driver)
+    window.leave_alone()
     before = {id for id, dock in window.docks.items() if dock.isVisible()}
     home(driver)
     act(driver)
     driver.rest()
+    assert few < in_menus(driver), "the menus are those of the panels"
     assert not window.alone and {id for id, dock in window.docks.items() if dock.isVisible()} == before
     assert driver.program.transport.isVisible()
+
+
+def test_another_size_of_type_leaves_the_first_screen_in_place_and_the_panels_fit_it_later(driver: Driver) -> None:
+    program, window = driver.program, driver.program.window
+    layout = driver.preferences.layout
+    home(driver)
+    program.look.set(scale=2.0)
+    driver.settle()
+    assert window.alone == HOME.id and [id for id, dock in window.docks.items() if in_window(dock)] == [HOME.id]
+    program.actions["panel.comparison"].trigger()
+    driver.settle()
+    picture = arrangement(layout, language=False, space=size_class(window.size(), 2.0)).picture
+    assert window.docks["step_detail"] in window.tabifiedDockWidgets(window.docks[picture])
+    program.look.set(scale=1.0)
+    driver.settle()
+    shown = {
+        frozenset((dock, *window.tabifiedDockWidgets(dock))) for dock in window.docks.values() if not dock.isHidden()
+    }
+    titles = {frozenset(one.windowTitle() for one in group if not one.isHidden()) for group in shown}
+    bars = [bar for bar in window.findChildren(QTabBar) if bar.count() > 1 and in_window(bar)]
+    assert bars and all({bar.tabText(tab) for tab in range(bar.count())} in titles for bar in bars)
 
 
 def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: DoorsController, tmp_path: Path) -> None:

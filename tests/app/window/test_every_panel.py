@@ -138,3 +138,10 @@ def test_the_values_of_a_queue_can_be_read_at_twice_the_size(driver: Driver) -> 
     for field in form.values:
         assert field.width() > field.fontMetrics().horizontalAdvance("0, 0.04, 0.2")
     assert losses(form) == []
+
+
+def test_tab_bars_are_seen_in_a_layout_that_is_chosen_again(driver: Driver) -> None:
+    for _ in range(2):
+        driver.program.layouts.choose("Bandit")
+        bars = [bar for bar in driver.program.window.findChildren(QTabBar) if bar.count() > 1]
+        assert bars and [bar for bar in bars if not bar.isVisible()] == []

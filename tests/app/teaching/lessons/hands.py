@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QApplication
 
 from app.teaching.lessons.inputs import Options
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.listing import SUBJECTS
 from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.prediction import Placed
@@ -63,7 +62,9 @@ class Pupil:
         self.driver.program.actions["lessons"].trigger()
         self.driver.settle()
         lessons = self.driver.program.part("teaching").lessons.panel
-        place = [id for _, ids in SUBJECTS for id in ids].index(id)
+        rows = [lessons.list.item(row) for row in range(lessons.list.count())]
+        reached = [row.data(Qt.ItemDataRole.UserRole).lesson for row in rows if row.flags() & Qt.ItemFlag.ItemIsEnabled]
+        place = reached.index(id)
         QTest.keyClick(lessons.list, Qt.Key.Key_Home)
         for _ in range(place):
             QTest.keyClick(lessons.list, Qt.Key.Key_Down)
