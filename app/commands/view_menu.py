@@ -42,7 +42,7 @@ def view_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Changes appear at once, without animation.")),
         Command(id="everything", text=tr("Show everything"), menu=VIEW, run=targets.doors.toggle_everything,
                 checked=lambda: preferences.current.everything, divided=True,
-                tip=tr("Show the commands of every door in the menus, and those that are behind none.")),
+                tip=tr("Show every command in the menus, whatever was opened on the first screen.")),
         *_themes(targets),
         *_layouts(targets),
         *_panels(targets),

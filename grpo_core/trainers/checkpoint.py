@@ -68,8 +68,8 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
         }
         (folder / ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
     return tr(
-        "{out} contains a checkpoint after update {step}; to continue from it in the window, open the folder behind "
-        "the door “My run”."
+        "{out} contains a checkpoint after update {step}; to continue from it in the window, open the folder with “My "
+        "run” on the first screen."
     ).format(out=out, step=step.step)
 
 

@@ -21,7 +21,7 @@ from tests.app.conftest import Driver, make, take_down
 from tests.app.painted import painted_words
 from tests.app.stories.hands import panel
 
-ELSEWHERE = {"comparison", "kl_over_beta", "lesson", "glossary", "references", "queue", "homework"}
+ELSEWHERE = {"comparison", "kl_over_beta", "lesson", "glossary", "references", "queue", "homework", "my_run"}
 """Panels of experiments, which say what they were computed for, and panels of text."""
 
 

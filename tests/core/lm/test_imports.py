@@ -33,7 +33,6 @@ OF_FOLDERS = {
     "answers",
     "attentive",
     "chunk_loss",
-    "gguf_reading",
     "loading",
     "measuring",
     "folder_policy",

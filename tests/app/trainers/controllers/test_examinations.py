@@ -76,7 +76,9 @@ def test_the_findings_of_a_run_stand_beside_it_when_it_is_opened(driver: Driver,
     assert in_window(dock) and message(driver) is None
     assert dock.windowTitle() == f"Diagnosis ({len(serious)})"
     assert f"problems: {len(serious)}, notices: {len(found) - len(serious)}." in panel.status.text()
-    assert [entry.title for entry in panel.entries][: len(titles)] == titles
+    chain, *entries = panel.entries
+    assert chain.title == "From the reward to a better policy"
+    assert [entry.title for entry in entries][: len(titles)] == titles
 
 
 def test_where_the_diagnosis_is_out_of_sight_a_message_names_the_findings(
