@@ -96,8 +96,8 @@ class ModelExports:
             "adapter": tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
             "merged": tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
             CHECKPOINT: tr(
-                "{target} holds a checkpoint after update {step}; to continue from it, open this folder with “My run” on "
-                "the first screen."
+                "{target} holds a checkpoint after update {step}; to continue from it, open this folder with “My run” "
+                "on the first screen."
             ),
         }[kind]
         text = written.format(target=folder, step=number)
