@@ -14,6 +14,7 @@ from grpo_core.text import plural, tr
 
 WIDE, CURVE, PAD = 168, 56, 8
 """Pixels at 100 %: width of the card, height of the curve, and padding around both."""
+TITLE_LINES = 2
 
 
 class RunCard(QAbstractButton):
@@ -47,7 +48,8 @@ class RunCard(QAbstractButton):
         self.update()
 
     def sizeHint(self) -> QSize:
-        words = sum(QFontMetricsF(self._theme.font(role, self._scale)).height() for role in ("section", "small"))
+        lines = ("section",) * TITLE_LINES + ("small",)
+        words = sum(QFontMetricsF(self._theme.font(role, self._scale)).height() for role in lines)
         return QSize(round(WIDE * self._scale), round((CURVE + 3 * PAD) * self._scale + words))
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -64,14 +66,17 @@ class RunCard(QAbstractButton):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPolyline(self._curve(curve))
         top = curve.bottom() + pad
-        for role, colour, text in (("section", "text", self.text()), ("small", "muted", self.detail)):
+        texts = (("section", "text", self.text(), TITLE_LINES), ("small", "muted", self.detail, 1))
+        for role, colour, text, lines in texts:
             font = theme.font(role, scale)
             metrics = QFontMetricsF(font)
             painter.setFont(font)
             painter.setPen(theme.ink(colour))
-            cut = metrics.elidedText(text, Qt.TextElideMode.ElideRight, curve.width())
-            painter.drawText(QPointF(curve.left(), top + metrics.ascent()), cut)
-            top += metrics.height()
+            # a wrapped line rarely fills the width
+            cut = metrics.elidedText(text, Qt.TextElideMode.ElideRight, curve.width() * (1 + 0.8 * (lines - 1)))
+            box = QRectF(curve.left(), top, curve.width(), lines * metrics.height())
+            painter.drawText(box, Qt.TextFlag.TextWordWrap, cut)
+            top += box.height()
 
     def _curve(self, area: QRectF) -> QPolygonF:
         """Return the reward curve scaled to ``area``, from the smallest to the largest reward, or at mid-height if
