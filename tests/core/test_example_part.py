@@ -116,7 +116,7 @@ def test_its_format_is_read_and_its_check_finds_what_it_looks_for(computer: Comp
     ]
     (computer.home / "negative.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     said = computer.lab("diagnose", "negative.jsonl")
-    assert "the example's trainer (package example-part), 12 updates; findings: 1." in said
+    assert "the example's trainer (package example-part), 12 updates; problems: 0, notices: 1." in said
     assert "Rewards below zero (package example-part) (notice, from step 1)" in said
     assert "The mean reward is negative in 12 of 12 updates." in said
     checked = computer.python(

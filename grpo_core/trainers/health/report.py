@@ -10,6 +10,7 @@ from typing import Any
 from grpo_core.foreign.recording import Source
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding
+from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.healthy import by_figure
 
 
@@ -53,21 +54,22 @@ def healthy(result: Diagnosis) -> list[str]:
 
 
 def headline(source: Source, result: Diagnosis) -> str:
-    """Return the number of updates examined and the number of findings, in a sentence."""
+    """Return the number of updates examined and the numbers of problems and notices, in a sentence."""
+    problems = [finding for finding in result.findings if finding.grade is not Grade.NOTICE]
     facts = {"title": source.title, "source": source.settings.recorded.source, "updates": result.updates}
     if not result.updates:
         return tr("{title}: {source}; no update could be examined.").format(**facts)
-    if not result.findings:
+    if not result.findings and not result.ended:
         return plural(
             "{title}: {source}, {updates} update; nothing found.",
             "{title}: {source}, {updates} updates; nothing found.",
             result.updates,
         ).format(**facts)
     return plural(
-        "{title}: {source}, {updates} update; findings: {count}.",
-        "{title}: {source}, {updates} updates; findings: {count}.",
+        "{title}: {source}, {updates} update; problems: {count}, notices: {notices}.",
+        "{title}: {source}, {updates} updates; problems: {count}, notices: {notices}.",
         result.updates,
-    ).format(count=len(result.findings), **facts)
+    ).format(count=len(problems), notices=len(result.findings) - len(problems) + len(result.ended), **facts)
 
 
 def place(one: Evidence) -> str:

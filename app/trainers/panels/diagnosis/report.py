@@ -193,7 +193,7 @@ def status(run: RunHandle, examined: Result | None, *, busy: bool) -> str:
     if examined is None or examined.diagnosis is None:
         return NOTHING_YET if run.is_recorded else NOTHING_YET_OURS
     diagnosis = examined.diagnosis
-    notices = sum(finding.grade is Grade.NOTICE for finding in diagnosis.findings)
+    notices = sum(finding.grade is Grade.NOTICE for finding in (*diagnosis.findings, *diagnosis.ended))
     more = run.head - diagnosis.updates - len(diagnosis.unreadable)
     sentence = plural(
         "{updates} update examined; problems: {count}, notices: {notices}.",

@@ -142,8 +142,13 @@ def test_the_chain_stands_first_wherever_a_diagnosis_is_shown() -> None:
 
 
 def test_a_problem_that_has_ended_is_listed_apart_with_its_own_figures() -> None:
-    result = diagnose(of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE))
+    run = of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE)
+    run.path = None
+    result = diagnose(run)
     (found,) = result.ended
+    problems = sum(finding.grade is not Grade.NOTICE for finding in result.findings)
+    notices = len(result.findings) - problems + 1
+    assert f"problems: {problems}, notices: {notices}." in as_text(run, result).splitlines()[0]
     assert (found.check, found.began, found.last, found.grade) == ("sampler_is_reference", 21, 24, Grade.NOTICE)
     assert {one.step for one in found.evidence} <= set(range(21, 25))
     assert not result.serious and "sampler_is_reference" not in {one.check for one in result.looked_at}
