@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import clock
@@ -116,6 +117,17 @@ class Driver:
     @property
     def messages(self) -> list[str]:
         return [line.text for line in self.program.window.messages.lines]
+
+
+@pytest.fixture(autouse=True)
+def _no_button_stays_pressed() -> Iterator[None]:
+    """Release the mouse after each test: ``QTest.mouseDClick`` does not, and the next test would find it pressed."""
+    yield
+    if QApplication.instance() is not None and QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+        widget = QWidget()
+        for button in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton):
+            QTest.mouseRelease(widget, button)
+        assert QApplication.mouseButtons() == Qt.MouseButton.NoButton
 
 
 def make(qtbot: QtBot, home: Path, **preferences: object) -> Driver:
