@@ -77,7 +77,8 @@ def _sandboxed() -> str:
     if not whole():
         return f"only in part. {said()}"
     if failed := failures(outcomes):
-        raise CheckFailed(f"of {len(outcomes)} attempts these ended in another way: {'; '.join(failed)}")
+        listed = "; ".join(f"{name} ({outcomes[name]})" for name in failed)
+        raise CheckFailed(f"of {len(outcomes)} attempts these ended in another way: {listed}")
     return f"{len(outcomes)} attempts ended as they must"
 
 

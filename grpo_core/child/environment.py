@@ -14,7 +14,8 @@ NAMES = frozenset(
 )  # fmt: skip # table
 """Names of the variables that are kept: those of the system, of languages and of folders."""
 PREFIXES = (
-    "LC_", "PYTHON", "_PYI_", "_MEIPASS", "PROCESSOR_", "__CF_",  # the interpreter, frozen or not
+    "LC_", "PYTHON", "PROCESSOR_", "__CF_",  # the interpreter
+    "PYINSTALLER_", "_PYI_", "_MEIPASS", "PYSIDE6_", "QT_PLUGIN_PATH", "QML2_IMPORT_PATH",  # a frozen one sets them
     "OMP_", "OPENBLAS_", "MKL_", "NPY_", "GRPO_", "COV_", "COVERAGE_",  # numerical libraries, this program, tests
 )  # fmt: skip # table
 """Beginnings of names that are kept."""

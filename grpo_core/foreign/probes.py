@@ -164,8 +164,9 @@ def _environment() -> None:
     """Look for variables that only the user's shell needs."""
     from grpo_core.child.environment import needed
 
-    if needed(os.environ) == dict(os.environ):
-        raise PermissionError
+    if found := set(os.environ) - set(needed(os.environ)):
+        raise OSError(", ".join(sorted(found)))
+    raise PermissionError
 
 
 def _fork() -> None:

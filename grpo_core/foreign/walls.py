@@ -112,7 +112,8 @@ def readable(path: Path) -> Iterator[Path]:
     home = Path.home()
     program = (Path(place) for place in (sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path) if place)
     yield from (place for place in program if not home.is_relative_to(place.resolve()))
-    yield from (Path(__file__).parents[1], Path(__file__).parents[2] / "resources")
+    # a frozen program reads its modules from its executable, which is beside its folder
+    yield from (Path(sys.executable).resolve(), Path(__file__).parents[1], Path(__file__).parents[2] / "resources")
     yield from plugins.files()
     place = place_of(path)
     yield place

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from app.controllers.export import unused_path
 from app.export.dialog import OWN, PictureChoice, PictureDialog
 from app.export.exporter import BUSY
-from app.export.stage import staged, without_controls
+from app.export.stage import settle, staged, without_controls
 from app.theme.tokens import DARK, LIGHT
 from app.widgets.panel import Panel
 from grpo_core import recompute
@@ -131,6 +131,7 @@ def test_a_picture_holds_nothing_to_operate_and_the_window_keeps_it(driver: Driv
     driver.run(3)
     shown = brought(driver, name)
     driver.qtbot.waitUntil(lambda: not getattr(shown, "busy", False), timeout=60_000)
+    settle(shown)  # a scroll bar can wait for the next layout
     before = shot(driver)
 
     def operated() -> list[QWidget]:
