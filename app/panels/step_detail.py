@@ -45,8 +45,7 @@ class StepDetailPanel(Panel):
         self._only: int | None = None
         self.feet = "", ""
         self._look: tuple[Theme, float] = (LIGHT, 1.0)
-        self._foot_look: tuple[object, ...] = ()
-        self._foot_lines = 1
+        self._foot_lines: dict[tuple[Theme, float, int], int] = {}
         self._filled: tuple[object, ...] = ()
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
@@ -155,19 +154,17 @@ class StepDetailPanel(Panel):
         """Show the sentences on all groups below the table or, in a short panel, only the one on the selected
         completion's group.
 
-        Their height grows with the text and shrinks only when the style or the width changes, so that no update
-        moves the table.
+        Their height grows with the text and is remembered for each style and width, so that no update moves the
+        table.
         """
         look = *self._look, self.foot.width()
-        if look != self._foot_look:
-            self._foot_look, self._foot_lines = look, 1
         self.foot.set_look(*self._look)
         whole, one = self.feet
         high = self.foot.fontMetrics().lineSpacing()
         short = self.height() < SHORT * self._look[1]
         text = whole if not short and self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
-        self._foot_lines = max(self._foot_lines, self.foot.lines_needed(text))
-        self.foot.set_lines(1 if short else self._foot_lines)
+        lines = self._foot_lines[look] = max(self._foot_lines.get(look, 1), self.foot.lines_needed(text))
+        self.foot.set_lines(1 if short else lines)
         self.foot.show_text(text, *self._look)
         self.table.set_compact(short)
         there = self._top if short else self._below
