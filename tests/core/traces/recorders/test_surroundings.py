@@ -56,10 +56,12 @@ class Run:
                 surrounding(Recorded(module, owner, folder), stack)
             train(STEPS)
             self.losses = list(owner.losses)
+            if self.recorder is not None:  # what the writing thread says is said in the surrounding too
+                self.recorder.queue.put(None)
+                self.recorder.thread.join(60)
+                assert not self.recorder.thread.is_alive()
         if self.recorder is not None:
             self.recorder.close()
-            self.recorder.thread.join(60)
-            assert not self.recorder.thread.is_alive()
 
     @property
     def whole(self) -> bool:
