@@ -6,7 +6,7 @@ import logging
 
 from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QFrame, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QToolButton, QWidget
 
 from app.boxes import down
 from app.crash.hooks import CrashReport
@@ -17,13 +17,15 @@ from grpo_core.text import tr
 __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
 
 MOST = 4
-"""Maximum number of messages shown at once. Older ones are folded until the user expands them."""
+"""Maximum number of messages shown at once, below each other. Older ones are folded until the user expands them."""
 
 _log = logging.getLogger(__name__)
 
 
 class MessageBar(QFrame):
     """All messages, newest at the bottom, in an opaque frame. Its owner shows it while there are any messages.
+
+    If there is room for it, the newest message is shown alone on one line until the user expands the older ones.
 
     Only information without buttons disappears on its own; all other messages stay until they are closed or removed.
 
@@ -42,7 +44,7 @@ class MessageBar(QFrame):
         self.setObjectName("messages")
         self.setAccessibleName(tr("Messages"))
         self._lines: dict[str, MessageLine] = {}
-        self._unfolded = False
+        self._unfolded = self._one_line = False
         self.more = QToolButton()
         self.more.setProperty("quiet", True)
         self.more.clicked.connect(self._on_more)
@@ -54,6 +56,24 @@ class MessageBar(QFrame):
     def lines(self) -> tuple[MessageLine, ...]:
         """Every message, including folded ones, in order of arrival."""
         return tuple(self._lines.values())
+
+    @property
+    def one_line_width(self) -> int | None:
+        """Width in pixels of the newest message on one line, an upper limit. None if all messages are to be seen."""
+        if self._unfolded or not self._lines:
+            return None
+        more = self.more.sizeHint().width() if len(self._lines) > 1 else 0
+        return self.lines[-1].one_line_width + more + 2 * self.frameWidth() + 2
+
+    def show_on_one_line(self, one_line: bool) -> None:
+        """Show the newest message alone, on one line, instead of several with their buttons below the text."""
+        if one_line != self._one_line:
+            self._one_line = one_line
+            direction = QBoxLayout.Direction
+            self._column.setDirection(direction.LeftToRight if one_line else direction.TopToBottom)
+            for line in self.lines:
+                line.show_on_one_line(one_line)
+            self._fold()
 
     def focus_newest(self) -> None:
         """Move the keyboard focus to the newest message: to its first button, or to its close button."""
@@ -71,6 +91,7 @@ class MessageBar(QFrame):
         line = MessageLine(message, self)
         line.closed.connect(self._on_closed)
         line.expired.connect(self.remove)
+        line.show_on_one_line(self._one_line)
         self._lines[message.key] = line
         self._column.addWidget(line)
         self._make_space()
@@ -111,12 +132,12 @@ class MessageBar(QFrame):
 
     def _fold(self) -> None:
         """Show the newest messages, and the number of folded older ones."""
-        folded = 0 if self._unfolded else max(len(self._lines) - MOST, 0)
+        self._unfolded = self._unfolded and len(self._lines) > 1
+        folded = 0 if self._unfolded else max(len(self._lines) - (1 if self._one_line else MOST), 0)
         for place, line in enumerate(self.lines):
             line.setVisible(place >= folded)
         self.more.setText(tr("Older messages: {count}").format(count=folded))
         self.more.setVisible(folded > 0)
-        self._unfolded = self._unfolded and len(self._lines) > MOST
         self.setVisible(bool(self._lines))
         self.changed.emit()
 
@@ -140,6 +161,8 @@ class MessageBar(QFrame):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
+            self._unfolded = False
+            self._fold()
             self.left.emit()
         else:
             super().keyPressEvent(event)

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QPalette,
     QShowEvent,
 )
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QBoxLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.boxes import down
 from app.clock import Timer
@@ -54,13 +54,13 @@ class MessageLine(QWidget):
         self._close.clicked.connect(self.dismiss)
         self._row = Wrap()
         self._row.setSpacing(8)
-        words = down((self._label, 1), self._row, spacing=6)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 6, 8, 6)
+        self._words = down((self._label, 1), self._row, spacing=6)
+        self._outer = row = QHBoxLayout(self)
         row.setSpacing(8)
         row.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(words, 1)
+        row.addLayout(self._words, 1)
         row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        self.show_on_one_line(False)
         self.show_message(message)
 
     @property
@@ -85,6 +85,25 @@ class MessageLine(QWidget):
         self._close.setVisible(message.closable)
         self._sign.show_severity(message.severity)
         self._wait()
+
+    @property
+    def one_line_width(self) -> int:
+        """Width in pixels on one line, an upper limit."""
+        parts = [*self._buttons, self._sign, self._close]
+        margins = self._outer.contentsMargins()
+        letters = self._label.fontMetrics().horizontalAdvance(self._label.text())
+        gaps = (len(parts) + 1) * self._row.spacing() + margins.left() + margins.right()
+        return letters + gaps + sum(part.sizeHint().width() for part in parts)
+
+    def show_on_one_line(self, one_line: bool) -> None:
+        """Show the buttons next to the text, which is then not wrapped, instead of below it."""
+        self._one_line = one_line
+        self._words.setDirection(QBoxLayout.Direction.LeftToRight if one_line else QBoxLayout.Direction.TopToBottom)
+        self._label.setWordWrap(not one_line)
+        self._outer.setContentsMargins(12, 0 if one_line else 6, 8, 0 if one_line else 6)
+        for button in self._buttons:
+            button.setFlat(one_line)
+            button.style().polish(button)  # the style sheet has a rule for flat buttons
 
     def focus(self) -> None:
         """Move the keyboard focus to the first button, or to the close button."""
@@ -170,6 +189,7 @@ class MessageLine(QWidget):
             button.clicked.connect(self._pressed)
             self._row.addWidget(button)
             self._buttons.append(button)
+        self.show_on_one_line(self._one_line)
 
     @Slot()
     def _pressed(self) -> None:

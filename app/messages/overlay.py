@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Slot
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenuBar, QTabBar, QToolBar, QToolButton, QWidget
 from shiboken6 import Shiboken
 
 from app.messages.message_bar import MessageBar
+from app.plotting.bar_chart import BarChart
+from app.plotting.plot import Plot
 from app.theme.labels import plain_tip
+from app.widgets.panel import in_window
 from grpo_core.text import tr
 
 WIDTH, MARGIN = 344, 12
@@ -28,24 +31,29 @@ class Place(Enum):
     MARK = "mark"
 
 
-def free_corner(space: QRect, size: QSize, taken: QRect) -> QRect:
-    """Return a rectangle of ``size`` in the corner of ``space`` that overlaps least with ``taken``.
+def free_corner(space: QRect, size: QSize, focus: QRect, pictures: Iterable[QRect] = ()) -> QRect:
+    """Return a rectangle of ``size`` in the corner of ``space`` that overlaps least with ``focus``.
 
-    The lower right corner is preferred. The rectangle is never larger than ``space``.
+    Among several such corners, it is the one that overlaps least with ``pictures``, and then the lower right one. The
+    rectangle is never larger than ``space``.
     """
     size = size.boundedTo(space.size())
     right, low = space.right() + 1 - size.width(), space.bottom() + 1 - size.height()
     corners = (QPoint(right, low), QPoint(space.left(), low), QPoint(right, space.top()), space.topLeft())
 
-    def covered(place: QPoint) -> int:
-        both = QRect(place, size).intersected(taken)
+    def covered(corner: QPoint, taken: QRect) -> int:
+        both = QRect(corner, size).intersected(taken)
         return max(both.width(), 0) * max(both.height(), 0)
 
-    return QRect(min(corners, key=covered), size)
+    pictures = tuple(pictures)
+    return QRect(min(corners, key=lambda at: (covered(at, focus), sum(covered(at, one) for one in pictures))), size)
 
 
 class MessageOverlay(QObject):
-    """Shows the messages over a corner of the main window, never over its toolbars or over the focused widget.
+    """Shows the messages in the main window, never over its toolbars or over the focused widget.
+
+    A single message that fits on one line is shown to the right of the menus, where it covers nothing. Any others are
+    in the corner of the window where they cover least of its pictures.
 
     Attributes:
         place: the current location.
@@ -111,23 +119,46 @@ class MessageOverlay(QObject):
         space = self.space
         if space.width() < 1 or space.height() < 1:
             return
-        widget: QWidget = self._bar
         if self._bar.isHidden():
-            widget, size = self.mark, self.mark.sizeHint()
+            self._place(self.mark, self.mark.sizeHint())
+            return
+        beside, wanted = self._beside_menus(), self._bar.one_line_width
+        fits = wanted is not None and wanted <= beside.width()
+        self._bar.show_on_one_line(fits)
+        if wanted is not None and fits:
+            beside.setLeft(beside.right() + 1 - wanted)
+            self._bar.setGeometry(beside)
+            self.lift()
         else:
             width = min(max(round(WIDTH * self._scale()), self._bar.minimumSizeHint().width()), space.width())
-            size = QSize(width, self._bar.heightForWidth(width))
-        wanted = free_corner(space, size, self._taken())
-        if widget.geometry() != wanted:
-            widget.setGeometry(wanted)
+            self._place(self._bar, QSize(width, self._bar.heightForWidth(width)))
+
+    def _place(self, widget: QWidget, size: QSize) -> None:
+        """Show ``widget`` in a free corner of the window."""
+        pictures = (self._box(one) for one in self._window.findChildren(QWidget) if isinstance(one, (Plot, BarChart)))
+        widget.setGeometry(free_corner(self.space, size, self._taken(), pictures))
         self.lift()
+
+    def _beside_menus(self) -> QRect:
+        """Return the part of the window to the right of its menus, empty where they are not in the window."""
+        bar = self._window.menuBar()
+        if bar.isHidden() or bar.isNativeMenuBar() or not bar.actions():
+            return QRect()
+        left = max(bar.actionGeometry(action).right() for action in bar.actions())
+        return QRect(QPoint(left + MARGIN, 0), QPoint(bar.width() - MARGIN, bar.height() - 1))
+
+    def _box(self, widget: QWidget) -> QRect:
+        """Return the rectangle of a widget in the window, empty if it is not visible there."""
+        if widget.window() is not self._window or not in_window(widget):
+            return QRect()
+        return QRect(widget.mapTo(self._window, QPoint()), widget.size())
 
     def _taken(self) -> QRect:
         """Return the rectangle of the focused widget in the window, empty if the focus is elsewhere."""
         focus = QApplication.focusWidget()
-        if focus is None or focus.window() is not self._window or self._bar.isAncestorOf(focus) or focus is self.mark:
+        if focus is None or self._bar.isAncestorOf(focus) or focus is self.mark:
             return QRect()
-        return QRect(focus.mapTo(self._window, QPoint()), focus.size())
+        return self._box(focus)
 
     @Slot()
     def lift(self) -> None:
@@ -137,7 +168,7 @@ class MessageOverlay(QObject):
             return
         children = self._window.children()
         above = children[children.index(widget) + 1 :]
-        if any(isinstance(child, (QDockWidget, QTabBar)) and not child.isHidden() for child in above):
+        if any(isinstance(child, (QDockWidget, QTabBar, QMenuBar)) and not child.isHidden() for child in above):
             widget.raise_()
 
     # -- the keyboard ------------------------------------------------------------------------------------------------

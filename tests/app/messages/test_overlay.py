@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 from app.messages.message import BarAction, Message, Severity
 from app.messages.overlay import Place, free_corner
 from app.panel_registry import TIMELINE
+from app.plotting.bar_chart import BarChart
+from app.plotting.plot import Plot
 from tests.app.conftest import Driver
 from tests.app.stories.hands import activate, panel, press
 
@@ -25,18 +27,75 @@ def box(widget: QWidget) -> QRect:
     return QRect(widget.mapTo(widget.window(), QPoint()), widget.size())
 
 
+NOTHING, LOW = QRect(), QRect(0, 300, 800, 300)
+
+
 @pytest.mark.parametrize(
-    ("taken", "corner"),
+    ("focus", "picture", "corner"),
     [
-        (QRect(), QPoint(500, 400)),
-        (QRect(0, 0, 800, 100), QPoint(500, 400)),
-        (QRect(600, 500, 50, 20), QPoint(0, 400)),
-        (QRect(0, 500, 800, 100), QPoint(500, 100)),
-        (QRect(400, 0, 400, 800), QPoint(0, 400)),
+        (NOTHING, NOTHING, QPoint(500, 400)),
+        (QRect(0, 0, 800, 100), NOTHING, QPoint(500, 400)),
+        (QRect(600, 500, 50, 20), NOTHING, QPoint(0, 400)),
+        (QRect(0, 500, 800, 100), NOTHING, QPoint(500, 100)),
+        (QRect(400, 0, 400, 800), NOTHING, QPoint(0, 400)),
+        (NOTHING, LOW, QPoint(500, 100)),
+        (QRect(0, 100, 800, 50), LOW, QPoint(500, 400)),
+        (NOTHING, ROOM, QPoint(500, 400)),
     ],
 )
-def test_the_corner_is_one_that_is_free(taken: QRect, corner: QPoint) -> None:
-    assert free_corner(ROOM, SIZE, taken) == QRect(corner, SIZE)
+def test_the_corner_is_one_that_is_free(focus: QRect, picture: QRect, corner: QPoint) -> None:
+    assert free_corner(ROOM, SIZE, focus, [picture]) == QRect(corner, SIZE)
+
+
+@pytest.mark.parametrize(("width", "scale"), [(1366, 1.0), (1366, 1.25), (1920, 2.0)])
+@pytest.mark.parametrize("buttons", [(), ("Resume", "Discard")])
+def test_a_short_message_is_beside_the_menus_and_covers_nothing(
+    driver: Driver, width: int, scale: float, buttons: tuple[str, ...]
+) -> None:
+    window = driver.program.window
+    window.resize(width, 768)
+    driver.program.look.set(scale=scale)
+    sentence = "The run is saved to a folder that cannot be read by others."
+    actions = tuple(BarAction(text=text, run=print, closes=False) for text in buttons)
+    line = window.messages.post(Message(text=sentence, severity=Severity.WARNING, actions=actions))
+    driver.settle()
+    menus, here = window.menuBar(), box(window.messages)
+    assert box(menus).contains(here)
+    assert not any(menus.actionGeometry(action).intersects(here) for action in menus.actions())
+    assert window.childAt(here.center()) is not menus, "the message is in front"
+    words = [child for child in line.findChildren(QWidget) if child.isVisible()]
+    assert words and all(here.contains(box(child)) for child in words)
+    assert all(child.width() >= child.sizeHint().width() for child in words)
+
+
+def test_older_messages_are_behind_a_button_that_shows_all(driver: Driver) -> None:
+    messages = driver.program.window.messages
+    for sentence in ("The first.", "The second.", "The third."):
+        messages.say(sentence)
+    driver.settle()
+    assert [line.isVisible() for line in messages.lines] == [False, False, True]
+    assert messages.more.text() == "Older messages: 2"
+    messages.more.click()
+    driver.settle()
+    assert all(line.isVisible() for line in messages.lines) and messages.height() > messages.lines[0].height() * 3
+    press(driver, Qt.Key.Key_Escape)
+    driver.settle()
+    assert [line.isVisible() for line in messages.lines] == [False, False, True]
+
+
+LONG = "A sentence that is too long for one line. " * 6
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.25])
+def test_a_long_message_covers_no_picture(driver: Driver, scale: float) -> None:
+    window = driver.program.window
+    driver.program.look.set(scale=scale)
+    driver.run(3)
+    window.messages.say(LONG)
+    driver.settle()
+    pictures = [one for one in window.findChildren(QWidget) if isinstance(one, (Plot, BarChart)) and one.isVisible()]
+    assert pictures and not box(window.menuBar()).intersects(box(window.messages))
+    assert not any(box(window.messages).intersects(box(one)) for one in pictures)
 
 
 def test_messages_are_no_larger_than_the_room_there_is() -> None:
