@@ -39,7 +39,7 @@ def story(p, c, session):
 class Told(app.application.Application):
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
-        self.story, self.wanted = story(self, self.lessons.player, Path({session!r})), lambda: True
+        self.story, self.wanted = story(self, self.part("teaching").lessons.player, Path({session!r})), lambda: True
         self.ticks = QTimer(self)
         self.ticks.timeout.connect(self.tick)
         self.ticks.start(10)
@@ -54,7 +54,7 @@ app.application.Application = Told
 sys.exit(start(sys.argv[1:]))
 """
 KILLED = """
-    yield lambda: c.lesson is not None and not c.busy and p.presenter.active
+    yield lambda: c.lesson is not None and not c.busy and p.part("teaching").presenter.active
     assert (c.lesson.id, p.window.isFullScreen()) == ("one_update", True)
     while c.place < 2:
         if c.covered:
