@@ -205,7 +205,7 @@ class Auditing:
         if not _explained(found, "loss"):
             found += causes.of_given(list(given.other_ratios(seen)))
         unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
-        shape = remainder.shape([c for step in steps for c in step.comparisons if c.what in unexplained])
+        shape = remainder.shape([[c for c in step.comparisons if c.what in unexplained] for step in steps])
         return Audit(
             steps=tuple(steps),
             causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)),

@@ -20,7 +20,7 @@ class Comparison:
         allowed: maximum difference explained by rounding.
         passed: index of the pass, or None if not applicable.
         part: micro-batch of the pass, or None if not applicable.
-        row: the completion, or None if not applicable.
+        row, group: the completion and its group, or None if not applicable.
     """
 
     what: str
@@ -30,6 +30,7 @@ class Comparison:
     passed: int | None = None
     part: int | None = None
     row: int | None = None
+    group: int | None = None
 
     @property
     def difference(self) -> float:
@@ -76,7 +77,9 @@ def losses(update: Update) -> list[Comparison]:
 def advantages(update: Update) -> list[Comparison]:
     """Compare the recorded advantage of each completion with the one that follows from rewards and settings."""
     return [
-        Comparison(what="advantage", ours=ours, theirs=theirs, allowed=allowed, row=row)
+        Comparison(
+            what="advantage", ours=ours, theirs=theirs, allowed=allowed, row=row, group=int(update.step.group[row])
+        )
         for ours, theirs, allowed, (_, row) in _rows(of_advantage(update))
     ]
 

@@ -1,4 +1,6 @@
-"""Description of the pattern of unexplained deviations: a factor, a difference, individual completions, noise."""
+"""Description of the pattern of unexplained deviations: a factor, a difference, one of both in each group, individual
+completions, noise.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,15 @@ from grpo_core.trainers.audit.compare import Comparison
 
 CONSTANT = 1e-3
 """Relative spread below which a quantity counts as constant."""
+LINEAR = 1e-4
+"""Maximum deviation from a line, relative to the largest number, at which numbers count as a linear function."""
 FEWEST = 6
 """Minimum number of values for naming a pattern."""
 
 
-def shape(compared: Sequence[Comparison]) -> str:
-    """Describe the common pattern of the deviating numbers in ``compared`` in a sentence. Empty if none deviates."""
+def shape(updates: Sequence[Sequence[Comparison]]) -> str:
+    """Describe the common pattern of the deviating numbers of all updates in a sentence. Empty if none deviates."""
+    compared = [c for each in updates for c in each]
     departing = [c for c in compared if not c.agrees and np.isfinite(c.difference)]
     if not departing:
         return ""
@@ -29,7 +34,50 @@ def shape(compared: Sequence[Comparison]) -> str:
     ).format(
         count=len(departing), all=len(compared), typical=float(np.median(np.abs(off))), largest=float(np.abs(off).max())
     )
-    return tr("{size}: {shape}.").format(size=size, shape=_common(departing, compared, ours, off))
+    pattern = _by_group(updates, len(departing)) or _common(departing, compared, ours, off)
+    return tr("{size}: {shape}.").format(size=size, shape=pattern)
+
+
+def _by_group(updates: Sequence[Sequence[Comparison]], departing: int) -> str:
+    """Describe deviating advantages that are a linear function of ours in each group, or return an empty string.
+
+    A group is fitted with a factor and an amount, so it needs three different advantages to show the pattern.
+    """
+    groups: dict[tuple[int, int], list[Comparison]] = {}
+    for place, each in enumerate(updates):
+        for c in each:
+            if c.group is not None and np.isfinite(c.difference):
+                groups.setdefault((place, c.group), []).append(c)
+    lines = []
+    for those in groups.values():
+        ours, theirs, allowed = (np.array([getattr(c, name) for c in those]) for name in ("ours", "theirs", "allowed"))
+        if len(np.unique(ours)) < 3:
+            continue
+        line = np.polyfit(ours, theirs, 1)
+        if (np.abs(np.polyval(line, ours) - theirs) > np.maximum(2 * allowed, LINEAR * np.abs(theirs).max())).any():
+            return ""
+        lines.append(line)
+    if departing < FEWEST or not lines:
+        return ""
+    factors, amounts = np.array(lines).T
+    places = {
+        "low": float(factors.min()), "high": float(factors.max()),
+        "least": float(amounts.min()), "most": float(amounts.max()),
+    }  # fmt: skip # pairs
+    if np.abs(factors - 1).max() < CONSTANT:
+        sentence = tr(
+            "in each group all by the same amount, between {least:+.4g} and {most:+.4g}, as if by another baseline"
+        )
+    elif np.abs(amounts).max() < CONSTANT:
+        sentence = tr(
+            "in each group all by the same factor, between {low:.4g} and {high:.4g}, as if divided by another number"
+        )
+    else:
+        sentence = tr(
+            "in each group theirs are ours times a factor ({low:.4g} to {high:.4g}) plus an amount ({least:+.4g} to "
+            "{most:+.4g}), as if by another baseline and divided by another number"
+        )
+    return sentence.format(**places)
 
 
 def _common(departing: Sequence[Comparison], compared: Sequence[Comparison], ours: np.ndarray, off: np.ndarray) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -12,11 +12,40 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.record import Step
-from grpo_core.trainers.changes.change import Change, Factor, Parameters, fitted, switched
+from grpo_core.trainers.changes.change import Change, Factor, Parameters, fitted, switched, under
 from grpo_core.trainers.changes.numbers import Update
 
 EPSILONS = ((1e-6,), (1e-3,), (1e-2,), (0.1,), (0.5,), (1.0,), (3.0,))
 """Starting points for fitting the constant added to the standard deviation."""
+
+
+ORDERS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "reversed": lambda rows, groups: rows[::-1],
+    "even places before odd ones": lambda rows, groups: np.concatenate([rows[::2], rows[1::2]]),
+    "first and second half in turn": lambda rows, groups: rows[np.argsort(np.argsort(rows % 2, kind="stable"))],
+    "by place in the group before the group": lambda rows, groups: rows.reshape(groups, -1).T.ravel(),
+    "by group before the place in the group": lambda rows, groups: rows.reshape(-1, groups).T.ravel(),
+}
+"""Wrong orders of completions: function from the rows 0 to B - 1 and the number of groups to the rows taken, (B,)."""
+COMPARED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "the reward of the group's first completion": lambda table: table[:, 0],
+    "the lowest reward of the group": lambda table: np.nanmin(table, axis=1),
+    "the highest reward of the group": lambda table: np.nanmax(table, axis=1),
+    "the median reward of the group": lambda table: np.nanmedian(table, axis=1),
+    "the mean of the group before": lambda table: np.roll(np.nanmean(table, axis=1), 1),
+    "the mean of the group after": lambda table: np.roll(np.nanmean(table, axis=1), -1),
+}
+"""Other baselines: function from the rewards of each group, (P, G), to one baseline for each, (P,)."""
+
+
+def orders(step: Step) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield each wrong order of the completions that is possible, with the places taken, (B,)."""
+    rows, groups = np.arange(len(step.group)), int(step.group.max(initial=0)) + 1
+    yield "one place to the right", np.roll(rows, 1)
+    yield "one place to the left", np.roll(rows, -1)
+    for name, order in ORDERS.items():
+        if len(rows) % groups == 0 and not np.array_equal(order(rows, groups), rows):
+            yield name, order(rows, groups)
 
 
 def of_advantage(step: Step) -> Iterator[Change]:
@@ -44,8 +73,11 @@ def of_advantage(step: Step) -> Iterator[Change]:
     if groups > 1 and len(step.group) % groups == 0 and groups * _generated(step) > len(step.group):
         for detail in ("both", "spread", "compared"):
             yield Change(name="group_order", part="group", detail=detail, apply=partial(_interleaved, detail=detail))
-    for by, side in ((1, "right"), (-1, "left")):
-        yield Change(name="advantage_rows", part="rows", detail=side, apply=partial(_rolled, by=by))
+    for name in COMPARED:
+        yield Change(name="baseline_other", part="baseline", detail=name, apply=partial(_compared, name=name))
+    yield Change(name="advantage_twice", part="twice", apply=_twice)
+    for detail, _ in orders(step):
+        yield Change(name="advantage_rows", part="rows", detail=detail, apply=partial(_ordered, detail=detail))
     yield Change(name="advantage_stale", part="rows", apply=_stale)
     yield Change(
         name="advantage_limit", part="limit", apply=_limited, starts=((0.3,), (0.6,), (1.0,), (1.5,), (3.0,)), low=1e-6
@@ -99,8 +131,22 @@ def _lines(step: Step) -> np.ndarray:
     return lines
 
 
-def _rolled(update: Update, step: Step, n: int, p: Parameters, *, by: int) -> Step:
-    return dataclasses.replace(step, advantage=np.roll(recompute.advantage(step), by))
+def _compared(update: Update, step: Step, n: int, p: Parameters, *, name: str) -> Step:
+    """Subtract another baseline from the rewards, which are divided as before."""
+    slopes = _lines(step)[step.group, 0]
+    compared = COMPARED[name](recompute.grouped(step, step.rewards))
+    return dataclasses.replace(step, advantage=slopes * (step.rewards - compared[step.group]))
+
+
+def _twice(update: Update, step: Step, n: int, p: Parameters) -> Step:
+    """Normalise the advantages again over the whole batch."""
+    again = under(step, baseline="batch_mean", std="batch")
+    return dataclasses.replace(again, rewards=recompute.advantage(step))
+
+
+def _ordered(update: Update, step: Step, n: int, p: Parameters, *, detail: str) -> Step | None:
+    order = dict(orders(step)).get(detail)
+    return None if order is None else dataclasses.replace(step, advantage=recompute.advantage(step)[order])
 
 
 def _stale(update: Update, step: Step, n: int, p: Parameters) -> Step | None:

@@ -30,6 +30,7 @@ from grpo_core.trainers.changes.change import (
     under,
 )
 from grpo_core.trainers.changes.numbers import Update
+from grpo_core.trainers.changes.of_advantage import orders
 
 RANGES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.9)
 """Starting points for fitting a clip range."""
@@ -215,6 +216,7 @@ def _masks(step: Step) -> Iterator[Change]:
         yield Change(name="mask_shifted", part="mask", detail=side, apply=partial(_mask_moved, by=by))
     if step.present is not None:
         yield replaced("mask_absent", "mask", mask=lambda update, step, n: step.there)
+        yield replaced("mask_inverted", "mask", mask=lambda update, step, n: step.there & ~step.mask)
     o = step.settings.objective
     if o.surrogate == "clip" and not o.beta and recompute.advantage(step).ndim == 1:
         for of_update in (True, False):
@@ -287,8 +289,8 @@ def _advantages(step: Step) -> Iterator[Change]:
     )
     yield replaced("advantage_positive", "advantage", advantage=lambda u, step, n: np.maximum(_given(step), 0.0))
     yield replaced("advantage_stale", "advantage", advantage=_previous_advantage)
-    for by, side in SIDES.items():
-        yield replaced("advantage_rows", "advantage", detail=side, advantage=partial(_rolled, by=by))
+    for detail, _ in orders(step):
+        yield replaced("advantage_rows", "advantage", detail=detail, advantage=partial(_ordered, detail=detail))
 
 
 def _given(step: Step) -> np.ndarray:
@@ -296,8 +298,9 @@ def _given(step: Step) -> np.ndarray:
     return step.advantage
 
 
-def _rolled(update: Update, step: Step, n: int, *, by: int) -> np.ndarray:
-    return np.roll(_given(step), by, axis=0)
+def _ordered(update: Update, step: Step, n: int, *, detail: str) -> np.ndarray | None:
+    order = dict(orders(step)).get(detail)
+    return None if order is None else _given(step)[order]
 
 
 def _computed(update: Update, step: Step, n: int, p: Parameters, *, std: str, baseline: str) -> Step:

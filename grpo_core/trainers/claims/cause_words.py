@@ -210,6 +210,11 @@ CAUSES: dict[str, Words] = {
         what=tr("Tokens that the mask leaves out counted in the loss."),
         instead=tr("The policy learned to write what a tool or a limit had written."), remedy=MASK,
     ),
+    "mask_inverted": Words(
+        what=tr("The mask was inverted: only the tokens that it leaves out counted in the loss."),
+        instead=tr("The policy learned to write what a tool or a limit had written, and nothing of its own."),
+        remedy=MASK,
+    ),
     "mask_padding": Words(
         what=tr("The mask was left out of the sum: padding counted in the loss like tokens."),
         instead=tr("The loss depends on how much shorter a completion is than the longest."), remedy=MASK,
@@ -257,10 +262,16 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Compute advantages from the rewards of the same batch."),
     ),
     "advantage_rows": Words(
-        what=tr("The advantages were shifted one completion to the {detail} of their own."),
-        instead=tr("Completions were pushed by what their neighbours had earned."),
+        what=tr("The advantages were in another order than the completions: {detail}."),
+        instead=tr("Completions were pushed by what others had earned."),
         remedy=tr("Keep rewards and completions in the same order, also when they are gathered, sorted or shuffled."),
     ),
+    "advantage_twice": Words(
+        what=tr("The advantages were normalised a second time, over the whole batch."),
+        instead=SCALE,
+        remedy=tr("Normalise once: remove the mean and the standard deviation that are taken over the advantages."),
+    ),
+    "baseline_other": Words(what=tr("The baseline was {detail}."), instead=SCALE, remedy=ADVANTAGES),
     "advantage_factor": Words(
         what=tr("The advantages were {value:.6g} times those that the settings give."),
         instead=tr("The push is stronger by the same factor, relative to the KL term and the learning rate."),

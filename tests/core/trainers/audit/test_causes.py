@@ -12,7 +12,7 @@ import pytest
 from grpo_core import recompute
 from grpo_core.errors import RunFileError
 from grpo_core.record import Step
-from grpo_core.trainers.audit import audit, compare
+from grpo_core.trainers.audit import audit, compare, remainder
 from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED
 from grpo_core.trainers.audit.report import told
 from grpo_core.trainers.changes.figures import CLIPPED, figures
@@ -97,6 +97,37 @@ def interleaved(step: Step) -> np.ndarray:
     return (step.rewards - np.tile(mean, SIZE)) / (np.tile(std, SIZE) + 1e-4)
 
 
+def halves_in_turn(step: Step) -> list[float]:
+    """Return the advantages of the first and of the second half of the completions, in turn."""
+    first, second = np.split(recompute.advantage(step), 2)
+    return [float(value) for pair in zip(first, second, strict=True) for value in pair]
+
+
+def against(baseline: Any) -> Any:
+    """Return a function that computes advantages with ``baseline`` of the rewards of each group."""
+    return lambda step: [
+        (reward - baseline(table)) / (np.std(table, ddof=1) + 1e-4)
+        for table in step.rewards.reshape(-1, SIZE)
+        for reward in table
+    ]
+
+
+def of_other_mean(step: Step, by: int) -> list[float]:
+    """Return advantages in which each group was compared with the mean of the group ``by`` places before it."""
+    tables = step.rewards.reshape(-1, SIZE)
+    return [
+        (reward - tables[place - by].mean()) / (np.std(table, ddof=1) + 1e-4)
+        for place, table in enumerate(tables)
+        for reward in table
+    ]
+
+
+def twice(step: Step) -> np.ndarray:
+    """Return advantages that were normalised again over the batch."""
+    once = recompute.advantage(step)
+    return (once - once.mean()) / (np.std(once, ddof=1) + 1e-4)
+
+
 def noisy(step: Step) -> np.ndarray:
     """Return the old log-probabilities with added noise."""
     return step.old_logp + 0.1 * np.random.default_rng(step.step).normal(size=step.mask.shape).astype(np.float32)
@@ -135,7 +166,7 @@ IN_LOSS: dict[str, tuple[Plant, str, str]] = {
     "advantages clipped": (other(advantage=lambda s: np.clip(s.advantage, -0.8, 0.8)), "advantage_limit", "0.8"),
     "no failures": (other(advantage=lambda s: np.maximum(s.advantage, 0)), "advantage_positive", "Negative"),
     "advantages of before": (before("advantage"), "advantage_stale", "batch before"),
-    "advantages of a neighbour": (other(advantage=lambda s: np.roll(s.advantage, 1)), "advantage_rows", "right"),
+    "advantages of a neighbour": (other(advantage=lambda s: np.roll(s.advantage, 1)), "advantage_rows", "to the right"),
     "bnpo": (reduced("token", tokens), "reduction:bnpo", "Each token of the micro-batch"),
     "dapo": (reduced("token", lambda s, r: s.mask.sum() / 2), "reduction:dapo", "generation batch"),
     "dr_grpo": (reduced("constant", rows, max_tokens=12), "reduction:dr_grpo", "maximum length"),
@@ -167,7 +198,17 @@ RECORDED: dict[str, tuple[Plant, str, str]] = {
     "group order": (as_advantages(interleaved), "group_order", "0 1 0 1"),
     "advantages x 0.5": (as_advantages(lambda s: 0.5 * s.advantage), "advantage_factor", "0.5 times"),
     "sign turned": (as_advantages(lambda s: -s.advantage), "advantage_factor", "-1 times"),
-    "neighbours": (as_advantages(lambda s: np.roll(s.advantage, -1)), "advantage_rows", "left"),
+    "neighbours": (as_advantages(lambda s: np.roll(s.advantage, -1)), "advantage_rows", "to the left"),
+    "reversed": (as_advantages(lambda s: s.advantage[::-1]), "advantage_rows", "reversed"),
+    "even, odd": (as_advantages(lambda s: [*s.advantage[::2], *s.advantage[1::2]]), "advantage_rows", "even places"),
+    "halves in turn": (as_advantages(halves_in_turn), "advantage_rows", "half in turn"),
+    "transposed": (as_advantages(lambda s: s.advantage.reshape(-1, SIZE).T.ravel()), "advantage_rows", "by place"),
+    "against the first": (as_advantages(against(lambda t: t[0])), "baseline_other", "first completion"),
+    "against the lowest": (as_advantages(against(min)), "baseline_other", "lowest"),
+    "against the highest": (as_advantages(against(max)), "baseline_other", "highest"),
+    "against the median": (as_advantages(against(np.median)), "baseline_other", "median"),
+    "another group's mean": (as_advantages(lambda s: of_other_mean(s, 1)), "baseline_other", "group before"),
+    "twice": (as_advantages(twice), "advantage_twice", "a second time"),
     "of before": (before("advantage"), "advantage_stale", "batch before"),
     "clipped": (as_advantages(lambda s: np.clip(s.advantage, -1, 1)), "advantage_limit", "limited to 1"),
     "old right": (rolled("old_logp"), "old_shifted", "to the right"),
@@ -295,6 +336,54 @@ def test_noise_in_the_loss_is_explained_by_nothing_and_its_size_is_said() -> Non
     result = audit(Planted(used=other(old_logp=noisy)))
     assert not result.agrees and not result.explanations
     assert f"{4 * UPDATES} of" in result.remainder
+
+
+def by_group(factor: float, amount: float) -> Plant:
+    """Plant advantages that differ in each group by a factor and an amount around the given ones."""
+
+    def make(step: Step) -> np.ndarray:
+        drawn = np.random.default_rng(step.step).uniform(0.9, 1.1, (2, len(step.group)))
+        factors, amounts = factor ** drawn[0][step.group], amount * drawn[1][step.group]
+        return factors * step.advantage + amounts
+
+    return as_advantages(make)
+
+
+@pytest.mark.parametrize(
+    ("factor", "amount", "words"),
+    [
+        (1.0, 0.3, "in each group all by the same amount, between +0.2"),
+        (1.3, 0.0, "in each group all by the same factor, between 1.2"),
+        (1.3, 0.3, "as if by another baseline and divided by another number"),
+    ],
+)
+def test_unexplained_advantages_that_are_linear_in_each_group_are_not_called_noise(
+    factor: float, amount: float, words: str
+) -> None:
+    assert words in shape_of(by_group(factor, amount))
+
+
+def test_advantages_with_noise_are_not_called_linear() -> None:
+    noise = as_advantages(lambda s: s.advantage + 0.1 * np.random.default_rng(s.step).normal(size=len(s.group)))
+    assert "in each group" not in shape_of(noise) and "numbers depart" in shape_of(noise)
+
+
+def shape_of(recorded: Plant) -> str:
+    """Return the pattern of deviating advantages, as if nothing explained them."""
+    run = Planted(recorded=recorded)
+    return remainder.shape([compare.advantages(Update(step=run.step(k))) for k in range(1, UPDATES + 1)])
+
+
+def test_an_inverted_mask_is_named() -> None:
+    def left_out(step: Step) -> np.ndarray:
+        return step.mask & (np.random.default_rng(step.step).random(step.mask.shape) < 0.7)
+
+    def tools(step: Step, previous: Step | None, n: int) -> Step:
+        return dataclasses.replace(step, mask=left_out(step), present=step.mask)
+
+    inverted = other(mask=lambda step: step.there & ~step.mask)
+    (cause,) = audit(Planted(recorded=tools, used=inverted)).causes
+    assert cause.grade == NAMED and cause.names == ("mask_inverted",)
 
 
 @pytest.mark.parametrize("fault", ["clip 0.28 above", "first masked", "k1"])
