@@ -14,6 +14,7 @@ from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import SILENT, EqualGroups
+from grpo_core.trainers.claims.group_size import LargerGroups, pattern
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
@@ -62,6 +63,7 @@ def dead_groups(update: Update) -> Measure | None:
             "rows": tuple(int(members[0]) + 1 for members in dead),
             "equal": len(equal) / len(groups),
             "known": known,
+            "patterns": tuple(pattern(table.rewards[members]) for members in groups),
             "mean": float(table.rewards[rows].mean()),
             "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
             "low": float(table.rewards[rows].min()),
@@ -146,6 +148,8 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     )
     cut_off = kind == "wrong" and all(cut for cut, *_ in dead)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
+    if kind == "wrong" and (larger := LargerGroups.of([p for m in since for p in m.more["patterns"]], since[0].label)):
+        claims.append(larger)
     bad, change = grade("dead"), ""
     if kind != "right" and live >= limit("sparse_live") * groups:
         before, after = _thirds(measures)

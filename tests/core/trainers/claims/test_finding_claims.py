@@ -32,7 +32,8 @@ from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
 from tests.core.trainers.health.test_diagnose import Tables, completions
 from tests.core.trainers.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
 
-KINDS = (*kinds_in("grpo_core.trainers.claims.findings", "grpo_core.trainers.claims.measures"), *FAULTS)
+MODULES = ("findings", "group_size", "measures")
+KINDS = (*kinds_in(*(f"grpo_core.trainers.claims.{name}" for name in MODULES)), *FAULTS)
 
 
 def runs(numbers: np.random.Generator) -> Iterator[Any]:
