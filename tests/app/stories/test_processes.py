@@ -128,7 +128,7 @@ def test_the_last_run_is_there_again_paused_and_a_named_one_opens(tmp_path: Path
     waiting = "self.controller.state_changed.connect(lambda state: state.value == 'paused' and self.window.close())"
     out, error = started(tmp_path, begin=begin, then=waiting)
     assert complaints(error, tmp_path) == []
-    assert "A bandit with ten actions" in out
+    assert "run 0 True" in out
     out, error = started(tmp_path)
     assert (out.strip(), complaints(error, tmp_path)) == ("run 12 False", [])
     (entry,) = library.entries(tmp_path / "data" / "runs")
