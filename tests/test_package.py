@@ -24,8 +24,20 @@ import pytest
 
 from app.build import Build, this_build
 from grpo_core import __version__
+from grpo_core.commands import cli
+from grpo_core.host.other_python import BESIDE_SOURCE, requirements
+from grpo_core.runs.run_file import RunReader
+from grpo_core.shipped import CORE_SOURCE
 from tools.package import archive, deb, icu_data, licences, lock, model, qt_plugins, sbom
-from tools.package.contents import HIDDEN, UNUSED_OF_PYARROW, excluded, kept, kept_modules, note
+from tools.package.contents import (
+    HIDDEN,
+    UNUSED_OF_PYARROW,
+    core_source,
+    excluded,
+    kept,
+    kept_modules,
+    note,
+)
 from tools.package.run_paths import absolute_run_path, find_patchelf, forget, remove_absolute_run_paths
 from tools.package.stamp import KINDS, Stamp, stamp
 
@@ -52,6 +64,22 @@ def imported(path: Path) -> tuple[set[str], set[str]]:
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             by_name |= {str(one.value) for one in node.args if isinstance(one, ast.Constant)}
     return plainly, by_name
+
+
+def test_another_python_trains_with_the_source_in_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for source, folder in core_source():
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, tmp_path / folder / Path(source).name)
+    (tmp_path / "resources").symlink_to(ROOT / "resources")
+    before = {*tmp_path.rglob("*")}
+    monkeypatch.setattr("grpo_core.child.start.core_source", lambda: tmp_path / CORE_SOURCE)
+    monkeypatch.setattr("grpo_core.host.other_python.core_source", lambda: tmp_path / CORE_SOURCE)
+    assert not {*BESIDE_SOURCE} & {*requirements("")}, "they are in the package"
+    given = ["train", "--language", "--set=task.prompts=1", "--set=task.max_tokens=2", "--steps=1"]
+    assert cli.main([*given, "--python", sys.executable, "--out", str(tmp_path / "run.grpo")]) == 0
+    with RunReader.open(tmp_path / "run.grpo") as reader:
+        assert reader.last == 1
+    assert {*tmp_path.rglob("*")} - before == {tmp_path / "run.grpo"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,7 +7,6 @@ both are of the same version; window, files and messages are the same.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -21,14 +20,15 @@ from pathlib import Path
 from grpo_core.child.start import OTHER_VERSION, preamble
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, shortened
+from grpo_core.parsing import from_json
 from grpo_core.shipped import core_source
 from grpo_core.text import tr
 from grpo_core.versions import numbers
 
 ALWAYS = ("numpy>=2.1", "filelock>=3.16")
 """Requirements of the training process. Those that torch does not bring along are in the packaged program."""
-BESIDE_SOURCE = ("array-api-compat>=1.11",)
-"""Requirement that is in the packaged program, but not in a source tree."""
+BESIDE_SOURCE = ("array-api-compat>=1.11", "tqdm>=4.66")
+"""Requirements whose source is in the packaged program, but not in a source tree."""
 OF_TORCH = ("torch>=2.13,<3", "safetensors>=0.6")
 """Additional requirements of the program's own model on a GPU."""
 OF_FOLDERS = ("torch>=2.13,<3", "safetensors>=0.8", "transformers>=5.23,<6", "peft>=0.21,<0.22", "gguf>=0.19")
@@ -87,7 +87,8 @@ class Pythons:
     """Chooses the Python in which the training process of a run is started.
 
     Attributes:
-        chosen: path of the Python that the user has chosen; if it is empty, one is looked for.
+        chosen: path of the Python that the user has chosen. If it is empty, a packaged program that lacks torch looks
+            for one.
     """
 
     def __init__(self, chosen: str = "") -> None:
@@ -113,8 +114,9 @@ class Pythons:
         """
         if self.chosen:
             return self._checked(self.chosen, needed, gpu)
-        own = all(find_spec(_name(one).replace("-", "_")) for one in needed)
-        if (own and not (gpu and getattr(sys, "frozen", False))) or core_source() is None:
+        if not getattr(sys, "frozen", False):  # its torch is that of its own Python, into which it can be installed
+            return None
+        if not gpu and all(find_spec(_name(one).replace("-", "_")) for one in needed):
             return None
         for path in candidates():
             try:
@@ -199,7 +201,7 @@ def examined(path: str) -> OtherPython:
     if done.returncode == OTHER_VERSION:
         raise GrpoError(tr("The program was replaced by another version while it was open; start it again."))
     try:
-        told = json.loads(rest.splitlines()[-1])
+        told = from_json(rest.splitlines()[-1])
         return OtherPython(path=path, version=version, libraries=dict(told["libraries"]), gpu=str(told["gpu"]))
     except (ValueError, LookupError, TypeError):
         why = (done.stderr.decode("utf-8", "replace").splitlines() or [tr("it says nothing")])[-1]

@@ -158,10 +158,11 @@ def test_a_bandit_and_a_model_on_the_cpu_stay_in_this_program() -> None:
 
 
 @posix
-def test_a_program_without_torch_takes_the_first_that_has_it_or_says_how_to_get_one(
+def test_a_packaged_program_takes_the_first_that_has_torch_or_says_how_to_get_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(other_python, "find_spec", lambda name: None)
+    assert Pythons().of(ON_A_GPU) is None, "from source it has its own Python"
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "a home"))
@@ -179,3 +180,4 @@ def test_a_program_without_torch_takes_the_first_that_has_it_or_says_how_to_get_
     )
     chosen = Pythons().of(ON_A_GPU)
     assert chosen is not None and (chosen.path, chosen.gpu) == (good, "13.0")
+    assert Pythons().usable(ALWAYS, gpu=False) is None, "a package with everything uses its own"
