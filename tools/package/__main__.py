@@ -73,15 +73,12 @@ def build(made: Stamp) -> Path:
         _check_torch()
     work = WORK / made.folder
     shutil.rmtree(DIST / made.folder, ignore_errors=True)
-    environment = (
-        os.environ
-        | {
-            "GRPO_LAB_KIND": made.kind,
-            "PYTHONHASHSEED": "0",  # the order of sets determines the order in the archives
-            "PYINSTALLER_ZLIB_COMPRESSION_LEVEL": "0",  # modules: the archive packs them better, and the program starts sooner
-            "SOURCE_DATE_EPOCH": str(made.moment),
-        }
-    )
+    environment = os.environ | {
+        "GRPO_LAB_KIND": made.kind,
+        "PYTHONHASHSEED": "0",  # the order of sets determines the order in the archives
+        "PYINSTALLER_ZLIB_COMPRESSION_LEVEL": "0",  # the archive packs the modules better
+        "SOURCE_DATE_EPOCH": str(made.moment),
+    }
     command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--clean", "--log-level", "ERROR"]
     command += ["--distpath", str(DIST), "--workpath", str(work), str(ROOT / "build.spec")]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
