@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.metadata import files
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
@@ -39,6 +40,9 @@ def about(say: Callable[[str], None]) -> Message:
 def licences() -> Path:
     """Return the path of the licences: in a package those of all parts, in the source tree the program's own."""
     if not getattr(sys, "frozen", False):
-        return resource("LICENSE") if is_installed() else resource("").parent / "LICENSE"
+        installed = (
+            [path for path in files("grpo-lab") or () if path.match("licenses/LICENSE")] if is_installed() else []
+        )
+        return Path(str(installed[0].locate())) if installed else resource("").parent / "LICENSE"
     beside = [folder / "LICENCES.txt" for folder in Path(sys.executable).parents]
     return next((path for path in beside if path.is_file()), beside[0])

@@ -35,6 +35,7 @@ from app.controllers.session_files import SessionFiles
 from app.controllers.shutdown import ShutdownController
 from app.controllers.startup import Startup
 from app.controllers.structural_changes import StructuralChanges
+from app.controllers.torch_python import TorchPython
 from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
 from app.crash.notifier import CrashNotifier
@@ -58,6 +59,7 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.foreign.readers import Readers
+from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
 from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
@@ -69,13 +71,14 @@ class Application(QObject):
     Attributes:
         preferences: settings that are kept from one start to the next.
         look: theme and scale.
+        pythons: chooses the Python in which language models are trained.
         workspace, controller, player, run_manager: the model, the interface to the worker, the playback of updates, and
             the open runs.
         window, messages: the main window and its message bar.
         actions: the commands as actions.
         targets: the objects on which the commands act. panels, layouts, runs, run_files, recent_files,
-            session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural,
-            zooming, startup, shutdown: the functions of the commands, by subject.
+            session_files, torch_python, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts,
+            structural, zooming, startup, shutdown: the functions of the commands, by subject.
         parts: what the parts have added to the window.
     """
 
@@ -123,7 +126,8 @@ class Application(QObject):
         self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs, readers=readers)
         self.workspace.computed_on.choose(on_cluster=preferences.on_cluster, address=preferences.cluster)
         self.workspace.breakpoints.set_all(preferences.breakpoints)
-        self.controller = Controller(self, process=serve if own_process else None)
+        self.pythons = Pythons(preferences.python)
+        self.controller = Controller(self, process=serve if own_process else None, pythons=self.pythons)
         self.player = Player(self.workspace, self.controller, self)
         self.player.tempi = preferences.tempi
         self.player.staged = not preferences.reduced_motion
@@ -177,6 +181,7 @@ class Application(QObject):
         self.doors = DoorsController(
             window, workspace, self.player, self.layouts, self.runs, self.parts, preferences, self
         )
+        self.torch_python = TorchPython(window, preferences, self.pythons, self.messages, self)
         self._film_keys = FilmKeys(window, self.player, self.first_steps, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
@@ -236,6 +241,7 @@ class Application(QObject):
             background_runs=self.background_runs,
             breakpoints=self.breakpoints,
             doors=self.doors,
+            torch_python=self.torch_python,
             palette=self.palette,
             sheet=self.sheet,
             parts=self.parts,
@@ -265,6 +271,7 @@ class Application(QObject):
             self.background_runs.close,
             self.startup.close,
             self.prompts.close,
+            self.torch_python.close,
             self.run_files.close,
             self.session_files.close,
             self.exporter.close,

@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--reset-layout", action="store_true", help="start with every panel in its original place")
     made.add_argument("--safe-mode", action="store_true", help="restore neither layout nor run, use no packages")
     made.add_argument("--new", action="store_true", help="start with a new run instead of the last one")
+    made.add_argument("--python", metavar="PATH", help="Python with torch, for language models on a GPU, this time")
     made.add_argument("--self-test", action="store_true", help="check that this copy is complete and correct")
     made.add_argument(
         "--problem-report",

@@ -113,6 +113,7 @@ def _windowed(options: argparse.Namespace) -> int:
     from app.application import Application
 
     program = Application(app, paths, preferences, hooks, own_process=not safe)
+    program.pythons.chosen = options.python or program.pythons.chosen
     if not (safe or options.reset_layout):
         sentences.append(program.layout_files.restore(program.window))
     program.workspace.drawn.connect(_spare_the_collector, Qt.ConnectionType.SingleShotConnection)

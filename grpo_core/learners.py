@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 NO_TORCH = (
     tr(
-        "This needs torch, which this slim download does not contain. Get the full download, whose name ends in "
-        "“-full”, from the same place: it opens the same runs. The bandit and the program's own language model work "
-        "without it."
+        "This needs torch, which this slim download does not contain. Choose a Python that has it (Run, Python with "
+        "torch…, or --python PATH), or get the full download, whose name ends in “-full”, from the same place: it "
+        "opens the same runs. The bandit and the program's own language model work without it."
     )
     if getattr(sys, "frozen", False)
     else tr(

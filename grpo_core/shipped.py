@@ -15,6 +15,8 @@ CHECKPOINTS = {"shipped": CHECKPOINT, "calculator": "checkpoints/calculator.safe
 """Shipped weights by their names in the settings."""
 
 
+CORE_SOURCE = "grpo-core-source"
+"""Folder in a packaged program with the source of ``grpo_core``, for another Python."""
 PRETRAINED = "resources/models"
 """Folder of the full package that contains a pretrained language model."""
 MODEL_LICENCE = "SmolLM2.txt"
@@ -23,9 +25,21 @@ MODEL_LICENCE = "SmolLM2.txt"
 
 def resource(name: str) -> Path:
     """Return the path of a shipped file or folder, such as ``icons/run.svg``."""
+    return _root() / (INSTALLED if is_installed() else "resources") / name
+
+
+def _root() -> Path:
     frozen = getattr(sys, "_MEIPASS", None)
     root = Path(frozen) if frozen else Path(__file__).parent.parent
-    return root / (INSTALLED if is_installed() else "resources") / name
+    return root.parent if root.name == CORE_SOURCE else root
+
+
+def core_source() -> Path | None:
+    """Return the folder from which another Python can import ``grpo_core``. None for a copy installed from a wheel,
+    because that folder contains the libraries of its own Python too.
+    """
+    packaged = _root() / CORE_SOURCE
+    return packaged if packaged.is_dir() else None if is_installed() else _root()
 
 
 def is_installed() -> bool:

@@ -24,8 +24,20 @@ import pytest
 
 from app.build import Build, this_build
 from grpo_core import __version__
+from grpo_core.commands import cli
+from grpo_core.host.other_python import BESIDE_SOURCE, requirements
+from grpo_core.runs.run_file import RunReader
+from grpo_core.shipped import CORE_SOURCE
 from tools.package import archive, deb, icu_data, licences, lock, model, qt_plugins, sbom
-from tools.package.contents import HIDDEN, UNUSED_OF_PYARROW, excluded, kept, kept_modules, note
+from tools.package.contents import (
+    HIDDEN,
+    UNUSED_OF_PYARROW,
+    core_source,
+    excluded,
+    kept,
+    kept_modules,
+    note,
+)
 from tools.package.run_paths import absolute_run_path, find_patchelf, forget, remove_absolute_run_paths
 from tools.package.stamp import KINDS, Stamp, stamp
 
@@ -52,6 +64,22 @@ def imported(path: Path) -> tuple[set[str], set[str]]:
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             by_name |= {str(one.value) for one in node.args if isinstance(one, ast.Constant)}
     return plainly, by_name
+
+
+def test_another_python_trains_with_the_source_in_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for source, folder in core_source():
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, tmp_path / folder / Path(source).name)
+    (tmp_path / "resources").symlink_to(ROOT / "resources")
+    before = {*tmp_path.rglob("*")}
+    monkeypatch.setattr("grpo_core.child.start.core_source", lambda: tmp_path / CORE_SOURCE)
+    monkeypatch.setattr("grpo_core.host.other_python.core_source", lambda: tmp_path / CORE_SOURCE)
+    assert not {*BESIDE_SOURCE} & {*requirements("")}, "they are in the package"
+    given = ["train", "--language", "--set=task.prompts=1", "--set=task.max_tokens=2", "--steps=1"]
+    assert cli.main([*given, "--python", sys.executable, "--out", str(tmp_path / "run.grpo")]) == 0
+    with RunReader.open(tmp_path / "run.grpo") as reader:
+        assert reader.last == 1
+    assert {*tmp_path.rglob("*")} - before == {tmp_path / "run.grpo"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -249,10 +277,51 @@ def test_the_bill_of_materials_names_every_part_with_its_version_and_licence(tmp
     assert listed["Python"] == sys.version.split()[0]
     assert len({part["bom-ref"] for part in said["components"]}) == len(parts) - 1
     assert all(part["licenses"][0]["license"]["name"] for part in said["components"])
+    assert {part["purl"] for part in said["components"]} >= {
+        f"pkg:generic/python@{listed['Python']}", f"pkg:pypi/pyside6-essentials@{listed['PySide6_Essentials']}"
+    }  # fmt: skip # one line each
     again = sbom.write(made, parts, tmp_path).read_text("utf-8")
     assert json.loads(again) == said  # the same package, the same bytes
-    other = sbom.bill(Stamp(version=__version__, kind="slim", commit="fff", moment=1_000_000_000), parts)
+    other = sbom.bill(Stamp(version=__version__, kind="slim", commit="fff", moment=1_000_000_000), parts, tmp_path)
     assert other["serialNumber"] != said["serialNumber"]
+
+
+def test_the_bill_of_materials_has_the_digest_of_each_library_and_names_the_libraries_inside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "_internal"
+    contents = {
+        "numpy.libs/libscipy_openblas64_-1a2b.so": b"\0 OpenBLAS 0.3.31.1 NO_LAPACKE",
+        "pyarrow/libarrow.so.2600": b"\0 deflate 1.3.2 Copyright\0 ZSTD_decompress\0",
+        "PySide6/Qt/lib/libQt6Gui.so.6": b"\0 libpng version 1.6.59\0",
+        "libz.so.1": b"\0 deflate 1.2.13 Copyright",
+        "resources/libpng.txt": b"libpng version 1.6.59",
+    }
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    parts = licences.parts_of(ROOT, folder, ["numpy", "PySide6", "pyarrow", "ziafont"], [])
+    system = licences.Part(
+        name="zlib1g", version="1:1.2.13-1 of zlib", licence="see the text", source="Debian, for libz.so.1", texts={}
+    )
+    made = Stamp(version=__version__, kind="slim", commit="0123abc", moment=1_000_000_000)
+    components = {one["name"]: one for one in sbom.bill(made, [*parts, system], tmp_path)["components"]}
+    contained = {name: one.get("components", []) for name, one in components.items()}
+    found = {
+        (part, one["name"], one.get("version")) for part, ones in contained.items() for one in ones if "purl" in one
+    }
+    assert found == {
+        ("numpy", "openblas", "0.3.31.1"), ("pyarrow", "zlib", "1.3.2"), ("pyarrow", "zstd", None),
+        ("PySide6_Essentials", "libpng", "1.6.59"),
+    }  # fmt: skip # in pairs
+    files = {one["name"]: one["hashes"] for ones in contained.values() for one in ones if one["type"] == "file"}
+    assert files == {
+        f"_internal/{name}": [{"alg": "SHA-256", "content": hashlib.sha256(content).hexdigest()}]
+        for name, content in contents.items()
+        if not name.endswith(".txt")
+    }
+    assert components["zlib1g"]["purl"] == "pkg:deb/debian/zlib1g@1%3A1.2.13-1?upstream=zlib"
+    assert [one["name"] for one in contained["zlib1g"]] == ["_internal/libz.so.1"]
+    assert components["ziafont"]["hashes"], "one wheel for all systems"
+    assert "hashes" not in components["numpy"]
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -404,6 +473,22 @@ def test_the_lock_holds_the_pinned_versions_of_all_that_packages_are_made_of() -
         *(one for extra in ("app", "package") for one in project["optional-dependencies"][extra]),
     ]
     assert {lock.plain(re.split(r"[<>=; ]", one, maxsplit=1)[0]) for one in wanted} <= locked.keys()
+
+
+def test_the_texts_for_desktops_and_citations_name_the_last_version_that_was_released() -> None:
+    released = re.search(r"^## ([\d.]+) \(([\d-]+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert released is not None
+    share = ROOT / "package_recipes" / "linux" / "share"
+    about = ET.parse(share / "org.grpo_lab.GrpoLab.metainfo.xml").getroot()
+    (last,) = about.findall("releases/release")
+    assert (last.attrib["version"], last.attrib["date"]) == released.groups()
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {released[1]}\ndate-released: {released[2]}\n" in cited
+    assert about.findtext("launchable") == "grpo-lab.desktop"
+    entry = (share / "grpo-lab.desktop").read_text("utf-8")
+    kinds = {one.text or "" for one in about.findall("provides/mediatype")}
+    assert kinds and all(f"{kind};" in entry for kind in kinds)
+    assert "\nVersion=1.4\n" in entry, "validators of Debian 12 know no newer one"
 
 
 def test_the_desktop_knows_both_kinds_of_file() -> None:

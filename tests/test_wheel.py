@@ -97,6 +97,11 @@ def test_pip_finds_the_build_backend(finder: str) -> None:
     assert set(backend.__all__) <= set(hooks)
 
 
+def test_an_isolated_build_takes_the_pinned_setuptools() -> None:
+    system = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]
+    assert {*system["requires"]} <= {*(ROOT / "constraints.txt").read_text("utf-8").splitlines()}
+
+
 def test_nothing_in_the_tree_has_the_name_of_a_library() -> None:
     installed = {name for name, owners in packages_distributions().items() if set(owners) != {"grpo-lab"}}
     tops = {path.parts[0].removesuffix(".py") for path in backend.known_files()}
@@ -158,7 +163,7 @@ def test_in_the_renamed_tree_nothing_imports_the_old_name_and_every_module_that_
 
 
 def test_the_renamed_tree_holds_every_file_of_both_packages_the_resources_and_the_licence(renamed: Path) -> None:
-    window = {f"resources/{name}" for name in {*known("resources"), "LICENSE"}}
+    window = {f"resources/{name}" for name in known("resources") if "/OFL-" not in name}
     assert files(renamed / "grpo_lab") == known("app") | window
     assert files(renamed / "grpo_core") == known("grpo_core")
 
@@ -182,8 +187,10 @@ def test_the_wheel_installs_two_names_and_one_program(made: Path) -> None:
     assert {name for name in tops if not name.endswith(".dist-info")} == {"grpo_lab", "grpo_core"}
     (programs,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     assert wheel.read(programs).decode().split() == ["[console_scripts]", "grpo-lab", "=", "grpo_lab.__main__:main"]
-    shipped = {name.removeprefix("grpo_lab/resources/") for name in wheel.namelist() if "/resources/" in name}
-    assert shipped - {"fonts/LICENSE"} >= known("resources") | {"LICENSE"}
+    shipped = {name.removeprefix("grpo_lab/resources/") for name in wheel.namelist()}
+    assert shipped >= {name for name in known("resources") if "/OFL-" not in name}
+    texts = [name.split("/")[-1] for name in wheel.namelist() if "LICENSE" in name or "OFL" in name]
+    assert sorted(texts) == ["LICENSE", "OFL-Inter.txt", "OFL-JetBrainsMono.txt", "OFL-Signs.txt"], "each of them once"
 
 
 def test_the_metadata_are_complete_and_pin_nothing(made: Path) -> None:

@@ -79,4 +79,7 @@ def run_commands(targets: CommandTargets) -> list[Command]:
         Command(id="queue", subject=REST, text=tr("Runs in the background"), menu=RUN, run=targets.background_runs.show,
                 tip=tr("Sweep the language model over a setting: real runs, one after the other, in the "
                     "background.")),
+        Command(id="torch_python", subject=REST, text=tr("Python with torch…"), menu=RUN,
+                run=targets.torch_python.ask, divided=True,
+                tip=tr("Choose the Python in which language models on a GPU and models from folders are trained.")),
     ]  # fmt: skip # table, one row per line

@@ -16,6 +16,7 @@ from app.controllers.panels import PanelsController
 from app.controllers.recent_files import RecentFiles
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
+from app.controllers.torch_python import TorchPython
 from app.part import WindowPart
 from app.settings.store import PreferenceStore
 from app.theme.look import Look
@@ -47,6 +48,7 @@ class CommandTargets:
     background_runs: BackgroundRunsController
     breakpoints: BreakpointsController
     doors: DoorsController
+    torch_python: TorchPython
     palette: CommandPalette
     sheet: ShortcutSheet
     parts: Sequence[WindowPart]

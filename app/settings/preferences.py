@@ -106,6 +106,7 @@ class Preferences:
     cluster: str = ""
     layout: str = "Bandit"
     door: str = ""
+    python: str = ""
     everything: bool = False
     breakpoints: tuple[Breakpoint, ...] = ()
     recent: tuple[str, ...] = ()
@@ -116,6 +117,7 @@ class Preferences:
         _check_text("layout", self.layout)
         _check_text("cluster", self.cluster)
         _check_text("door", self.door)
+        _check_text("python", self.python)
         for name in ("on_cluster", "everything"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingsError(name, getattr(self, name), tr("allowed is yes or no"))

@@ -11,9 +11,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 _ONLY_CHOOSES = QFileDialog.Option.ReadOnly
 
 
-def file_to_open(parent: QWidget | None, title: str, folder: str, kinds: str = "") -> str:
-    """Return the path of an existing file of one of ``kinds`` (Qt's filters), or an empty string after Cancel."""
-    name, _ = QFileDialog.getOpenFileName(parent, title, folder, kinds, "", _ONLY_CHOOSES)
+def file_to_open(parent: QWidget | None, title: str, folder: str, kinds: str = "", *, link: bool = False) -> str:
+    """Return the path of an existing file of one of ``kinds`` (Qt's filters), or an empty string after Cancel.
+
+    With ``link``, a symbolic link is returned itself, not what it points to.
+    """
+    options = _ONLY_CHOOSES | QFileDialog.Option.DontResolveSymlinks if link else _ONLY_CHOOSES
+    name, _ = QFileDialog.getOpenFileName(parent, title, folder, kinds, "", options)
     return name
 
 

@@ -87,6 +87,7 @@ class Trainers(WindowPart):
             messages,
             program.runs.new_run_of,
             StoredTimes(program.paths.update_times),
+            program.pythons,
             self,
         )
         self.models = ModelExports(program, self.model_folders)

@@ -18,6 +18,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer, Fresh
 from grpo_core.host.live_run import Learners
+from grpo_core.host.other_python import Pythons
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
@@ -80,6 +81,7 @@ class Controller(QObject):
         learners: Learners | None = None,
         writers: Writers = run_writer,
         process: Main | None = None,
+        pythons: Pythons | None = None,
     ) -> None:
         """Create a controller whose worker starts with the first run, or with :meth:`warm_up`.
 
@@ -89,6 +91,7 @@ class Controller(QObject):
             writers: creates the writers of their files.
             process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
                 compute bandits in the worker's thread.
+            pythons: chooses the Python in which that process is started.
         """
         super().__init__(parent)
         self.state = State.IDLE
@@ -99,7 +102,7 @@ class Controller(QObject):
         self._progress: Progress | None = None
         self._order = 0
         self._looked: tuple[str, int, int] | None = None
-        self.worker = Worker(learners=learners, writers=writers, main=process, parent=self)
+        self.worker = Worker(learners=learners, writers=writers, main=process, pythons=pythons, parent=self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
         self.worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)

@@ -29,7 +29,7 @@ class Phase(Enum):
         LISTENING: the process accepts commands.
         LOADING: the process is loading torch and cannot react.
         LOADING_MODEL: the process is reading a model from a folder and cannot react.
-        ENDING: the process has received the command to shut down and is closing its files.
+        ENDING: the process has received the command to shut down and is closing its files; another can follow it.
         ENDED: the shutdown is complete.
         UNAVAILABLE: no process can be started; runs are computed in the worker's thread.
     """
@@ -52,7 +52,7 @@ NEXT: Mapping[Phase, tuple[Phase, ...]] = {
     Phase.LISTENING: (Phase.LOADING, Phase.LOADING_MODEL, Phase.ENDING, Phase.ABSENT),
     Phase.LOADING: (Phase.LISTENING, Phase.ABSENT),
     Phase.LOADING_MODEL: (Phase.LISTENING, Phase.ABSENT),
-    Phase.ENDING: (Phase.ENDED,),
+    Phase.ENDING: (Phase.ENDED, Phase.ABSENT),
     Phase.ENDED: (),
     Phase.UNAVAILABLE: (Phase.ENDED,),
 }

@@ -43,6 +43,7 @@ from grpo_core.host.commands import (
 from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
+from grpo_core.host.other_python import OtherPython, Pythons
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Outlet, Report, State
 from grpo_core.host.run_output import Writers
@@ -82,6 +83,7 @@ class Host:
         learners: Learners | None = None,
         interrupted: Callable[[], bool] = never,
         standing: dict[type[Command], Command] | None = None,
+        pythons: Pythons | None = None,
     ) -> None:
         """Create a host without a process.
 
@@ -93,12 +95,15 @@ class Host:
                 others.
             interrupted: whether to cancel an update in this thread.
             standing: the latest commands that set the speed and the breakpoints; the host keeps it up to date.
+            pythons: chooses the Python in which the process of a run is started.
         """
         self.devices: tuple[str, ...] = ()
         self._outlet, self._writers, self._interrupted = outlet, writers, interrupted
         self._main, self._learners = main, learners
         self._deadlines = Deadlines(Phase.HERE if main is None else Phase.ABSENT)
         self._process: ChildProcess | None = None
+        self._pythons = Pythons() if pythons is None else pythons
+        self._python: OtherPython | None = None  # of the next process; None for that of this program
         self._unheard: deque[Command] = deque()  # sent, and not taken by the process yet
         self._awaited: list[AnyQuestion | int] = []  # sent, and not answered yet: questions, and tokens of commands
         # what another process would need
@@ -146,6 +151,8 @@ class Host:
     def obey(self, commands: Sequence[Command]) -> None:
         """Carry out ``commands`` in order, or send them to the process, starting it if one of them needs it."""
         for command in commands:
+            if isinstance(command, Begin):
+                self._choose_python(command.settings)
             self._note(command)
             self._pass_on(command)
 
@@ -165,6 +172,7 @@ class Host:
             return
         if self.phase is Phase.ENDING:
             self._close(process)
+            self._deadlines.enter(Phase.ENDED)
         elif (seconds := self._deadlines.missed()) is not None:
             self._end_deaf(process, seconds)
         elif warning := self._deadlines.warning():
@@ -278,6 +286,9 @@ class Host:
                 logging.getLogger(__name__).log(message["level"], "%s", message["text"])
             case "ready":
                 self._deadlines.enter(Phase.LISTENING, urgent=self._urgent)
+                if self._python is not None:
+                    text = tr("The language model is computed by {python}.")
+                    self._outlet.tell(text.format(python=self._python))
             case "loading":
                 phase = Phase.LOADING_MODEL if message["model"] else Phase.LOADING
                 self._deadlines.enter(phase, name=message["name"], urgent=self._urgent)
@@ -294,18 +305,41 @@ class Host:
 
     # -- starting and ending the process ---------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def _choose_python(self, settings: Settings) -> None:
+        """Choose the Python for a run. A process in another one is ended, and its run closed."""
         try:
-            self._process = ChildProcess(serve if self._main is None else self._main, limits=LIMITS)
+            python = self._pythons.of(settings)
         except GrpoError as error:
-            self._fall_back(str(error))
+            self._outlet.tell(str(error))
+            python = None  # the run starts here, and reports what it lacks
+        if self._process is not None and python != self._python:
+            self._send(self._process, Shutdown(order=self._order))
+            how = self._close(self._process)
+            if self.phase is Phase.ENDING:
+                self._deadlines.enter(Phase.ABSENT)
+            else:
+                self._unheard.pop()
+                self._on_end(self._unexpected(how))
+        self._python = python
+
+    def _start(self) -> None:
+        main, python = serve if self._main is None else self._main, self._python
+        try:
+            self._process = ChildProcess(main, limits=LIMITS, python="" if python is None else python.path)
+        except GrpoError as error:
+            if python is None:
+                self._fall_back(str(error))
+                return
+            self._outlet.tell(f"{python}: {error}")
+            self._python = None  # the run starts here, and reports what it lacks
+            self._start()
             return
         self._deadlines.enter(Phase.STARTING)
         for command in self._standing.values():
             self._send(self._process, command)
 
-    def _close(self, process: ChildProcess) -> None:
-        """Handle the messages from a process that was told to end, until its file is closed."""
+    def _close(self, process: ChildProcess) -> str:
+        """Handle the messages from a process that was told to end, until its file is closed. Return how it ended."""
         messages: list[Message] = []
         deadline = time.monotonic() + CLOSING
         with suppress(EOFError, OSError):
@@ -313,9 +347,8 @@ class Host:
                 messages += process.received()
         for message in messages:
             self._hear(message)
-        process.close()
         self._process = None
-        self._deadlines.enter(Phase.ENDED)
+        return process.close()
 
     def _end_deaf(self, process: ChildProcess, seconds: float) -> None:
         process.kill()
@@ -336,6 +369,9 @@ class Host:
         self._on_end(sentence.format(name=name, seconds=seconds), gave_up_loading=bool(name))
 
     def _unexpected(self, how: str) -> str:
+        if self.phase is Phase.STARTING and self._python is not None:
+            text = tr("No process could be started for the run in {python} ({how}).")
+            return text.format(python=self._python, how=how)
         if self.phase is Phase.STARTING:
             return tr("No process could be started for the run ({how}).").format(how=how)
         current = self._begins.get(self._current)
@@ -359,7 +395,7 @@ class Host:
         leaving = any(isinstance(command, Shutdown) for command in unheard)
         starting, self._process = self.phase is Phase.STARTING, None
         self._deadlines.enter(Phase.ABSENT)
-        if starting and not leaving:
+        if starting and not leaving and self._python is None:
             self._fall_back(sentence)
             self._loop.obey(unheard)
             return

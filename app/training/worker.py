@@ -16,6 +16,7 @@ from grpo_core.child.start import Main
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Command
 from grpo_core.host.live_run import Learners
+from grpo_core.host.other_python import Pythons
 from grpo_core.host.reports import Report
 from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
@@ -99,6 +100,7 @@ class Worker(QThread):
         learners: Learners | None = None,
         writers: Writers = run_writer,
         main: Main | None = None,
+        pythons: Pythons | None = None,
         parent: QObject | None = None,
     ) -> None:
         """Create a thread without starting it.
@@ -108,6 +110,7 @@ class Worker(QThread):
                 others.
             writers: creates the writers of run files that this process writes.
             main: main function of the process that computes runs; None to compute bandits in this thread.
+            pythons: chooses the Python in which that process is started.
             parent: the Qt parent.
         """
         super().__init__(parent)
@@ -118,7 +121,7 @@ class Worker(QThread):
         self._may_go_on.set()
         self._learners = learners
         self._writers = writers
-        self._main = main
+        self._main, self._pythons = main, pythons
         self._standing: dict[type[Command], Command] = {}  # speed and breakpoints, for the next host
         self.host: Host | None = None
 
@@ -182,6 +185,7 @@ class Worker(QThread):
             learners=self._learners,
             interrupted=self._interrupted,
             standing=self._standing,
+            pythons=self._pythons,
         )
         host.start()
         while not host.ended:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_core.child.environment import needed
 from grpo_core.child.limits import Limits
-from grpo_core.child.start import NO_MEMORY, Main, command
+from grpo_core.child.start import NO_MEMORY, OTHER_VERSION, Main, command
 from grpo_core.child.wire import AT_ONCE, Message, encoded, readable, receive
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
@@ -42,7 +42,12 @@ class ChildProcess:
     """
 
     def __init__(
-        self, main: Main, *, limits: Limits = _NO_LIMITS, environment: Mapping[str, str] | None = None
+        self,
+        main: Main,
+        *,
+        limits: Limits = _NO_LIMITS,
+        environment: Mapping[str, str] | None = None,
+        python: str = "",
     ) -> None:
         """Start the process.
 
@@ -50,6 +55,7 @@ class ChildProcess:
             main: its main function.
             limits: limits on its resources.
             environment: additional environment variables.
+            python: path of another Python in which it runs (:func:`grpo_core.child.start.command`).
         """
         from multiprocessing import Pipe  # takes as long to import as everything else here
 
@@ -62,7 +68,8 @@ class ChildProcess:
             raise _not_started(error) from None
         try:
             variables = needed(os.environ) if limits.encloses else dict(os.environ)
-            self._process = _started(main, other.fileno(), limits, {**variables, **(environment or {})})
+            called = command(main, other.fileno(), limits, python)
+            self._process = _started(called, other.fileno(), limits, {**variables, **(environment or {})})
         except OSError as error:
             self.connection.close()
             raise _not_started(error) from None
@@ -158,6 +165,8 @@ class ChildProcess:
         code = self._process.returncode
         if code == NO_MEMORY:
             return tr("it ran out of memory")
+        if code == OTHER_VERSION:
+            return tr("the program was replaced by another version while it was open; start it again")
         if code == -getattr(signal, "SIGXCPU", 0) != 0:
             return tr("it used up its processor time")
         if code < 0:
@@ -165,7 +174,7 @@ class ChildProcess:
         return tr("exit code {code}").format(code=code)
 
 
-def _started(main: Main, handle: int, limits: Limits, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _started(called: list[str], handle: int, limits: Limits, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start the process, which inherits one end of the connection and an input that closes when this process ends."""
     inherited: dict[str, Any]
     if sys.platform == "win32":
@@ -177,7 +186,7 @@ def _started(main: Main, handle: int, limits: Limits, environment: Mapping[str, 
         inherited = {"pass_fds": (handle,)}
     if limits.encloses:  # none of its streams is the user's terminal
         inherited |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command(main, handle, limits), stdin=subprocess.PIPE, env=environment, **inherited)
+    return subprocess.Popen(called, stdin=subprocess.PIPE, env=environment, **inherited)
 
 
 def _not_started(error: OSError) -> GrpoError:

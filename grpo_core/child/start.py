@@ -3,7 +3,8 @@
 A child is a new interpreter that imports one function and calls it with its end of a connection. This resembles
 Python's own ``multiprocessing`` with “spawn”, except that nothing is pickled, the parent's main module is not imported
 again, there is no resource tracker process, and a child can have children. In a packaged program, which has no
-interpreter, the program starts itself with :data:`COMMAND`.
+interpreter, the program starts itself with :data:`COMMAND`. A child can also run in another Python of the user, which
+imports ``grpo_core`` from this copy (:func:`preamble`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from grpo_core import plugins, text
+from grpo_core import __version__, plugins, text
 from grpo_core.child.lifeline import live_with_parent, watch_parent
 from grpo_core.child.limits import Limits
+from grpo_core.shipped import core_source
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -29,23 +31,58 @@ COMMAND = "--child-process"
 """First argument of the packaged program when it runs as a child."""
 NO_MEMORY = 12
 """Exit code of a process that ran out of memory."""
+OTHER_VERSION = 13
+"""Exit code of a process in another Python that found another version of ``grpo_core``."""
+_PREAMBLE = """import os, sys
+sys.dont_write_bytecode = True
+os.environ.update(PYTHONDONTWRITEBYTECODE="1", {packages}={offered!r})
+sys.path[:] = [{source!r}, *filter(None, sys.path)]
+if sys.platform == "win32":
+    import ctypes
+    ctypes.windll.kernel32.SetDllDirectoryW(None)
+from grpo_core import __version__
+if __version__ != {version!r}:
+    sys.exit({code})
+"""
 
 
-def command(main: Main, handle: int, limits: Limits) -> list[str]:
+def preamble() -> str:
+    """Return Python code with which another Python imports ``grpo_core`` from this copy of the program.
+
+    Nothing is written to the folders of this copy, nothing is imported from the current folder, and packages are those
+    of this process. If the program has been replaced since it was started, the process ends with
+    :data:`OTHER_VERSION`. A packaged program for Windows passes on the folder of its libraries, where those of the
+    other Python must not be looked for.
+    """
+    return _PREAMBLE.format(
+        source=str(core_source()),
+        version=__version__,
+        code=OTHER_VERSION,
+        packages=plugins.ENVIRONMENT,
+        offered=os.environ.get(plugins.ENVIRONMENT, ""),
+    )
+
+
+def command(main: Main, handle: int, limits: Limits, python: str = "") -> list[str]:
     """Return the command line of a child that calls ``main`` and uses the language of this process.
 
     Args:
         main: its main function.
         handle: handle of its end of the connection, which it inherits.
         limits: limits on its resources.
+        python: path of another Python in which it runs, in English, because that Python need not have Qt.
     """
     plugins.offers()  # packages are looked for in this process, and the child inherits the result
-    if getattr(sys, "frozen", False):
+    chooser = text.chooser()
+    if python:
+        code, chooser = f"{preamble()}from grpo_core.child.start import start; start(sys.argv[1:])", ()
+        begin = [python, "-c", code]
+    elif getattr(sys, "frozen", False):
         begin = [sys.executable, COMMAND]
     else:
         code = f"import sys; sys.path[:] = {sys.path!r}; from grpo_core.child.start import start; start(sys.argv[1:])"
         begin = [sys.executable, "-c", code]
-    return [*begin, f"{main.__module__}:{main.__qualname__}", str(handle), json.dumps(asdict(limits)), *text.chooser()]
+    return [*begin, f"{main.__module__}:{main.__qualname__}", str(handle), json.dumps(asdict(limits)), *chooser]
 
 
 def start(arguments: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from grpo_core import __version__, parts, plugins
 from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, Run, add_options_of_parts, plain_output
 from grpo_core.commands.experiment_commands import add_commands as add_experiments
 from grpo_core.commands.export_command import add_command as add_export
+from grpo_core.commands.in_python import run_in_python
 from grpo_core.commands.inspect_command import add_commands as add_inspecting
 from grpo_core.commands.interruptible import interruptible
 from grpo_core.commands.pretrain_command import add_command as add_pretrain
@@ -23,20 +24,25 @@ from grpo_core.errors import Cancelled, GrpoError
 _ENDS = (".", "!", "?", "…", "”")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Return its exit code, or 2 after an error reported in one message, or 130 after Ctrl-C."""
+def main(arguments: Sequence[str] | None = None, *, here: bool = False) -> int:
+    """Run one command. Return its exit code, or 2 after an error reported in one message, or 130 after Ctrl-C.
+
+    With ``here``, the option ``--python`` is ignored, because this is the Python that it names.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show a character shows a question mark
             stream.reconfigure(errors="replace")
     with plain_output():
-        return _run(arguments)
+        return _run(sys.argv[1:] if arguments is None else arguments, here)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str], here: bool) -> int:
     for sentence in plugins.refusals():
         print(sentence, file=sys.stderr)
     options = _parser().parse_args(arguments)
     try:
+        if not here and getattr(options, "python", None):
+            return run_in_python(options.python, arguments)
         command: Callable[[argparse.Namespace], int] = options.command
         return command(options)
     except GrpoError as error:

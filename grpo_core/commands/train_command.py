@@ -72,6 +72,7 @@ def add_commands(commands: Any) -> None:
     )
     training.add_argument("--title", default="", help="the title shown in the window")
     training.add_argument("--out", required=True, metavar="FILE", help="the run file to write, such as run.grpo")
+    training.add_argument("--python", metavar="PATH", help="train in the Python at PATH, which has torch")
     training.add_argument("--force", action="store_true", help="replace FILE if it exists")
     for start in parts.rows("starts"):
         start.add_options(training)

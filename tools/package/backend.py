@@ -108,11 +108,9 @@ def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
                 data = renaming.module(data.decode("utf-8"), path.as_posix()).encode("utf-8")
             _put(target / (INSTALLED if path.parts[0] == HERE else path.parts[0]) / Path(*path.parts[1:]), data)
         elif path.parts[0] == "resources":
-            _put(target / INSTALLED / path, (ROOT / path).read_bytes())
-            _put(target / path, (ROOT / path).read_bytes())  # where the metadata look for the licences of the fonts
-    licence = (ROOT / "LICENSE").read_bytes()
-    _put(target / "LICENSE", licence)
-    _put(target / INSTALLED / "resources" / "LICENSE", licence)
+            of_font = path.match("fonts/OFL-*.txt")  # which the metadata contain, like our own licence
+            _put((target if of_font else target / INSTALLED) / path, (ROOT / path).read_bytes())
+    _put(target / "LICENSE", (ROOT / "LICENSE").read_bytes())
     _put(target / "README.md", described((ROOT / "README.md").read_text("utf-8")).encode("utf-8"))
     _put(target / "pyproject.toml", _project(renaming).encode("utf-8"))
 

@@ -9,10 +9,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from app import parts as window_parts
 from grpo_core import parts as core_parts
+from grpo_core.shipped import CORE_SOURCE
 from tools.package import qt_plugins
 
 HIDDEN = ("ziamath", "ziafont", "latex2mathml")
@@ -28,6 +30,9 @@ METADATA = ("latex2mathml", "gguf")
 """Packages that look up their own version when they are imported."""
 OF_MODELS = ("transformers", "peft")
 """Packages that also look up the versions of all their dependencies."""
+
+OF_CORE = ("grpo_core", "array_api_compat", "tqdm")
+"""Packages whose source is included for another Python: the core, and what it needs that torch does not bring along."""
 
 _WITHOUT = {
     "tests and what makes programs": (
@@ -130,6 +135,19 @@ _OUT = tuple(
 Entry = tuple[str, str, str]
 _SHARED = (".", "PySide6/Qt/lib", "PySide6", "shiboken6")
 """Folders of shared libraries that only serve other files. On Windows, the last two contain those of Qt."""
+
+
+def core_source() -> list[tuple[str, str]]:
+    """Return the source files for another Python, each with its folder in the package."""
+    found: list[tuple[str, str]] = []
+    for name in OF_CORE:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise SystemExit(f"The package needs {name}, which is not installed.")
+        top = Path(spec.origin).parent
+        for path in sorted(top.rglob("*.py")):
+            found.append((str(path), str(Path(CORE_SOURCE, name, path.parent.relative_to(top)))))
+    return found
 
 
 def excluded(kind: str) -> list[str]:

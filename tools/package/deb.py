@@ -108,6 +108,8 @@ def lay_out(folder: Path, root: Path, made: Stamp) -> None:
     (root / "usr" / "bin" / NAME).symlink_to(f"../lib/{NAME}/{NAME}")
     icon = ROOT / "resources" / "icons" / f"{NAME}.svg"
     _put(share / "applications" / f"{NAME}.desktop", (SHARE / f"{NAME}.desktop").read_bytes())
+    about = SHARE / "org.grpo_lab.GrpoLab.metainfo.xml"
+    _put(share / "metainfo" / about.name, about.read_bytes())
     _put(share / "mime" / "packages" / f"{NAME}.xml", (SHARE / f"{NAME}.xml").read_bytes())
     _put(share / "icons" / "hicolor" / "scalable" / "apps" / f"{NAME}.svg", icon.read_bytes())
     _put(share / "man" / "man1" / f"{NAME}.1.gz", _packed((SOURCES / f"{NAME}.1").read_bytes()))

@@ -14,8 +14,9 @@ from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
 from grpo_core.config import Settings
-from grpo_core.errors import Cancelled
+from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.foreign.readers import Readers
+from grpo_core.host.other_python import Pythons, requirements
 from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
@@ -36,10 +37,11 @@ class ModelFolders(QObject):
         messages: MessageBar,
         begin: Callable[[Settings], None],
         times: StoredTimes,
+        pythons: Pythons,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._readers, self._times = readers, times
+        self._readers, self._times, self._pythons = readers, times, pythons
         self._window, self._messages, self._begin = window, messages, begin
         self._tasks = FileTasks(messages, LOOKING, self, abandon=True)
 
@@ -50,11 +52,14 @@ class ModelFolders(QObject):
 
     def open(self, path: Path) -> None:
         """Start a run of the model at ``path``, a folder or a GGUF file, or report why it cannot be used."""
-        if any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
-            self._messages.say(NO_TRANSFORMERS)
-            return
         title = tr("Reading the model in {name}").format(name=path.name)
-        self._tasks.start(title, partial(looked_at, self._readers, path), self._on_looked_at)
+        self._tasks.start(title, partial(self._looked_at, path), self._on_looked_at)
+
+    def _looked_at(self, path: Path, poll: TaskPoll) -> tuple[ModelFiles, str]:
+        other = self._pythons.usable(requirements(str(path)), gpu=False)
+        if other is None and any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
+            raise GrpoError(NO_TRANSFORMERS)
+        return looked_at(self._readers, path, poll)
 
     def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
         files, ignored = found

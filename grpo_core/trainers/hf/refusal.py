@@ -10,8 +10,8 @@ from grpo_core.text import tr
 
 NO_TRANSFORMERS = (
     tr(
-        "A model from a folder needs transformers and peft, which this download does not contain. Install the "
-        "program with pip and its extra “hf” to use them. The shipped model works without them."
+        "A model from a folder needs transformers and peft, which this download does not contain. Choose a Python that "
+        "has them (Run, Python with torch…, or --python PATH). The shipped model works without them."
     )
     if getattr(sys, "frozen", False)
     else tr(

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.training.controller import Controller, Failure, State
 from grpo_core.child.start import Main
 from grpo_core.host.live_run import Learners
+from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
 from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.learners import learner
@@ -23,6 +24,7 @@ class Trainer(Controller):
     Attributes:
         heard: every state it has been in.
         failures: every failure.
+        sentences: every message for the user.
     """
 
     def __init__(
@@ -32,13 +34,16 @@ class Trainer(Controller):
         learners: Learners | None = learner,
         writers: Writers = run_writer,
         process: Main | None = None,
+        pythons: Pythons | None = None,
     ) -> None:
-        super().__init__(learners=learners, writers=writers, process=process)
+        super().__init__(learners=learners, writers=writers, process=process, pythons=pythons)
         self.qtbot = qtbot
         self.heard: list[State] = []
         self.failures: list[Failure] = []
+        self.sentences: list[str] = []
         self.state_changed.connect(self.heard.append)
         self.failed.connect(self.failures.append)
+        self.notified.connect(self.sentences.append)
         self.set_speed(None)
 
     @property
@@ -69,9 +74,13 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
     made: list[Trainer] = []
 
     def make(
-        *, learners: Learners | None = learner, writers: Writers = run_writer, process: Main | None = None
+        *,
+        learners: Learners | None = learner,
+        writers: Writers = run_writer,
+        process: Main | None = None,
+        pythons: Pythons | None = None,
     ) -> Trainer:
-        made.append(Trainer(qtbot, learners=learners, writers=writers, process=process))
+        made.append(Trainer(qtbot, learners=learners, writers=writers, process=process, pythons=pythons))
         return made[-1]
 
     yield make

@@ -223,7 +223,7 @@ def test_the_packaged_program_is_its_own_child(monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patch:
         patch.setattr(
             "grpo_core.child.process.command",
-            lambda main, handle, limits: [sys.executable, "-c", script, *command(main, handle, limits)[-3:]],
+            lambda main, handle, limits, _: [sys.executable, "-c", script, *command(main, handle, limits)[-3:]],
         )
         patch.chdir(ROOT)
         process = ChildProcess(mains.echo)
