@@ -177,9 +177,9 @@ def _open_source(path: Path, index: Path | None) -> Source:
 
 
 def _place_of(path: Path) -> Path:
-    from grpo_core.trainers.importers.trackio import database_of
+    from grpo_core.trainers.importers.text_run import file_and_run
 
-    return database_of(path)[0]
+    return file_and_run(path)[0]
 
 
 def _origin(settings: Settings) -> Origin:

@@ -21,6 +21,7 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run, Seen, idle_groups
 from grpo_core.trainers.claims.hacks import HACKS
 from grpo_core.trainers.claims.links import LINKS
+from grpo_core.trainers.concepts import concept_of
 
 PLACES = {
     "reward": tr("the reward “{name}” is {value}"),
@@ -61,7 +62,7 @@ def _not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
                 yield place, "", number, float(value)
     for wanted in ("loss", "grad_norm"):
         for name, value in update.reported:
-            if name == wanted and not math.isfinite(value):
+            if concept_of(name) == wanted and not math.isfinite(value):
                 yield "report", name, 0, value
 
 

@@ -14,8 +14,8 @@ from grpo_core.claims.claim import Kind, agrees
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.concepts import concept_of
 from grpo_core.trainers.flow import (
-    GRADIENT_NORMS,
     NEARLY,
     ZERO,
     away_from,
@@ -80,7 +80,7 @@ def _pushes_none(data: Run, v: Any) -> bool:
 
 
 def _norms(update: Seen) -> list[float]:
-    return [value for name, value in update.reported if name in GRADIENT_NORMS and np.isfinite(value)]
+    return [value for name, value in update.reported if concept_of(name) == "grad_norm" and np.isfinite(value)]
 
 
 def _has_cause(update: Seen, premise: str) -> bool:

@@ -33,7 +33,7 @@ def no_length(update: Update) -> str:
 def _length(update: Update) -> float | None:
     if update.table is not None and update.table.length is not None and len(update.table.length):
         return float(update.table.length.mean())
-    reported = update.reported("completions/mean_length")
+    reported = update.reported("length")
     return reported[0] if reported else None
 
 
@@ -124,7 +124,7 @@ def _cut(update: Update) -> tuple[float, int] | None:
     table = update.table
     if table is not None and table.truncated is not None:
         return float(table.truncated.sum()), len(table.truncated)
-    reported = update.reported("completions/clipped_ratio")
+    reported = update.reported("truncated")
     if not reported:
         return None
     rows = 1 if table is None else len(table.rewards)

@@ -12,7 +12,6 @@ from grpo_core.config import Settings
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import (
-    GRADIENT_NORMS,
     NEARLY,
     away_from,
     changes,
@@ -210,7 +209,7 @@ def no_norm(update: Update) -> str:
 
 
 def _norms(update: Update) -> list[float]:
-    return [value for name in GRADIENT_NORMS for value in update.reported(name) if np.isfinite(value)]
+    return [value for value in update.reported("grad_norm") if np.isfinite(value)]
 
 
 def norm(update: Update) -> Measure | None:

@@ -11,7 +11,8 @@ from grpo_core.foreign.recording import Source
 from grpo_core.plugins import Rows, credited, failed, of_type, package_of
 from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
-from grpo_core.trainers.importers import converted, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.trainers.importers import converted, scalars, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.trainers.importers.text_run import file_and_run
 from grpo_core.trainers.importers.unknown import what_it_looks_like
 
 
@@ -58,7 +59,7 @@ def place_of(path: Path) -> Path:
 
     For a run in a database, this is the database.
     """
-    return trackio.database_of(path)[0]
+    return file_and_run(path)[0]
 
 
 def open_source(path: Path, *, index: Path | None = None) -> Source:
@@ -121,6 +122,11 @@ _OURS = {
         title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
     ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
+    "log": Importer(
+        title=tr("what a trainer logged (trainer_state.json, JSON, JSONL, CSV, TensorBoard, printed lines)"),
+        probe=scalars.probe,
+        open=scalars.ScalarRun,
+    ),
 }
 IMPORTERS: Rows[Importer] = Rows("reader", _OURS, of_type(Importer))
 """All formats by short name, in the order in which they are tried; those of packages come last."""

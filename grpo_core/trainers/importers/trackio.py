@@ -7,7 +7,6 @@ trainer's step is in the table, and the corresponding report was logged just bef
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import zlib
@@ -21,7 +20,7 @@ from grpo_core.foreign.recording import Completions, Report
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection
 from grpo_core.text import plural, tr
-from grpo_core.trainers.importers.text_run import TextRun, recorded_settings
+from grpo_core.trainers.importers.text_run import TextRun, file_and_run, recorded_settings
 from grpo_core.trainers.importers.trackio_database import (
     check_tables,
     config_of,
@@ -47,7 +46,7 @@ TRAINING = "train/"
 
 def probe(path: Path) -> bool:
     """Return whether ``path`` is a SQLite database with the suffix .db, or names a run in one: ``project.db/a-run``."""
-    file = database_of(path)[0]
+    file = file_and_run(path)[0]
     if file.suffix != ".db" or not file.is_file():
         return False
     try:
@@ -55,14 +54,6 @@ def probe(path: Path) -> bool:
             return opened.read(len(HEADER)) == HEADER
     except (OSError, ValueError):
         return False
-
-
-def database_of(path: Path) -> tuple[Path, str]:
-    """Split ``path`` into the database and the name of a run in it. The name is empty for the database itself."""
-    with contextlib.suppress(OSError, ValueError):  # names that a file cannot have
-        if path.parent.suffix == ".db" and path.parent.is_file():
-            return path.parent, path.name
-    return path, ""
 
 
 @dataclass
@@ -87,7 +78,7 @@ class TrackioRun(TextRun):
     )
 
     def __init__(self, path: Path) -> None:
-        self.file, wanted = database_of(path)
+        self.file, wanted = file_and_run(path)
         with reading(self.file) as connection:
             check_tables(self.file, connection)
             runs = runs_of(connection)

@@ -1,0 +1,164 @@
+"""The table of names under which trainers log a quantity: TRL, verl, prime-rl, NeMo-RL, slime, and people's own code.
+
+A name is compared in lower case, without a leading ``train/`` and with every other character than letters and digits as
+``_``. So ``train/completions/mean_length`` and ``completions_mean_length`` are one name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concept:
+    """A quantity that trainers log.
+
+    Attributes:
+        title: the displayed title.
+        names: names in their compared form; if several are logged, the first of these counts.
+        series: the series that the program computes for the same quantity (:data:`.recorded_series.OURS`), or empty.
+        of_rl: whether it occurs in reinforcement learning of a language model, but not in supervised training.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    series: str = ""
+    of_rl: bool = True
+
+
+CONCEPTS: Mapping[str, Concept] = {
+    "reward": Concept(
+        title=tr("mean reward"), series="reward_mean",
+        names=(
+            "reward", "reward_mean", "mean_reward", "avg_reward", "reward_avg", "average_reward", "rewards_mean",
+            "critic_score_mean", "critic_rewards_mean", "reward_all_mean", "rollout_raw_reward", "rollout_reward",
+            "reward_avg_raw_reward", "env_all_reward_total", "total_reward", "total_reward_mean", "reward_total",
+            "mean_total_reward", "objective_scores", "scores", "rewards", "task_reward", "task_reward_avg",
+            "scalar_reward", "score_mean", "mean_score", "rollout_reward_mean", "batch_reward", "mean_rewards",
+        ),
+    ),
+    "reward_std": Concept(
+        title=tr("standard deviation of the rewards of a group"), series="reward_std",
+        names=("reward_std", "std_reward", "reward_std_mean", "rewards_std", "group_reward_std", "mean_group_std",
+               "mean_reward_std", "group_std", "group_std_mean"),
+    ),
+    "dead_groups": Concept(
+        title=tr("share of groups with equal rewards"), series="dead_groups",
+        names=("frac_reward_zero_std", "frac_zero_std", "zero_std_frac", "zero_std_fraction", "zero_std_ratio",
+               "frac_zero_std_groups", "dead_group_frac", "dead_group_fraction", "dead_groups_frac",
+               "zero_advantage_frac", "zero_variance_frac", "degenerate_group_frac", "zero_var_frac"),
+    ),
+    "kl": Concept(
+        title=tr("KL to the reference"), series="kl_estimate",
+        names=("kl", "kl_mean", "mean_kl", "kl_ref", "ref_kl", "kl_div", "kl_divergence", "kl_to_ref", "actor_kl_loss",
+               "kl_loss", "objective_kl", "kl_penalty", "avg_kl", "policy_kl", "kl_avg"),
+    ),
+    "entropy": Concept(
+        title=tr("entropy of the policy"), series="entropy_before",
+        names=("entropy", "mean_entropy", "entropy_mean", "actor_entropy", "actor_entropy_loss", "policy_entropy",
+               "entropy_all_mean", "approx_entropy", "policy_entropy_avg", "entropy_loss", "token_entropy",
+               "avg_entropy", "entropy_avg"),
+    ),
+    "clipped": Concept(
+        title=tr("share of clipped tokens"), series="clip_fraction",
+        names=("clip_ratio_region_mean", "clip_ratio", "clip_ratio_mean", "actor_pg_clipfrac", "pg_clipfrac",
+               "clip_frac", "clipfrac", "clip_fraction", "clip_frac_mean", "policy_clipfrac_avg", "policy_clip_ratio",
+               "ppo_clip_ratio", "ratio_clipped_frac", "policy_clip_frac", "clipped_frac", "clip_rate",
+               "clipped_fraction", "frac_clipped"),
+    ),
+    "clipped_low": Concept(
+        title=tr("share of tokens clipped below"), names=("clip_ratio_low_mean", "clip_frac_low", "clip_ratio_low"),
+    ),
+    "clipped_high": Concept(
+        title=tr("share of tokens clipped above"), names=("clip_ratio_high_mean", "clip_frac_high", "clip_ratio_high"),
+    ),
+    "length": Concept(
+        title=tr("mean length of the completions"), series="length",
+        names=("completions_mean_length", "completion_length", "mean_completion_length", "completion_length_mean",
+               "avg_completion_length", "response_length_mean", "response_length", "mean_response_length",
+               "avg_response_length", "rollout_response_len_mean", "mean_gen_tokens_per_sample", "seq_len_all_mean",
+               "decode_len_all_mean", "mean_length", "avg_length", "gen_len", "mean_gen_len", "generation_length",
+               "completion_len", "completion_len_mean", "mean_completion_len", "mean_completion_tokens",
+               "response_len", "response_len_mean", "avg_len", "mean_len", "avg_tokens", "completion_tokens_mean",
+               "avg_completion_tokens", "completion_tokens", "mean_response_tokens", "seq_length"),
+    ),
+    "length_max": Concept(
+        title=tr("length of the longest completion"),
+        names=("completions_max_length", "response_length_max", "max_completion_length", "completion_length_max"),
+    ),
+    "truncated": Concept(
+        title=tr("share of completions that are cut off"), series="truncated",
+        names=("completions_clipped_ratio", "response_length_clip_ratio", "clipped_ratio", "truncated_ratio",
+               "truncation_ratio", "truncated_frac", "truncated_fraction", "truncation_rate", "truncated_rate",
+               "is_truncated_all_mean", "frac_truncated", "rollout_truncated", "rollout_truncated_ratio",
+               "completion_clipped_ratio", "response_clip_ratio", "truncation_frac", "truncation_fraction",
+               "overlong_ratio", "truncated"),
+    ),
+    "grad_norm": Concept(
+        title=tr("norm of the gradient"), of_rl=False,
+        names=("grad_norm", "actor_grad_norm", "optim_grad_norm", "gradient_norm", "policy_grad_norm",
+               "global_grad_norm", "total_grad_norm"),
+    ),
+    "learning_rate": Concept(
+        title=tr("learning rate"), of_rl=False,
+        names=("learning_rate", "lr", "actor_lr", "optim_lr", "policy_lr", "lr_0", "lr_actor"),
+    ),
+    "loss": Concept(
+        title=tr("loss"), series="loss_mean", of_rl=False,
+        names=("loss", "actor_loss", "actor_pg_loss", "policy_loss", "pg_loss", "loss_mean", "mean_loss", "total_loss",
+               "grpo_loss", "avg_loss", "loss_avg"),
+    ),
+    "ratio": Concept(
+        title=tr("mean importance ratio"), series="importance_weight",
+        names=("sampling_importance_sampling_ratio_mean", "ratio_mean", "mean_ratio", "importance_ratio_mean",
+               "importance_ratio", "probs_ratio", "ratio"),
+    ),
+    "sampler_gap": Concept(
+        title=tr("mean difference between the log-probabilities of sampler and trainer"),
+        names=("sampling_sampling_logp_difference_mean", "rollout_logprob_abs_diff", "logprob_abs_diff"),
+    ),
+}  # fmt: skip # table
+"""All quantities, by a short name. No name belongs to two of them."""
+STEPS = (
+    "global_step", "training_global_step", "trainer_global_step", "step", "steps", "training_step", "train_step",
+    "iteration", "iter", "update", "updates", "optimizer_step", "rollout_id", "rollout_step", "_step", "batch",
+)  # fmt: skip # table
+"""Names of the column that counts the trainer's steps, best first, in their compared form."""
+_PLACE = {name: (concept, place) for concept, row in CONCEPTS.items() for place, name in enumerate(row.names)}
+_PREFIXES = re.compile(r"^(?:(?:train|training|metrics|data|logs?|stats|all)_)+")
+_LONGEST = 200
+
+
+@cache
+def plain(name: str) -> str:
+    """Return a logged name in the form in which names are compared."""
+    found = re.sub(r"[^a-z0-9]+", "_", name[:_LONGEST].lower()).rstrip("_")
+    return found if found in _PLACE or found in STEPS else _PREFIXES.sub("", found)
+
+
+def concept_of(name: str) -> str:
+    """Return the concept with this logged name, or an empty string if it is unknown."""
+    return _PLACE.get(plain(name), ("", 0))[0]
+
+
+def names_of(concept: str, logged: Iterable[str]) -> list[str]:
+    """Return the ``logged`` names of a concept, the one that counts first.
+
+    Raises:
+        KeyError: there is no such concept.
+    """
+    CONCEPTS[concept]
+    found = ((_PLACE.get(plain(name), ("", 0)), name) for name in logged)
+    return [name for (_, name) in sorted((place, name) for (known, place), name in found if known == concept)]
+
+
+def is_training(names: Iterable[str]) -> bool:
+    """Return whether a table with these columns is a log of reinforcement learning rather than of anything else."""
+    known = {concept_of(name) for name in names} - {""}
+    of_rl = {concept for concept in known if CONCEPTS[concept].of_rl}
+    return len(known) >= 2 and ("reward" in of_rl or len(of_rl) >= 3)

@@ -1,0 +1,164 @@
+"""Logs of scalars: each form opens, its numbers are those written, and what is no log of a training is refused.
+
+The files in ``tests/data/sources/logs`` have the column names and shapes of real trainers and invented numbers, which
+follow from the step (:data:`NUMBERS`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grpo_core.commands.cli import main
+from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.readers import recorded
+from grpo_core.trainers.concepts import CONCEPTS, STEPS, concept_of, names_of, plain
+from grpo_core.trainers.health.update import read
+from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
+from tests.core.trainers.sources import DATA
+
+LOGS = DATA / "logs"
+NUMBERS: dict[str, Callable[[int], float]] = {
+    "reward": lambda step: step / 100,
+    "reward_std": lambda step: step / 50,
+    "kl": lambda step: step / 1000,
+    "loss": lambda step: step / 10000,
+    "length": lambda step: 100 + step,
+    "truncated": lambda step: step / 16,
+    "grad_norm": lambda step: 0.25,
+    "entropy": lambda step: 1 / step,
+    "clipped": lambda step: step / 64,
+    "dead_groups": lambda step: step / 32,
+    "learning_rate": lambda step: 1e-6,
+}
+STEPS_OF = {"transformers5_console.txt": [1, 2, 3, 4]}
+"""Steps of a log that names none: they are counted."""
+FORMS = {
+    "trl_out": 11,
+    "trl_out/checkpoint-8": 11,
+    "trl_out/checkpoint-8/trainer_state.json": 11,
+    "metrics.jsonl": 4,
+    "metrics.parquet": 4,
+    "history.json": 3,
+    "columns.json": 3,
+    "history.table.json": 3,
+    "wandb_history.csv": 11,
+    "wandb_chart.csv": 2,
+    "seeds.csv": 2,
+    "verl_file_logger.jsonl": 9,
+    "verl_console.log": 9,
+    "trl_console.log": 11,
+    "transformers5_console.txt": 4,
+    "prime_rl.log": 2,
+    "logging.jsonl": 4,
+    "events": 11,
+    "events/events.out.tfevents.1700000000.host.7.0": 11,
+}
+"""File or folder -> number of recognised quantities."""
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_each_form_of_a_log_opens_with_the_steps_and_numbers_written(name: str) -> None:
+    path = LOGS / name
+    assert importer_for(path) is IMPORTERS["log"]
+    run = open_source(path)
+    assert list(run.labels) == STEPS_OF.get(name, [2, 4, 6, 8])
+    for position, step in enumerate((2, 4, 6, 8), 1):
+        update = read(run, position, ())
+        found = {concept: update.reported(concept) for concept in CONCEPTS if update.reported(concept)}
+        assert len(found) == FORMS[name]
+        for concept, values in found.items():
+            assert values[0] == pytest.approx(NUMBERS[concept](step), rel=1e-6), concept
+    with pytest.raises(NotRecordedError, match="no completions"):
+        run.completions(1)
+    with pytest.raises(NotRecordedError, match="no loss to recompute"):
+        run.step(1)
+
+
+def test_a_log_opens_in_the_process_for_untrusted_files_and_keeps_unknown_columns() -> None:
+    with recorded(LOGS / "metrics.jsonl", lambda: None) as run:
+        assert run.reports(1)[0].numbers["my_own"] == 7.0
+
+
+@pytest.mark.quick_cases("trl_out", "verl_console.log")
+@pytest.mark.parametrize("name", FORMS)
+def test_the_command_line_diagnoses_each_form(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(LOGS / name), "--json"]) in (0, 1)
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["updates"] == 4 and printed["not_looked_at"]
+    hidden = [link["text"] for link in printed["chain"] if link["state"] == "cannot be seen"]
+    assert any("recorder would show it" in text for text in hidden)
+
+
+def test_no_name_belongs_to_two_quantities_and_each_is_in_its_compared_form() -> None:
+    every = [name for row in CONCEPTS.values() for name in row.names]
+    assert len(every) == len(set(every)) and not {*every} & {*STEPS}
+    assert all(plain(name) == name and concept_of(f"train/{name}") for name in every)
+    assert names_of("reward", ["critic/rewards/mean", "critic/score/mean"])[0] == "critic/score/mean"
+
+
+def test_of_several_runs_in_a_file_each_opens_by_its_name(tmp_path: Path) -> None:
+    run = open_source(LOGS / "seeds.csv")
+    assert run.title == "2" and [path.name for path in run.siblings] == ["1"]
+    assert open_source(run.siblings[0]).reports(1)[0].numbers["reward"] == 0.0
+    with pytest.raises(RunFileError, match="no run “3”; it contains 1, 2"):
+        open_source(LOGS / "seeds.csv" / "3")
+
+
+def state(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": len(rows), "log_history": rows}), "utf-8")
+    return folder
+
+
+def test_where_two_states_disagree_the_newest_counts_and_the_difference_is_said(tmp_path: Path) -> None:
+    def rows(count: int, reward: float) -> list[dict[str, Any]]:
+        return [{"step": step, "reward": reward, "loss": 0.5} for step in range(1, count + 1)]
+
+    state(tmp_path / "checkpoint-9", [{"step": 9, "reward": 1.0, "loss": 0.0}])
+    state(tmp_path / "checkpoint-2", rows(2, 0.5))
+    state(tmp_path / "checkpoint-3", rows(3, 0.25))
+    run = open_source(tmp_path)
+    assert list(run.labels) == [1, 2, 3, 9]
+    assert [run.reports(position)[0].numbers["reward"] for position in (1, 2, 3, 4)] == [0.25, 0.25, 0.25, 1.0]
+    assert any("2 numbers in checkpoint-2" in note and "reward is 0.25 and not 0.5" in note for note in run.notes)
+
+
+def test_a_growing_log_is_followed_and_lines_after_a_resume_replace_the_earlier(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(json.dumps({"step": s, "reward": 0.1 * s, "loss": 1.0}) + "\n" for s in (1, 2, 3)))
+    run = open_source(path)
+    with path.open("a") as file:
+        file.write("".join(json.dumps({"step": s, "reward": 9.0, "loss": 1.0}) + "\n" for s in (2, 3, 4)))
+    assert run.refresh() == 4
+    assert [run.reports(p)[0].numbers["reward"] for p in (1, 2, 3, 4)] == [0.1, 9.0, 9.0, 9.0]
+    assert any("2 steps of metrics.jsonl were logged again later" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("sft.json", json.dumps({"log_history": [{"step": 1, "loss": 2.0, "grad_norm": 1.0, "learning_rate": 0.1}]})),
+        ("rows.jsonl", json.dumps({"step": 1, "prompt": "1+1", "completion": "2", "reward": 1.0, "kl": 0.1}) + "\n"),
+        ("prompts.csv", "question,answer\n1+1,2\n"),
+        ("notes.txt", "The reward: 1.0 is high at step 5."),
+        ("numbers.json", "[1, 2, 3]"),
+    ],
+)
+def test_what_is_no_log_of_reinforcement_learning_is_not_taken_for_one(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    assert importer_for(tmp_path / name) is None
+    with pytest.raises(RunFileError):
+        open_source(tmp_path / name)
+
+
+def test_a_folder_of_runs_opens_the_newest_and_names_the_others(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(LOGS / "trl_out", tmp_path / name)
+    run = open_source(tmp_path)
+    assert {run.title, *(path.name for path in run.siblings)} == {"a", "b"}
