@@ -40,6 +40,7 @@ CONCEPTS: Mapping[str, Concept] = {
             "reward_avg_raw_reward", "env_all_reward_total", "total_reward", "total_reward_mean", "reward_total",
             "mean_total_reward", "objective_scores", "scores", "rewards", "task_reward", "task_reward_avg",
             "scalar_reward", "score_mean", "mean_score", "rollout_reward_mean", "batch_reward", "mean_rewards",
+            "rewards_total_mean",
         ),
     ),
     "reward_std": Concept(
@@ -132,6 +133,8 @@ STEPS = (
 _PLACE = {name: (concept, place) for concept, row in CONCEPTS.items() for place, name in enumerate(row.names)}
 _PREFIXES = re.compile(r"^(?:(?:train|training|metrics|data|logs?|stats|all)_)+")
 _LONGEST = 200
+_OTHERS = re.compile(r"advantage|loss|reward|grpo|completion|rollout|(?:^|_)kl(?:_|$)|logp")
+"""Parts of other names that a log of such a training has beside the reward."""
 
 
 @cache
@@ -159,6 +162,8 @@ def names_of(concept: str, logged: Iterable[str]) -> list[str]:
 
 def is_training(names: Iterable[str]) -> bool:
     """Return whether a table with these columns is a log of reinforcement learning rather than of anything else."""
-    known = {concept_of(name) for name in names} - {""}
-    of_rl = {concept for concept in known if CONCEPTS[concept].of_rl}
-    return len(known) >= 2 and ("reward" in of_rl or len(of_rl) >= 3)
+    by_name = {name: concept_of(name) for name in names}
+    of_rl = {concept for concept in by_name.values() if concept and CONCEPTS[concept].of_rl}
+    beside = {concept for concept in by_name.values() if concept not in ("", "reward")}
+    other = any(not concept and _OTHERS.search(plain(name)) for name, concept in by_name.items())
+    return len(of_rl) >= 3 or ("reward" in of_rl and (bool(beside) or other))

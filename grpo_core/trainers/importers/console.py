@@ -27,6 +27,8 @@ _BAR = re.compile(r"(\d{1,9})/(\d{1,9}) \[")
 _STEP = re.compile(
     r"\b(?:step|steps|iter|iteration|update|global_step)\b\s{0,9}[:=#]?\s{0,9}\[?(\d{1,12})\b", re.IGNORECASE
 )
+_EPOCH = re.compile(r"\bepoch\s{0,9}:?\s{0,9}\[(\d{1,6})/\d{1,6}\]\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
+"""``Epoch:[1/2](5/100)``: the epoch, the step in it, and the steps of an epoch."""
 _PAIR = re.compile(
     r"(?<![\w/.@(-])([A-Za-z_][\w/.@()+-]{0,99}(?: [A-Za-z_][\w/.]{0,40}){0,3})\s{0,9}[:=]\s{0,9}(?:np\.\w{1,9}\()?"
     rf"({_NUMBER})(?![\w.:])",
@@ -87,13 +89,20 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
             if isinstance(value, dict):
                 yield value
             continue
-        step = _STEP.search(line)
+        step = _step(line)
         pairs = {name.strip(): value for name, value in _PAIR.findall(line)}
         if step is None and line.startswith(" - ") and row:  # a line of verl that was broken at its dashes
             row |= pairs
             continue
         if row and is_training(row):
             yield row
-        row = {} if step is None else {**{n: v for n, v in pairs.items() if plain(n) not in STEPS}, STEP: step[1]}
+        row = {} if step is None else {**{n: v for n, v in pairs.items() if plain(n) not in STEPS}, STEP: step}
     if row and is_training(row):
         yield row
+
+
+def _step(line: str) -> int | None:
+    """Return the step that a line names. None if it names none."""
+    if (found := _EPOCH.search(line)) is not None:
+        return (int(found[1]) - 1) * int(found[3]) + int(found[2])
+    return None if (found := _STEP.search(line)) is None else int(found[1])

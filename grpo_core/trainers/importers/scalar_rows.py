@@ -11,14 +11,14 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import RunFileError
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import plural, tr
-from grpo_core.trainers.concepts import STEPS, is_training, plain
+from grpo_core.trainers.concepts import STEPS, concept_of, is_training, plain
 from grpo_core.trainers.importers import event_file
 from grpo_core.trainers.importers.console import console_rows
 from grpo_core.trainers.importers.jsonl import complete_lines
@@ -257,7 +257,7 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
     for place, row in enumerate(rows, 1):
         at = number(row.get(step)) if step else float(place)
         if at is None or not math.isfinite(at) or abs(at) > 1e15:
-            without += 1
+            without += any(concept_of(name) == "reward" and number(row[name]) is not None for name in row)
             continue
         label = int(at)
         if label != last and label in numbers:
@@ -300,7 +300,11 @@ def _step_column(rows: Sequence[Row]) -> str:
     def rank(name: str) -> int:
         return STEPS.index(plain(name)) if plain(name) in STEPS else 0
 
-    return min(counts, key=lambda name: (rank(name), -counts[name]), default="")
+    if counts:
+        return min(counts, key=lambda name: (rank(name), -counts[name]))
+    epochs = [number(row.get("epoch")) for row in rows]  # counts where there is a report for each
+    whole = all(a is not None and b is not None and a.is_integer() and a < b for a, b in pairwise(epochs))
+    return "epoch" if whole and len(epochs) > 1 else ""
 
 
 def _one_run(rows: Sequence[Row], step: str, wanted: str) -> tuple[list[str], Sequence[Row]]:
