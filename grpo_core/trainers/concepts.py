@@ -7,7 +7,7 @@ A name is compared in lower case, without a leading ``train/`` and with every ot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -85,7 +85,8 @@ CONCEPTS: Mapping[str, Concept] = {
                "avg_response_length", "rollout_response_len_mean", "mean_gen_tokens_per_sample", "seq_len_all_mean",
                "decode_len_all_mean", "mean_length", "avg_length", "gen_len", "mean_gen_len", "generation_length",
                "completion_len", "completion_len_mean", "mean_completion_len", "mean_completion_tokens",
-               "response_len", "response_len_mean", "avg_len", "mean_len", "avg_tokens", "completion_tokens_mean",
+               "response_len", "response_len_mean", "avg_response_len",
+               "avg_completion_len", "avg_len", "mean_len", "avg_tokens", "completion_tokens_mean",
                "avg_completion_tokens", "completion_tokens", "mean_response_tokens", "seq_length"),
     ),
     "length_max": Concept(
@@ -167,3 +168,14 @@ def is_training(names: Iterable[str]) -> bool:
     beside = {concept for concept in by_name.values() if concept not in ("", "reward")}
     other = any(not concept and _OTHERS.search(plain(name)) for name, concept in by_name.items())
     return len(of_rl) >= 3 or ("reward" in of_rl and (bool(beside) or other))
+
+
+def clipped_share(logged: Callable[[str], float | None]) -> float | None:
+    """Return the share of clipped tokens by a function that returns the logged number of a concept.
+
+    A trainer may log it for the two ends of the range separately.
+    """
+    if (share := logged("clipped")) is not None:
+        return share
+    ends = [end for end in (logged("clipped_low"), logged("clipped_high")) if end is not None]
+    return sum(ends) if ends else None

@@ -85,6 +85,8 @@ def _norms(update: Seen) -> list[float]:
 
 def _has_cause(update: Seen, premise: str) -> bool:
     given = update.advantage
+    if premise == "spread":
+        return update.step is None and not len(update.rewards) and (update.logged("reward_std") or 0.0) > ZERO
     if premise == "advantage":
         return update.step is None and given is not None and bool(np.nan_to_num(given).any())
     return update.step is not None and bool(signals(update.step).any()) and total_push(update.step) > 0
@@ -138,7 +140,10 @@ def _samples_the_reference(data: Run, v: Any) -> bool:
 
 def _means(data: Run) -> list[float]:
     """Return the mean reward of every update."""
-    return [float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.compared.any()]
+    means = [
+        float(u.rewards[u.compared].sum() / u.compared.sum()) if u.compared.any() else u.logged("reward") for u in data
+    ]
+    return [mean for mean in means if mean is not None and np.isfinite(mean)]
 
 
 def _course_is(data: Run, v: Any) -> bool:
@@ -209,6 +214,13 @@ LINKS: dict[str, Kind[Run]] = {
     "gradient_zero:advantage": _gradient(
         "advantage",
         tr("In {count:,} of {all:,} updates with an advantage, the trainer reports a gradient norm of 0."),
+    ),
+    "gradient_zero:spread": _gradient(
+        "spread",
+        tr(
+            "In {count:,} of {all:,} steps whose logged rewards have a standard deviation above 0, the trainer reports "
+            "a gradient norm of 0."
+        ),
     ),
     "still": Kind(
         text=tr(

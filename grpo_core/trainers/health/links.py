@@ -13,6 +13,7 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import (
     NEARLY,
+    ZERO,
     away_from,
     changes,
     factors,
@@ -220,6 +221,8 @@ def norm(update: Update) -> Measure | None:
     else:
         gained = None if update.step is not None or update.table is None else update.table.advantage
         premise = "advantage" if gained is not None and np.nan_to_num(gained).any() else ""
+        if update.step is None and update.table is None and (update.logged("reward_std") or 0.0) > ZERO:
+            premise = "spread"
     if not premise:
         return None
     seen = Evidence(step=update.label, what=tr("grad_norm is {value:.3g}").format(value=value))

@@ -118,6 +118,10 @@ class Update:
         known = [(report.numbers, names_of(concept, report.numbers)) for report in self.reports]
         return [numbers[names[0]] for numbers, names in known if names]
 
+    def logged(self, concept: str) -> float | None:
+        """Return the mean of the trainer's numbers for a quantity over its reports. None if it logged none."""
+        return float(np.mean(known)) if (known := self.reported(concept)) else None
+
     def token(self, row: int, place: int) -> str:
         """Return the token at index ``place`` of a completion: its text in quotation marks, or its token ID."""
         assert self.step is not None

@@ -18,6 +18,7 @@ from grpo_core.commands.cli import main
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.trainers.concepts import CONCEPTS, STEPS, concept_of, names_of, plain
+from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.health.update import read
 from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
 from tests.core.trainers.sources import DATA
@@ -162,3 +163,46 @@ def test_a_folder_of_runs_opens_the_newest_and_names_the_others(tmp_path: Path) 
         shutil.copytree(LOGS / "trl_out", tmp_path / name)
     run = open_source(tmp_path)
     assert {run.title, *(path.name for path in run.siblings)} == {"a", "b"}
+
+
+def found_in(folder: Path, row: dict[str, float], count: int = 5) -> dict[str, str]:
+    """Return the findings on a log with the same numbers in each of its steps: check -> grade."""
+    rows = [{"step": 10 * n, "reward": 0.25, "loss": 0.1, "kl": 0.01, **row} for n in range(1, count + 1)]
+    run = open_source(state(folder, rows))
+    return {finding.check: finding.grade.value for finding in diagnose(run).findings}
+
+
+@pytest.mark.parametrize(
+    ("row", "check", "grade"),
+    [
+        ({"completions/clipped_ratio": 0.95}, "truncation", "serious"),
+        ({"completions/clipped_ratio": 0.6}, "truncation", "notice"),
+        ({"frac_reward_zero_std": 1.0}, "dead_groups_logged", "serious"),
+        ({"frac_reward_zero_std": 0.7}, "dead_groups_logged", "notice"),
+        ({"reward_std": 0.0}, "dead_groups_logged", "serious"),
+        ({"clip_ratio/region_mean": 0.97}, "clip_logged", "serious"),
+        ({"clip_ratio/low_mean": 0.25, "clip_ratio/high_mean": 0.25}, "clip_logged", "notice"),
+        ({"sampling/sampling_logp_difference/mean": 0.2}, "sampler_logged", "serious"),
+        ({"reward_std": 0.3, "grad_norm": 0.0}, "gradient_zero", "serious"),
+    ],
+)
+def test_a_few_logged_steps_suffice_for_a_finding(
+    row: dict[str, float], check: str, grade: str, tmp_path: Path
+) -> None:
+    assert found_in(tmp_path, row) == {check: grade}
+
+
+def test_healthy_figures_and_those_that_are_no_shares_are_no_findings(tmp_path: Path) -> None:
+    healthy = {"frac_reward_zero_std": 0.3, "clip_ratio": 0.02, "completions/clipped_ratio": 0.1, "grad_norm": 0.2}
+    assert found_in(tmp_path, {**healthy, "reward_std": 0.3}) == {}
+    assert found_in(tmp_path, {"frac_reward_zero_std": 12.0, "clip_ratio": 30.0, "clipped_ratio": 95.0}) == {}
+    assert found_in(tmp_path, {"completions/clipped_ratio": 0.95}, count=2) == {}
+
+
+def test_the_chain_takes_its_figures_from_the_log_and_says_what_would_show_the_rest(tmp_path: Path) -> None:
+    rows = [{"step": n, "reward": n / 20, "reward_std": 0.3, "grad_norm": 1.0} for n in range(1, 13)]
+    links = {link.name: link for link in diagnose(open_source(state(tmp_path, rows))).chain}
+    assert {name: links[name].state.value for name in ("rewards", "gradient", "reward")} == dict.fromkeys(
+        ("rewards", "gradient", "reward"), "holds"
+    )
+    assert "recorder would show it" in links["push"].line and "cannot be seen" in links["push"].line
