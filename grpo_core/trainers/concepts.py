@@ -1,7 +1,7 @@
 """The table of names under which trainers log a quantity: TRL, verl, prime-rl, NeMo-RL, slime, and people's own code.
 
-A name is compared in lower case, without a leading ``train/`` and with every other character than letters and digits as
-``_``. So ``train/completions/mean_length`` and ``completions_mean_length`` are one name.
+A name is compared in lower case, without a leading ``train/``, without “mean” and “avg”, and with every other character
+than letters and digits as ``_``. So ``train/completions/mean_length`` and ``completion_length`` are names of one form.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Concept:
 
     Attributes:
         title: the displayed title.
-        names: names in their compared form; if several are logged, the first of these counts.
+        names: names in their compared form, with spaces between them; if several are logged, the first of these counts.
         series: the series that the program computes for the same quantity (:data:`.recorded_series.OURS`), or empty.
         of_rl: whether it occurs in reinforcement learning of a language model, but not in supervised training.
     """
 
     title: str
-    names: tuple[str, ...]
+    names: str
     series: str = ""
     of_rl: bool = True
 
@@ -34,95 +34,73 @@ class Concept:
 CONCEPTS: Mapping[str, Concept] = {
     "reward": Concept(
         title=tr("mean reward"), series="reward_mean",
-        names=(
-            "reward", "reward_mean", "mean_reward", "avg_reward", "reward_avg", "average_reward", "rewards_mean",
-            "critic_score_mean", "critic_rewards_mean", "reward_all_mean", "rollout_raw_reward", "rollout_reward",
-            "reward_avg_raw_reward", "env_all_reward_total", "total_reward", "total_reward_mean", "reward_total",
-            "mean_total_reward", "objective_scores", "scores", "rewards", "task_reward", "task_reward_avg",
-            "scalar_reward", "score_mean", "mean_score", "rollout_reward_mean", "batch_reward", "mean_rewards",
-            "rewards_total_mean",
-        ),
+        names="reward critic_score critic_rewards reward_all rollout_raw_reward rollout_reward reward_raw_reward "
+        "rewards env_all_reward_total total_reward reward_total rewards_total objective_scores scores score "
+        "task_reward scalar_reward batch_reward",
     ),
     "reward_std": Concept(
         title=tr("standard deviation of the rewards of a group"), series="reward_std",
-        names=("reward_std", "std_reward", "reward_std_mean", "rewards_std", "group_reward_std", "mean_group_std",
-               "mean_reward_std", "group_std", "group_std_mean"),
+        names="reward_std std_reward rewards_std rewards_total_std group_reward_std group_std",
     ),
     "dead_groups": Concept(
         title=tr("share of groups with equal rewards"), series="dead_groups",
-        names=("frac_reward_zero_std", "frac_zero_std", "zero_std_frac", "zero_std_fraction", "zero_std_ratio",
-               "frac_zero_std_groups", "dead_group_frac", "dead_group_fraction", "dead_groups_frac",
-               "zero_advantage_frac", "zero_variance_frac", "degenerate_group_frac", "zero_var_frac"),
+        names="frac_reward_zero_std frac_zero_std zero_std_frac zero_std_fraction zero_std_ratio frac_zero_std_groups "
+        "dead_group_frac dead_group_fraction dead_groups_frac zero_advantage_frac zero_variance_frac zero_var_frac "
+        "degenerate_group_frac",
     ),
     "kl": Concept(
         title=tr("KL to the reference"), series="kl_estimate",
-        names=("kl", "kl_mean", "mean_kl", "kl_ref", "ref_kl", "kl_div", "kl_divergence", "kl_to_ref", "actor_kl_loss",
-               "kl_loss", "objective_kl", "kl_penalty", "avg_kl", "policy_kl", "kl_avg"),
+        names="kl kl_ref ref_kl kl_div kl_divergence kl_to_ref actor_kl_loss kl_loss objective_kl kl_penalty policy_kl",
     ),
     "entropy": Concept(
         title=tr("entropy of the policy"), series="entropy_before",
-        names=("entropy", "mean_entropy", "entropy_mean", "actor_entropy", "actor_entropy_loss", "policy_entropy",
-               "entropy_all_mean", "approx_entropy", "policy_entropy_avg", "entropy_loss", "token_entropy",
-               "avg_entropy", "entropy_avg"),
+        names="entropy actor_entropy actor_entropy_loss policy_entropy entropy_all approx_entropy entropy_loss "
+        "token_entropy",
     ),
     "clipped": Concept(
         title=tr("share of clipped tokens"), series="clip_fraction",
-        names=("clip_ratio_region_mean", "clip_ratio", "clip_ratio_mean", "actor_pg_clipfrac", "pg_clipfrac",
-               "clip_frac", "clipfrac", "clip_fraction", "clip_frac_mean", "policy_clipfrac_avg", "policy_clip_ratio",
-               "ppo_clip_ratio", "ratio_clipped_frac", "policy_clip_frac", "clipped_frac", "clip_rate",
-               "clipped_fraction", "frac_clipped"),
+        names="clip_ratio_region clip_ratio actor_pg_clipfrac pg_clipfrac clip_frac clipfrac clip_fraction clip_rate "
+        "policy_clipfrac policy_clip_ratio policy_clip_frac ppo_clip_ratio ratio_clipped_frac clipped_frac "
+        "clipped_fraction frac_clipped",
     ),
-    "clipped_low": Concept(
-        title=tr("share of tokens clipped below"), names=("clip_ratio_low_mean", "clip_frac_low", "clip_ratio_low"),
-    ),
-    "clipped_high": Concept(
-        title=tr("share of tokens clipped above"), names=("clip_ratio_high_mean", "clip_frac_high", "clip_ratio_high"),
-    ),
+    "clipped_low": Concept(title=tr("share of tokens clipped below"), names="clip_ratio_low clip_frac_low"),
+    "clipped_high": Concept(title=tr("share of tokens clipped above"), names="clip_ratio_high clip_frac_high"),
     "length": Concept(
         title=tr("mean length of the completions"), series="length",
-        names=("completions_mean_length", "completion_length", "mean_completion_length", "completion_length_mean",
-               "avg_completion_length", "response_length_mean", "response_length", "mean_response_length",
-               "avg_response_length", "rollout_response_len_mean", "mean_gen_tokens_per_sample", "seq_len_all_mean",
-               "decode_len_all_mean", "mean_length", "avg_length", "gen_len", "mean_gen_len", "generation_length",
-               "completion_len", "completion_len_mean", "mean_completion_len", "mean_completion_tokens",
-               "response_len", "response_len_mean", "avg_response_len",
-               "avg_completion_len", "avg_len", "mean_len", "avg_tokens", "completion_tokens_mean",
-               "avg_completion_tokens", "completion_tokens", "mean_response_tokens", "seq_length"),
+        names="completions_length completion_length response_length rollout_response_len gen_tokens_per_sample length "
+        "seq_len_all decode_len_all gen_len generation_length completion_len completion_tokens response_len "
+        "response_tokens seq_length",
     ),
     "length_max": Concept(
         title=tr("length of the longest completion"),
-        names=("completions_max_length", "response_length_max", "max_completion_length", "completion_length_max"),
+        names="completions_max_length response_length_max max_completion_length completion_length_max",
     ),
     "truncated": Concept(
         title=tr("share of completions that are cut off"), series="truncated",
-        names=("completions_clipped_ratio", "response_length_clip_ratio", "clipped_ratio", "truncated_ratio",
-               "truncation_ratio", "truncated_frac", "truncated_fraction", "truncation_rate", "truncated_rate",
-               "is_truncated_all_mean", "frac_truncated", "rollout_truncated", "rollout_truncated_ratio",
-               "completion_clipped_ratio", "response_clip_ratio", "truncation_frac", "truncation_fraction",
-               "overlong_ratio", "truncated"),
+        names="completions_clipped_ratio response_length_clip_ratio clipped_ratio truncated_ratio truncation_ratio "
+        "truncated_frac truncated_fraction truncation_rate truncated_rate is_truncated_all frac_truncated truncated "
+        "rollout_truncated rollout_truncated_ratio completion_clipped_ratio response_clip_ratio truncation_frac "
+        "truncation_fraction overlong_ratio",
     ),
     "grad_norm": Concept(
         title=tr("norm of the gradient"), of_rl=False,
-        names=("grad_norm", "actor_grad_norm", "optim_grad_norm", "gradient_norm", "policy_grad_norm",
-               "global_grad_norm", "total_grad_norm"),
+        names="grad_norm actor_grad_norm optim_grad_norm gradient_norm policy_grad_norm global_grad_norm "
+        "total_grad_norm",
     ),
     "learning_rate": Concept(
-        title=tr("learning rate"), of_rl=False,
-        names=("learning_rate", "lr", "actor_lr", "optim_lr", "policy_lr", "lr_0", "lr_actor"),
+        title=tr("learning rate"), of_rl=False, names="learning_rate lr actor_lr optim_lr policy_lr lr_0 lr_actor",
     ),
     "loss": Concept(
         title=tr("loss"), series="loss_mean", of_rl=False,
-        names=("loss", "actor_loss", "actor_pg_loss", "policy_loss", "pg_loss", "loss_mean", "mean_loss", "total_loss",
-               "grpo_loss", "avg_loss", "loss_avg"),
+        names="loss actor_loss actor_pg_loss policy_loss pg_loss total_loss grpo_loss",
     ),
     "ratio": Concept(
         title=tr("mean importance ratio"), series="importance_weight",
-        names=("sampling_importance_sampling_ratio_mean", "ratio_mean", "mean_ratio", "importance_ratio_mean",
-               "importance_ratio", "probs_ratio", "ratio"),
+        names="sampling_importance_sampling_ratio importance_ratio probs_ratio ratio",
     ),
     "sampler_gap": Concept(
         title=tr("mean difference between the log-probabilities of sampler and trainer"),
-        names=("sampling_sampling_logp_difference_mean", "rollout_logprob_abs_diff", "logprob_abs_diff"),
+        names="sampling_sampling_logp_difference rollout_logprob_abs_diff logprob_abs_diff",
     ),
 }  # fmt: skip # table
 """All quantities, by a short name. No name belongs to two of them."""
@@ -131,8 +109,9 @@ STEPS = (
     "iteration", "iter", "update", "updates", "optimizer_step", "rollout_id", "rollout_step", "_step", "batch",
 )  # fmt: skip # table
 """Names of the column that counts the trainer's steps, best first, in their compared form."""
-_PLACE = {name: (concept, place) for concept, row in CONCEPTS.items() for place, name in enumerate(row.names)}
+_PLACE = {name: (concept, place) for concept, row in CONCEPTS.items() for place, name in enumerate(row.names.split())}
 _PREFIXES = re.compile(r"^(?:(?:train|training|metrics|data|logs?|stats|all)_)+")
+_MEANS = re.compile(r"(?:^|_)(?:mean|avg|average)(?=_|$)")
 _LONGEST = 200
 _OTHERS = re.compile(r"advantage|loss|reward|grpo|completion|rollout|(?:^|_)kl(?:_|$)|logp")
 """Parts of other names that a log of such a training has beside the reward."""
@@ -142,7 +121,10 @@ _OTHERS = re.compile(r"advantage|loss|reward|grpo|completion|rollout|(?:^|_)kl(?
 def plain(name: str) -> str:
     """Return a logged name in the form in which names are compared."""
     found = re.sub(r"[^a-z0-9]+", "_", name[:_LONGEST].lower()).rstrip("_")
-    return found if found in _PLACE or found in STEPS else _PREFIXES.sub("", found)
+    if found in STEPS:
+        return found
+    found = _MEANS.sub("", found).lstrip("_")
+    return found if found in _PLACE else _PREFIXES.sub("", found)
 
 
 def concept_of(name: str) -> str:

@@ -12,6 +12,7 @@ from grpo_core.plugins import Rows, credited, failed, of_type, package_of
 from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
 from grpo_core.trainers.importers import converted, scalars, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.trainers.importers.joined import with_log
 from grpo_core.trainers.importers.text_run import file_and_run
 from grpo_core.trainers.importers.unknown import what_it_looks_like
 
@@ -90,6 +91,8 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
             source = importer.open(path)
         else:
             source = importer.open_indexed(path, index)
+        if name in WITH_LOG and path.is_dir():
+            source = with_log(source, path)
         if package_of(name):
             trained_by = credited(name, source.settings.recorded.source)
             source.settings = source.settings.replace({"task.source": trained_by})
@@ -100,6 +103,8 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
         raise RunFileError(failed(name, error)) from error
 
 
+WITH_LOG = ("completions", "verifiers", "verl")
+"""Formats of completions beside which the trainer's log is looked for."""
 _OURS = {
     "trace": Importer(
         title=tr("a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)"),

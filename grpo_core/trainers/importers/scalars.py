@@ -57,11 +57,16 @@ class ScalarRun(TextRun):
         "(two lines in the training script) stores them."
     )
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, log: Path | None = None) -> None:
+        """Open the log at ``path``, or the one in this folder at ``log``.
+
+        Raises:
+            RunFileError: it cannot be read.
+        """
         self._file, self._wanted = file_and_run(path)
         others: list[Path] = []
-        self.log = self._file
-        if self._file.is_dir():
+        self.log = log or self._file
+        if log is None and self._file.is_dir():
             self.log, *others = islice(logs_in(self._file), MOST_FILES)
         super().__init__(path, self._wanted or _title(self.log), recorded_settings(""))
         self._numbers: Reports = Reports(numbers={})
@@ -102,10 +107,22 @@ class ScalarRun(TextRun):
 
 
 def logs_in(folder: Path) -> Iterator[Path]:
-    """Yield the logs in a folder, best first.
+    """Yield the logs in a folder, best first: its own, and then those of the runs in it, the newest first."""
+    yield from logs_of(folder)
+    if folder.name.startswith("checkpoint-"):
+        return
+    inside = [one for one in _entries(folder) if one.is_dir() and not one.name.startswith("checkpoint-")]
+    known = [(found[0].stat().st_mtime, one) for one in inside if (found := states(one))]
+    yield from (one for _, one in sorted(known, reverse=True))
+    for one in sorted(inside):
+        if one.name not in INSIDE and any(NAMED in file.name and recognised(file) for file in _files(one)):
+            yield one
 
-    These are the folder itself if it has a trainer's state, other files and folders of event files, and subfolders with
-    a trainer's state, the newest first.
+
+def logs_of(folder: Path) -> Iterator[Path]:
+    """Yield the logs of the run in a folder, best first.
+
+    These are the folder itself if it has a trainer's state, folders of event files, and other files.
     """
     if states(folder):
         yield folder
@@ -116,14 +133,6 @@ def logs_in(folder: Path) -> Iterator[Path]:
         for file in files:
             if NAMED not in file.name and file.name != STATE and recognised(file):
                 yield file
-    if folder.name.startswith("checkpoint-"):
-        return
-    inside = [one for one in _entries(folder) if one.is_dir() and not one.name.startswith("checkpoint-")]
-    known = [(found[0].stat().st_mtime, one) for one in inside if (found := states(one))]
-    yield from (one for _, one in sorted(known, reverse=True))
-    for one in sorted(inside):
-        if any(NAMED in file.name and recognised(file) for file in _files(one)):
-            yield one
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -133,13 +142,13 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a folder that can be logs. Numbered ones are completions."""
+    """Return the files of a folder that can be logs. Those of completions are known by their names."""
     return [
         file
         for file in _entries(folder)
         if ((file.suffix and file.suffix.lower() in SUFFIXES) or NAMED in file.name)
         and not file.stem.isdigit()
-        and not file.stem.startswith("completions_")
+        and not file.stem.startswith(("completions_", "traces"))
         and file.is_file()
     ]
 
@@ -169,6 +178,10 @@ def read(log: Path, wanted: str = "") -> Reports:
             here = reports_of(rows_of(state), state)
             found = here if found is None else merged(found, here, str(state.relative_to(log)))
     if found is not None:
+        for beside in (place for place in logs_of(log) if place != log):
+            other = read(beside)
+            if {*other.numbers} & {*found.numbers}:
+                return merged(found, other, beside.name)
         return found
     events = Rows()
     for file in sorted(file for file in _files(log) if NAMED in file.name):

@@ -21,6 +21,7 @@ from grpo_core.trainers.concepts import CONCEPTS, STEPS, concept_of, names_of, p
 from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.health.update import read
 from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
+from grpo_core.trainers.recorded_series import numbers, of_table
 from tests.core.trainers.sources import DATA
 
 LOGS = DATA / "logs"
@@ -97,7 +98,7 @@ def test_the_command_line_diagnoses_each_form(name: str, capsys: pytest.CaptureF
 
 
 def test_no_name_belongs_to_two_quantities_and_each_is_in_its_compared_form() -> None:
-    every = [name for row in CONCEPTS.values() for name in row.names]
+    every = [name for row in CONCEPTS.values() for name in row.names.split()]
     assert len(every) == len(set(every)) and not {*every} & {*STEPS}
     assert all(plain(name) == name and concept_of(f"train/{name}") for name in every)
     assert names_of("reward", ["critic/rewards/mean", "critic/score/mean"])[0] == "critic/score/mean"
@@ -206,3 +207,46 @@ def test_the_chain_takes_its_figures_from_the_log_and_says_what_would_show_the_r
         ("rewards", "gradient", "reward"), "holds"
     )
     assert "recorder would show it" in links["push"].line and "cannot be seen" in links["push"].line
+
+
+@pytest.mark.parametrize("source", ["trl", "verl", "verifiers"])
+def test_completions_and_a_log_in_one_folder_are_one_run_joined_by_step(source: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(DATA / source, tmp_path / "out"))
+    rows = open_source(folder)
+    labels = list(rows.labels)
+    log = [{"step": s, "reward": 0.5, "loss": 0.1, "entropy": 1.5, "kl": 0.1} for s in (*labels, labels[-1] + 5)]
+    if source == "trl":
+        state(folder / "checkpoint-9", log)
+    else:
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
+    run = open_source(folder)
+    assert list(run.labels) == [*labels, labels[-1] + 5]
+    assert run.completions(1).completions == rows.completions(1).completions
+    assert [read(run, position, ()).logged("entropy") for position in range(1, len(run) + 1)] == [1.5] * len(run)
+    with pytest.raises(NotRecordedError, match="No completions are recorded at this step"):
+        run.completions(len(run))
+    series = numbers(run, 1)
+    assert series["trainer/reward"] == 0.5
+    assert series["reward_mean"] == of_table(rows.completions(1))["reward_mean"], "the completions themselves count"
+    last = numbers(run, len(run))
+    assert last["reward_mean"] == 0.5 == last["trainer/reward"], "what only the log has is taken from it"
+    assert any("The trainer's reports are those of" in note for note in run.notes)
+    with recorded(folder, lambda: None) as remote:
+        assert list(remote.labels) == list(run.labels) and remote.reports(1)[0].numbers["entropy"] == 1.5
+
+
+def test_a_log_of_other_steps_is_not_joined(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(DATA / "trl", tmp_path / "out"))
+    state(folder, [{"step": 900, "reward": 0.5, "loss": 0.1}])
+    assert 900 not in open_source(folder).labels
+
+
+def test_where_a_state_and_another_log_disagree_the_state_counts_and_the_difference_is_said(tmp_path: Path) -> None:
+    state(tmp_path, [{"step": step, "reward": 0.25, "loss": 0.5} for step in (1, 2)])
+    rows = [{"step": step, "train/reward": 0.25 * step, "train/entropy": 2.0} for step in (1, 2)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = open_source(tmp_path)
+    assert [dict(run.reports(position)[0].numbers) for position in (1, 2)] == [
+        {"reward": 0.25, "loss": 0.5, "train/entropy": 2.0}
+    ] * 2
+    assert any("1 number in metrics.jsonl differs" in note and "0.25 and not 0.5" in note for note in run.notes)
