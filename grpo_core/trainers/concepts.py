@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 
@@ -161,3 +162,23 @@ def clipped_share(logged: Callable[[str], float | None]) -> float | None:
         return share
     ends = [end for end in (logged("clipped_low"), logged("clipped_high")) if end is not None]
     return sum(ends) if ends else None
+
+
+def meanings(columns: str) -> dict[str, str]:
+    """Return the name under which a trainer would log each column, by the user's ``my_col=reward,...``.
+
+    Raises:
+        GrpoError: it has another form, or names an unknown meaning.
+    """
+    found = {}
+    for pair in columns.split(","):
+        name, _, meaning = (part.strip() for part in pair.rpartition("="))
+        known = meaning if meaning in CONCEPTS else concept_of(meaning)
+        if not name or not (known or meaning == "step"):
+            raise GrpoError(
+                tr("“{pair}” does not say what a column means: write NAME=MEANING, with one of {known}.").format(
+                    pair=pair, known=", ".join(["step", *CONCEPTS])
+                )
+            )
+        found[name] = CONCEPTS[known].names.split()[0] if known else STEPS[0]
+    return found

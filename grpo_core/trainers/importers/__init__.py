@@ -11,6 +11,7 @@ from grpo_core.foreign.recording import Source
 from grpo_core.plugins import Rows, credited, failed, of_type, package_of
 from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
+from grpo_core.trainers.concepts import meanings
 from grpo_core.trainers.importers import converted, scalars, trace, trackio, trl_completions, verifiers, verl
 from grpo_core.trainers.importers.joined import with_log
 from grpo_core.trainers.importers.text_run import file_and_run
@@ -63,19 +64,22 @@ def place_of(path: Path) -> Path:
     return file_and_run(path)[0]
 
 
-def open_source(path: Path, *, index: Path | None = None) -> Source:
+def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> Source:
     """Open the recorded run in a file or folder.
 
     Args:
         path: path of the file or folder.
         index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.foreign.recording.Source.partial` at first.
+        columns: what columns of a log mean, ``my_col=reward,...`` (:func:`grpo_core.trainers.concepts.meanings`).
 
     Raises:
         RunFileError: it does not exist, has an unknown format, or cannot be read.
     """
     if not exists(path):
         raise RunFileError(tr("{path} does not exist.").format(path=path))
+    if columns:
+        return scalars.ScalarRun(path, renamed=meanings(columns))
     name = _name_of(path)
     if name is None:
         raise RunFileError(

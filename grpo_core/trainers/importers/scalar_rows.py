@@ -242,7 +242,7 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
     rows, notes = found.rows, list(found.notes)
     if renamed:
         rows = [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
-    if not columns_of(rows):
+    if not (renamed or columns_of(rows)):
         raise RunFileError(tr("{name} has no columns with rewards over steps.").format(name=path.name))
     step = _step_column(rows)
     runs, rows = _one_run(rows, step, wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -57,8 +57,8 @@ class ScalarRun(TextRun):
         "(two lines in the training script) stores them."
     )
 
-    def __init__(self, path: Path, log: Path | None = None) -> None:
-        """Open the log at ``path``, or the one in this folder at ``log``.
+    def __init__(self, path: Path, log: Path | None = None, renamed: Mapping[str, str] | None = None) -> None:
+        """Open the log at ``path``, or the one in this folder at ``log``, with columns ``renamed``.
 
         Raises:
             RunFileError: it cannot be read.
@@ -69,8 +69,7 @@ class ScalarRun(TextRun):
         if log is None and self._file.is_dir():
             self.log, *others = islice(logs_in(self._file), MOST_FILES)
         super().__init__(path, self._wanted or _title(self.log), recorded_settings(""))
-        self._numbers: Reports = Reports(numbers={})
-        self._opened_with: list[str] = []
+        self._numbers, self._renamed = Reports(numbers={}), renamed
         self.refresh()
         self.settings = _settings(self._numbers)
         beside = [self._file / name for name in self._numbers.runs if name != self.title]
@@ -88,7 +87,7 @@ class ScalarRun(TextRun):
             )
 
     def refresh(self) -> int:
-        self._numbers = read(self.log, self._wanted)
+        self._numbers = read(self.log, self._wanted, self._renamed)
         for sentence in self._numbers.notes:
             self.note(sentence)
         self.labels = list(self._numbers.numbers)
@@ -164,14 +163,14 @@ def states(folder: Path) -> list[Path]:
     return [*own, *(file for _, file in sorted(numbered, reverse=True))]
 
 
-def read(log: Path, wanted: str = "") -> Reports:
+def read(log: Path, wanted: str = "", renamed: Mapping[str, str] | None = None) -> Reports:
     """Return the reports in a log: a file, or a folder of checkpoints or event files.
 
     Raises:
         RunFileError: it cannot be read.
     """
     if not log.is_dir():
-        return reports_of(rows_of(log), log, wanted)
+        return reports_of(rows_of(log), log, wanted, renamed)
     found: Reports | None = None
     for state in states(log):
         with suppress(RunFileError):

@@ -152,7 +152,10 @@ def _of_columns(file: Path) -> str:
     kind = next((k for k in KINDS if all(known & names for names in k.has) and not known & k.lacks), None)
     facts = {"name": file.name, "names": _listed(columns)}
     if kind is None:
-        return tr("{name} has the columns {names}, of which none is known as a reward.").format(**facts)
+        return tr(
+            "{name} has the columns {names}, of which none is known as a reward. If one is, say so: grpo-lab diagnose "
+            "FILE --columns “NAME=reward”."
+        ).format(**facts)
     return tr("{name} looks like {seems}: it has the columns {names}. {then}").format(
         seems=kind.seems, then=kind.then, **facts
     )

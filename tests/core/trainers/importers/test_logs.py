@@ -6,6 +6,7 @@ follow from the step (:data:`NUMBERS`).
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from grpo_core.commands.cli import main
-from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.trainers.concepts import CONCEPTS, STEPS, concept_of, names_of, plain
 from grpo_core.trainers.health import diagnose
@@ -250,3 +251,50 @@ def test_where_a_state_and_another_log_disagree_the_state_counts_and_the_differe
         {"reward": 0.25, "loss": 0.5, "train/entropy": 2.0}
     ] * 2
     assert any("1 number in metrics.jsonl differs" in note and "0.25 and not 0.5" in note for note in run.notes)
+
+
+OWN = "it,goodness\n" + "".join(f"{step},{step / 10}\n" for step in (5, 10, 15))
+
+
+def test_columns_of_ones_own_are_read_by_the_meanings_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(OWN)
+    assert main(["diagnose", str(path)]) == 2
+    assert "say so: grpo-lab diagnose FILE --columns" in capsys.readouterr().err
+    with recorded(path, lambda: None, "it=step,goodness=reward") as run:
+        assert list(run.labels) == [5, 10, 15] and run.reports(2)[0].numbers == {"reward": 1.0}
+    for wrong in ("goodness=good", "goodness", "=reward"):
+        with pytest.raises(GrpoError, match="does not say what a column means"):
+            open_source(path, columns=wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [("trl_console.log", ""), ("verl_console.log", ""), ("history.json", ""), ("wandb_history.csv", ""),
+     ("metrics.jsonl", ""), ("own", "it=step,goodness=reward")],
+)  # fmt: skip # table
+@pytest.mark.quick_cases("verl_console.log-", "own-it=step,goodness=reward")
+def test_a_pasted_log_is_answered(
+    name: str, columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = OWN if name == "own" else (LOGS / name).read_text("utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["ask", "-", *(["--columns", columns] if columns else [])]) == 0
+    answer = capsys.readouterr().out
+    assert ("3 updates" if name == "own" else "4 updates") in answer
+    assert "no link from the reward to a better policy breaks" in answer and "Not seen: " in answer
+
+
+def test_the_answer_begins_with_the_link_that_breaks_and_ends_with_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"step": n, "reward": 0.0, "reward_std": 0.0, "loss": 0.0} for n in range(1, 13)]
+    assert main(["ask", str(state(tmp_path / "out", rows) / "trainer_state.json")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "breaks" in lines[1] and "the standard deviation of the rewards is 0" in lines[1]
+    assert lines[-1].startswith("Not seen: Completions get advantages.")
+
+
+def test_an_empty_paste_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(" \n"))
+    assert main(["ask", "-"]) == 2 and "Nothing was pasted." in capsys.readouterr().err
