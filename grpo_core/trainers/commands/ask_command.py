@@ -15,6 +15,7 @@ from grpo_core.trainers.commands.diagnose_command import NOTHING_SERIOUS, SERIOU
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.report import as_answer
 from grpo_core.trainers.own_run import opened
+from grpo_core.trainers.pasted import pasted_name
 
 PASTED = "-"
 LONGEST = 64 << 20
@@ -41,18 +42,9 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     if not text.strip():
         raise GrpoError(tr("Nothing was pasted."))
     with tempfile.TemporaryDirectory(prefix="grpo-lab-ask-") as folder:
-        path = Path(folder, f"{tr('Pasted')}{suffix_of(text)}")
+        path = Path(folder, pasted_name(text))
         path.write_text(text, encoding="utf-8", errors="replace")
         return _answer(path, options, poll)
-
-
-def suffix_of(text: str) -> str:
-    """Return the suffix of a file with a pasted text, by which it is read: JSON, lines of JSON, CSV, or printed."""
-    lines = text.strip().splitlines()
-    if lines[0][0] in "[{" and not lines[0].startswith("{'"):
-        return ".jsonl" if lines[0].startswith("{") and lines[0].rstrip().endswith("}") else ".json"
-    commas = [line.count(",") for line in lines[:2]]
-    return ".csv" if commas[0] and commas[0] == commas[-1] and not {":", "{"} & {*lines[0]} else ".txt"
 
 
 def _answer(path: Path, options: argparse.Namespace, poll: Callable[[], None]) -> int:
