@@ -42,6 +42,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.checkpoint import is_checkpoint
 from grpo_core.trainers.hf.folder import known
 from grpo_core.trainers.hf.reading import read_model
+from grpo_core.trainers.pasted import pasted_name
 
 if TYPE_CHECKING:
     from app.application import Application
@@ -62,7 +63,7 @@ class Trainers(WindowPart):
     """
 
     name = "trainers"
-    files = tr("Runs of other trainers (trace.json *.parquet *.db *.jsonl)")
+    files = tr("Runs of other trainers (*.json *.parquet *.db *.jsonl *.csv *.log *.txt *tfevents*)")
 
     def __init__(self, program: Application) -> None:
         super().__init__(program)
@@ -156,20 +157,19 @@ class Trainers(WindowPart):
         HomeRuns(self._program.runs, self).serve(panel)
 
     def open_pasted(self) -> None:
-        """Open what is on the clipboard: files, the path of a file or a folder, or a log in lines of JSON."""
+        """Open what is on the clipboard: files, the path of a file or a folder, or a log as printed or stored."""
         text = QApplication.clipboard().text().strip()
-        if text.startswith("{"):
+        lines = [line for line in text[:LONGEST_PASTE].splitlines() if line]
+        named = [Path(QUrl(line).toLocalFile() if line.startswith("file:") else line) for line in lines]
+        paths = [path for path in named if exists(place_of(path))]
+        if not paths and (text[:1] in ("{", "[") or len(lines) > 1):
             folder = library.free_name(self._program.paths.cache / tr("Pasted"))
-            paths = [folder / ("1.jsonl" if '"score"' in text.partition("\n")[0] else "traces.jsonl")]
+            paths = [folder / pasted_name(text)]
             if refused := write_or_say(paths[0], text.encode(), tr("The pasted text")):
                 self._program.messages.say(refused)
                 return
-        else:
-            lines = [line for line in text[:LONGEST_PASTE].splitlines() if line]
-            named = [Path(QUrl(line).toLocalFile() if line.startswith("file:") else line) for line in lines]
-            paths = [path for path in named if exists(place_of(path))]
         if not paths:
-            self._program.messages.say(tr("The clipboard has nothing to open: copy a path, or lines of JSON."))
+            self._program.messages.say(tr("The clipboard has nothing to open: copy a path, or the lines of a log."))
         for path in paths:
             self._program.runs.open_path(path)
 

@@ -51,15 +51,16 @@ class Readers:
         lines: connections to the processes of the open sources.
     """
 
-    def __init__(self, *, own_process: bool, window: bool = False, silence: float = SILENCE) -> None:
+    def __init__(self, *, own_process: bool, window: bool = False, silence: float = SILENCE, columns: str = "") -> None:
         """Create readers without starting a process.
 
         Args:
             own_process: whether to start processes.
             window: whether the main thread draws a window; it then waits only briefly, and a spare process is kept.
             silence: seconds without a message after which a process is considered hung.
+            columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
         """
-        self.own_process = own_process
+        self.own_process, self._columns = own_process, columns
         self._window, self._silence = window, silence
         self._lock = threading.Lock()
         self.spare: ReaderProcess | None = None
@@ -84,7 +85,7 @@ class Readers:
             RunFileError: it cannot be read, or the process that reads it has ended.
         """
         if not self.own_process:
-            return open_source(path, index=index)
+            return open_source(path, index=index, columns=self._columns)
         return self._opened(self._line(path, index, poll, scratch), path, index)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
@@ -204,11 +205,11 @@ class Readers:
 
     def _opened(self, line: Line, path: Path, index: Path | None) -> RemoteSource:
         scratch = None if index is None else scratch_of(path, index)
-        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch))
+        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch), self._columns)
         line.opened[0] = None
         if self._window:
             self.warm(SPARE_AFTER)
-        return RemoteSource(line, path, scratch, 0, facts)
+        return RemoteSource(line, path, scratch, 0, facts, self._columns)
 
     def _patience(self) -> float | None:
         waits = not self._window or threading.current_thread() is not threading.main_thread()
@@ -248,14 +249,16 @@ def scratch_of(path: Path, cache: Path) -> Path:
 
 
 @contextmanager
-def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
+def recorded(path: Path, poll: Callable[[], None], columns: str = "") -> Iterator[Source]:
     """Open the recorded run at ``path`` in a process that ends with the block. ``poll`` can cancel a request.
+
+    ``columns`` says what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
 
     Raises:
         RunFileError: it cannot be read, or the process that reads it has ended.
     """
     with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as scratch:
-        readers = Readers(own_process=True)
+        readers = Readers(own_process=True, columns=columns)
         try:
             yield readers.open(path, poll=poll, scratch=Path(scratch))
         finally:

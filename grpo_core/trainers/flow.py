@@ -11,8 +11,6 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.record import Step
 
-GRADIENT_NORMS = ("grad_norm", "actor/grad_norm", "optim/grad_norm")
-"""Names under which trainers report the norm of the gradient, before clipping."""
 ZERO = 1e-9
 """Largest gradient, push or advantage that counts as 0."""
 NEARLY = 0.01

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
     """Return the functions that add the commands for runs of other trainers."""
     from grpo_core.trainers.commands import (
+        ask_command,
         audit_command,
         diagnose_command,
         import_command,
@@ -38,6 +39,7 @@ def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
         import_command.add_command,
         audit_command.add_command,
         diagnose_command.add_command,
+        ask_command.add_command,
         watch_command.add_command,
     )
 
@@ -170,16 +172,16 @@ def _knows(path: Path) -> bool:
     return path.name.lower().endswith(OF_TRAINERS) or importer_for(path) is not None
 
 
-def _open_source(path: Path, index: Path | None) -> Source:
+def _open_source(path: Path, index: Path | None, columns: str) -> Source:
     from grpo_core.trainers.importers import open_source
 
-    return open_source(path, index=index)
+    return open_source(path, index=index, columns=columns)
 
 
 def _place_of(path: Path) -> Path:
-    from grpo_core.trainers.importers.trackio import database_of
+    from grpo_core.trainers.importers.text_run import file_and_run
 
-    return database_of(path)[0]
+    return file_and_run(path)[0]
 
 
 def _origin(settings: Settings) -> Origin:

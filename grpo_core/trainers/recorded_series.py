@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from math import isnan
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from grpo_core.metrics import METRICS, Metric, metrics
 from grpo_core.objective import importance_weight
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
+from grpo_core.trainers.concepts import CONCEPTS, names_of
 
 TRAINER = "trainer/"
 """Prefix of the names of numbers reported by the trainer."""
@@ -110,7 +112,19 @@ def numbers_of(
         values |= of_table(table)
     if evaluated is not None and evaluated.step.settings.recorded.names_loss:
         values |= of_step(evaluated)
-    return values | of_reports(reports)
+    logged = of_reports(reports)
+    if evaluated is None:  # nothing else is known about what only tokens show
+        for name in (name for name, value in values.items() if isnan(value)):
+            beside = logged_as(name, logged)
+            values |= {name: logged[beside[0]]} if beside else {}
+    return values | logged
+
+
+def logged_as(series: str, logged: Iterable[str]) -> list[str]:
+    """Return the names, of those of :func:`of_reports`, of the quantity that one of :data:`OURS` shows, best first."""
+    names = {name.removeprefix(TRAINER): name for name in logged if name.startswith(TRAINER)}
+    concepts = (concept for concept, row in CONCEPTS.items() if row.series == series)
+    return [names[name] for concept in concepts for name in names_of(concept, names)]
 
 
 def of_table(table: Completions) -> dict[str, float]:

@@ -25,9 +25,12 @@ from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
 
 
 def raw_arrays(update: Update) -> Seen:
-    """Return the raw arrays of an update that has a table of completions."""
-    table, step = update.table, update.step
-    assert table is not None
+    """Return the raw arrays of an update. Without a table of completions there are none of them."""
+    none = Completions(prompts=(), completions=(), group=np.zeros(0, int), rewards=np.zeros(0))
+    table, step = update.table or none, update.step
+    reported = tuple(pair for report in update.reports for pair in report.numbers.items())
+    log = Seen(label=update.label, settings=update.settings, rewards=none.rewards, group=none.group, reported=reported)
+    entropy, length, cut = _mean_entropy(table, step), log.logged("length"), log.logged("truncated")
     return Seen(
         label=update.label,
         settings=update.settings,
@@ -40,10 +43,12 @@ def raw_arrays(update: Update) -> Seen:
         weights=table.reward_weights,
         truncated=table.truncated,
         step=step,
-        entropy=_mean_entropy(table, step),
+        entropy=log.logged("entropy") if entropy is None else entropy,
         lengths=table.length,
-        length=None if table.length is None else float(table.length.sum() / len(table.length)),
-        cut=None if table.truncated is None else (float(table.truncated.sum()), len(table.truncated)),
+        length=length if table.length is None else float(table.length.sum() / len(table.length)),
+        cut=(None if cut is None else (cut * (rows := len(table.rewards) or 1), rows))
+        if table.truncated is None
+        else (float(table.truncated.sum()), len(table.truncated)),
         from_sampler=_from_sampler(step),
         turns=_turns_of(table),
         staleness=table.staleness,
@@ -52,7 +57,7 @@ def raw_arrays(update: Update) -> Seen:
         if table.trajectories is None
         else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
         prompts=table.prompts,
-        reported=tuple(pair for report in update.reports for pair in report.numbers.items()),
+        reported=reported,
     )
 
 
@@ -84,7 +89,7 @@ def _turns_of(table: Completions) -> np.ndarray | None:
 
 def _assert_borne_out(finding: Finding, updates: Sequence[Update]) -> None:
     """Assert that the data support every claim of a finding, and that the finding can be sent between processes."""
-    data = [raw_arrays(update) for update in updates if update.table is not None]
+    data = [raw_arrays(update) for update in updates]
     for claim in finding.what:
         assert claim.words() and "{" not in claim.words(), claim
         with np.errstate(all="ignore"):

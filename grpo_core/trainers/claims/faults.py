@@ -21,6 +21,8 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run, Seen, idle_groups
 from grpo_core.trainers.claims.hacks import HACKS
 from grpo_core.trainers.claims.links import LINKS
+from grpo_core.trainers.claims.logged import LOGGED
+from grpo_core.trainers.concepts import concept_of
 
 PLACES = {
     "reward": tr("the reward “{name}” is {value}"),
@@ -61,7 +63,7 @@ def _not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
                 yield place, "", number, float(value)
     for wanted in ("loss", "grad_norm"):
         for name, value in update.reported:
-            if name == wanted and not math.isfinite(value):
+            if concept_of(name) == wanted and not math.isfinite(value):
                 yield "report", name, 0, value
 
 
@@ -261,6 +263,7 @@ def _not_finite_at(place: str) -> Kind[Run]:
 FAULTS: dict[str, Kind[Run]] = {
     **HACKS,
     **LINKS,
+    **LOGGED,
     **{f"not_finite:{place}": _not_finite_at(place) for place in PLACES},
     "unscored": Kind(
         text=tr("{share:.1%} of the rewards are missing, {count:,} of {all:,}: the first at step {label}."),
@@ -326,7 +329,7 @@ FAULTS: dict[str, Kind[Run]] = {
         holds=lambda data, v: v.limit == data[0].settings.recorded.max_tokens,
     ),
 }
-"""The kinds of claims in this module, in ``hacks.py`` and in ``links.py``, by name."""
+"""The kinds of claims in this module, in ``hacks.py``, ``links.py`` and ``logged.py``, by name."""
 
 
 class Fault(Tabled[Run]):

@@ -15,6 +15,7 @@ from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
+from grpo_core.trainers.concepts import names_of
 
 SILENT = 1e-3
 """Largest advantage of a completion that rounding can give to a group of equal rewards: TRL divides by 1e-4."""
@@ -76,6 +77,12 @@ class Seen:
     answered: np.ndarray | None = None
     prompts: tuple[str | None, ...] | None = None
     reported: tuple[tuple[str, float], ...] = ()
+
+    def logged(self, concept: str) -> float | None:
+        """Return the mean of the trainer's numbers for a quantity of :data:`.CONCEPTS`. None if it logged none."""
+        names = names_of(concept, dict(self.reported))
+        values = [value for name, value in self.reported if names and name == names[0]]
+        return sum(values) / len(values) if values else None
 
     @property
     def compared(self) -> np.ndarray:

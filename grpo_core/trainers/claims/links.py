@@ -14,8 +14,8 @@ from grpo_core.claims.claim import Kind, agrees
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.concepts import concept_of
 from grpo_core.trainers.flow import (
-    GRADIENT_NORMS,
     NEARLY,
     ZERO,
     away_from,
@@ -80,11 +80,13 @@ def _pushes_none(data: Run, v: Any) -> bool:
 
 
 def _norms(update: Seen) -> list[float]:
-    return [value for name, value in update.reported if name in GRADIENT_NORMS and np.isfinite(value)]
+    return [value for name, value in update.reported if concept_of(name) == "grad_norm" and np.isfinite(value)]
 
 
 def _has_cause(update: Seen, premise: str) -> bool:
     given = update.advantage
+    if premise == "spread":
+        return update.step is None and not len(update.rewards) and (update.logged("reward_std") or 0.0) > ZERO
     if premise == "advantage":
         return update.step is None and given is not None and bool(np.nan_to_num(given).any())
     return update.step is not None and bool(signals(update.step).any()) and total_push(update.step) > 0
@@ -138,7 +140,10 @@ def _samples_the_reference(data: Run, v: Any) -> bool:
 
 def _means(data: Run) -> list[float]:
     """Return the mean reward of every update."""
-    return [float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.compared.any()]
+    means = [
+        float(u.rewards[u.compared].sum() / u.compared.sum()) if u.compared.any() else u.logged("reward") for u in data
+    ]
+    return [mean for mean in means if mean is not None and np.isfinite(mean)]
 
 
 def _course_is(data: Run, v: Any) -> bool:
@@ -209,6 +214,13 @@ LINKS: dict[str, Kind[Run]] = {
     "gradient_zero:advantage": _gradient(
         "advantage",
         tr("In {count:,} of {all:,} updates with an advantage, the trainer reports a gradient norm of 0."),
+    ),
+    "gradient_zero:spread": _gradient(
+        "spread",
+        tr(
+            "In {count:,} of {all:,} steps whose logged rewards have a standard deviation above 0, the trainer reports "
+            "a gradient norm of 0."
+        ),
     ),
     "still": Kind(
         text=tr(

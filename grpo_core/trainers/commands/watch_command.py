@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, shortened
 from grpo_core.text import plural, tr
+from grpo_core.trainers.commands.columns_option import add_columns
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.own_run import opened
 from grpo_core.trainers.watching import Event, Watch
@@ -28,6 +29,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     help = tr("watch a run while it is written, and report when a finding begins; press Ctrl-C to end")
     parser = add("watch", help, run)
     parser.add_argument("run", type=Path, help=tr("the file or folder of the run; it does not have to exist yet"))
+    add_columns(parser)
     parser.add_argument(
         "--every", type=_seconds, default=10.0, metavar="SECONDS", help=tr("time between two checks (default 10)")
     )
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         while watch is None or not watch.ended:
             try:
                 _await(options, poll)
-                with opened(options.run, poll) as source:
+                with opened(options.run, poll, options.columns) as source:
                     watch = watch or Watch(source)
                     watch.reopen(source)
                     _follow(watch, options, poll)
@@ -118,7 +120,7 @@ def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
     begun, said = time.monotonic(), ""
     while True:
         try:
-            with opened(options.run, poll) as source:
+            with opened(options.run, poll, options.columns) as source:
                 if len(source):
                     return
                 why = tr("{name} contains no updates yet.").format(name=options.run)

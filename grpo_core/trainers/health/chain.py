@@ -33,6 +33,7 @@ class Row:
         breaks: the checks that show, by a serious finding, that it breaks.
         shown_by: what would have to be recorded to see it, as a sentence.
         past: whether a break that has ended is shown, too.
+        logged: the check whose measure is the figure where only the trainer's log is recorded.
     """
 
     title: str
@@ -40,15 +41,17 @@ class Row:
     breaks: tuple[str, ...]
     shown_by: str
     past: bool = True
+    logged: str = ""
 
 
 BY_TRACE = tr("A trace of GRPO Lab's recorder would show it.")
 CHAIN: Mapping[str, Row] = {
     "rewards": Row(
         title=tr("Rewards differ within groups"), measure="dead_groups_wrong",
-        breaks=("groups_of_one", "reward_of_prompt", "dead_groups_wrong", "dead_groups_same", "dead_groups_right"),
+        breaks=("groups_of_one", "reward_of_prompt", "dead_groups_wrong", "dead_groups_same", "dead_groups_right",
+                "dead_groups_logged"),
         shown_by=tr("Completions with their rewards would show it (TRL: log_completions, verl: rollout_data_dir)."),
-        past=False,
+        past=False, logged="dead_groups_logged",
     ),
     "advantages": Row(
         title=tr("Completions get advantages"), measure="advantages_zero", breaks=("advantages_zero",),
@@ -69,7 +72,7 @@ CHAIN: Mapping[str, Row] = {
     ),
     "sampler": Row(
         title=tr("The sampler gets the new policy"), measure="sampler_differs",
-        breaks=("sampler_is_reference", "sampler_still", "sampler_differs"),
+        breaks=("sampler_is_reference", "sampler_still", "sampler_differs", "sampler_logged"), logged="sampler_logged",
         shown_by=tr("The sampler's own log-probabilities would show it (in TRL with use_vllm)."),
     ),
 }  # fmt: skip # table
@@ -121,7 +124,8 @@ def _link(
     solved = next((f for f in known if f.check == "dead_groups_right"), None)
     if solved is not None:
         return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("They are solved."))
-    figure = measured(CHECKS[row.measure], measures[row.measure])
+    known_by = (name for name in (row.measure, row.logged) if name)
+    figure = next(filter(None, (measured(CHECKS[one], measures[one]) for one in known_by)), None)
     if figure is not None:
         return Link(name=name, title=row.title, state=State.HOLDS, what=(figure,))
     why = missing.get(row.measure, "")
@@ -136,7 +140,8 @@ def mean_reward(update: Update) -> tuple[float, float | None] | None:
     """Return the mean reward of an update and, if known, its share of what the task pays. None without rewards."""
     table = update.table
     if table is None:
-        return None
+        mean = update.logged("reward")
+        return None if mean is None or not math.isfinite(mean) else (mean, None)
     rows = counted(table) & np.isfinite(table.rewards)
     return (float(table.rewards[rows].mean()), update.earned) if rows.any() else None
 
@@ -180,3 +185,8 @@ def first_break(links: Sequence[Link]) -> Link | None:
     broken = [link for link in links if link.state is State.BREAKS and link.last is None]
     causes = [link for link in broken if link.check in CHECKS[broken[0].check].follows]
     return next(iter([*causes, *broken]), None)
+
+
+def shown_by(link: Link) -> str:
+    """Return the sentence on what would have to be recorded to see a link."""
+    return CHAIN[link.name if link.name in CHAIN else "rewards"].shown_by

@@ -15,6 +15,7 @@ from grpo_core.trainers.health import (
     knobs,
     lengths,
     links,
+    logged,
     masks,
     numerics,
     paid_lengths,
@@ -230,6 +231,17 @@ _OURS = {
         source="DAPO, arXiv:2503.14476, section 3.2",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
+    "dead_groups_logged": Check(
+        title=tr("Dead groups, as the trainer logs them"),
+        quantity=Quantity(name=tr("groups with equal rewards, at least"), share=True),
+        missing=logged.no_groups, measure=logged.groups, judge=logged.judge_groups,
+        change=tr(
+            "If these prompts are solved, choose harder ones. Otherwise choose easier prompts, more completions per "
+            "prompt, or a finer-grained reward. The completions show which (TRL: log_completions, verl: "
+            "rollout_data_dir)."
+        ),
+        source="DAPO, arXiv:2503.14476, section 3.2; huggingface/trl#3857", follows=COLLAPSING,
+    ),
     "reward_part_constant": Check(
         title=tr("A reward function that never varies"), quantity=None,
         missing=rewards.no_parts, measure=rewards.spread_of_parts, judge=rewards.judge_constant_part,
@@ -271,6 +283,12 @@ _OURS = {
         change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
         source="huggingface/trl#3120, #3834",
         said_by=("clip_of_completions",),
+    ),
+    "clip_logged": Check(
+        title=tr("Clip saturation, as the trainer logs it"), quantity=CLIPPED,
+        missing=logged.no_clips, measure=logged.clips, judge=logged.judge_clips,
+        change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
+        source="huggingface/trl#3120, #3834",
     ),
     "clip_never_reached": Check(
         title=tr("A clip range that no completion's ratio reaches"),
@@ -404,6 +422,15 @@ _OURS = {
         ),
         source="huggingface/trl#4772, #6789",
         bad=numerics.is_far, said_by=("sampler_is_reference", "sampler_still"), follows=("stale_samples",),
+    ),
+    "sampler_logged": Check(
+        title=tr("Sampler and trainer differ, as the trainer logs it"), quantity=DIFFERENCE,
+        missing=logged.no_gap, measure=logged.gap, judge=logged.judge_gap,
+        change=tr(
+            "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with "
+"truncated importance weights."
+        ),
+        source="huggingface/trl#4772, #6789",
     ),
 }  # fmt: skip # table, one row per line
 CLAIMS: Rows[type[Claim[Run]]] = Rows("claim", {}, lambda row: "" if _is_claim(row) else tr("it is not a claim"))

@@ -33,7 +33,7 @@ def no_length(update: Update) -> str:
 def _length(update: Update) -> float | None:
     if update.table is not None and update.table.length is not None and len(update.table.length):
         return float(update.table.length.mean())
-    reported = update.reported("completions/mean_length")
+    reported = update.reported("length")
     return reported[0] if reported else None
 
 
@@ -120,15 +120,15 @@ def no_limit(update: Update) -> str:
 
 
 def _cut(update: Update) -> tuple[float, int] | None:
-    """Return the number of completions cut off, and the number of completions."""
+    """Return the number of completions cut off, and the number of completions. 1 stands for an unknown number."""
     table = update.table
     if table is not None and table.truncated is not None:
         return float(table.truncated.sum()), len(table.truncated)
-    reported = update.reported("completions/clipped_ratio")
-    if not reported:
+    share = update.logged("truncated")
+    if share is None or not 0 <= share <= 1:
         return None
     rows = 1 if table is None else len(table.rewards)
-    return reported[0] * rows, rows
+    return share * rows, rows
 
 
 def no_ends(update: Update) -> str:
@@ -172,9 +172,12 @@ def cut_off(update: Update) -> Measure | None:
     count, rows = known
     table = update.table
     rewards = "" if table is None or not np.isfinite(table.rewards).any() else f"{np.nanmean(table.rewards):.3g}"
+    of_log = table is None
     what = plural(
         "{share:.0%} of {rows} completion is cut off", "{share:.0%} of {rows} completions are cut off", rows
     ).format(share=count / rows, rows=rows)
+    if of_log:
+        what = tr("the trainer logs that {share:.0%} of the completions are cut off").format(share=count)
     if rewards:
         what = plural(
             "{share:.0%} of {rows} completion is cut off; mean reward {reward}",
@@ -192,7 +195,10 @@ def cut_off(update: Update) -> Measure | None:
     )
     costs = None if table is None else _costs(table)
     return Measure(
-        label=update.label, value=count / rows, more={"count": count, "rows": rows, "costs": costs}, evidence=(seen,)
+        label=update.label,
+        value=count / rows,
+        more={"count": count, "rows": rows, "costs": costs, "logged": of_log},
+        evidence=(seen,),
     )
 
 
@@ -218,12 +224,18 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     count, rows = sum(m.more["count"] for m in measures), sum(m.more["rows"] for m in measures)
     most = settings.recorded.max_tokens
     where = [] if most is None else [Fault.of("limit", limit=most)]
-    sure = rows >= limit("rows") and _lower_end(count / rows, rows)
+    shares = [m.value for m in measures]
+    if all(m.more["logged"] for m in measures):  # a logged share is that of a batch, whose size is unknown
+        enough = len(measures) >= limit("updates")
+        sure = enough and float(np.mean(shares)) - limit("cut_errors") * float(np.std(shares) / math.sqrt(len(shares)))
+    else:
+        enough = rows >= limit("rows")
+        sure = enough and _lower_end(count / rows, rows)
     if sure and sure >= limit("cut"):
         what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
         return Verdict(grade=grade("cut"), what=what, began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
-    if third >= 2 and 3 * third * rows >= 3 * limit("rows") * len(measures):
+    if third >= 2 and (rows == len(measures) or third * rows >= limit("rows") * len(measures)):
         few, many = limit("cut_few_before"), limit("cut_many_after")
         before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
         since = lasting(measures, lambda m, _: m.value >= (few + many) / 2, 2)

@@ -12,8 +12,8 @@ from grpo_core.config import Settings
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import (
-    GRADIENT_NORMS,
     NEARLY,
+    ZERO,
     away_from,
     changes,
     factors,
@@ -210,7 +210,7 @@ def no_norm(update: Update) -> str:
 
 
 def _norms(update: Update) -> list[float]:
-    return [value for name in GRADIENT_NORMS for value in update.reported(name) if np.isfinite(value)]
+    return [value for value in update.reported("grad_norm") if np.isfinite(value)]
 
 
 def norm(update: Update) -> Measure | None:
@@ -221,6 +221,8 @@ def norm(update: Update) -> Measure | None:
     else:
         gained = None if update.step is not None or update.table is None else update.table.advantage
         premise = "advantage" if gained is not None and np.nan_to_num(gained).any() else ""
+        if update.step is None and update.table is None and (update.logged("reward_std") or 0.0) > ZERO:
+            premise = "spread"
     if not premise:
         return None
     seen = Evidence(step=update.label, what=tr("grad_norm is {value:.3g}").format(value=value))

@@ -14,6 +14,7 @@ from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
 from grpo_core.trainers.claims.measures import FACTOR, FirstPassApart, ImportanceCut, SamplerApart
+from grpo_core.trainers.concepts import names_of
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
@@ -61,9 +62,9 @@ def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]
         yield from _bad_tokens(update, "old_logp", step.old_logp, update.used(0))
         if step.ref_logp is not None:
             yield from _bad_tokens(update, "ref_logp", step.ref_logp, step.mask)
-    for name in ("loss", "grad_norm"):
-        for value in update.reported(name):
-            if not np.isfinite(value):
+    for report in update.reports:
+        for name in (name for concept in ("loss", "grad_norm") for name in names_of(concept, report.numbers)):
+            if not np.isfinite(value := report.numbers[name]):
                 yield _bad(update, "report", value, name=name)
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from grpo_core.foreign.recording import Source
 from grpo_core.text import plural, tr
+from grpo_core.trainers.health.chain import first_break, shown_by
 from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.healthy import by_figure
+from grpo_core.trainers.health.link import State
 
 
 def as_text(source: Source, result: Diagnosis) -> str:
@@ -37,6 +39,24 @@ def as_text(source: Source, result: Diagnosis) -> str:
         lines.append(tr("Not looked at: {titles}. Reason: {why}").format(titles="; ".join(titles), why=why))
     lines += [*result.unreadable, *source.notes]
     return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
+
+
+def as_answer(source: Source, result: Diagnosis) -> str:
+    """Return the first link that breaks, the findings, and the one thing that would show more."""
+    broken = first_break(result.chain)
+    hidden = next((link for link in result.chain if link.state is State.HIDDEN), None)
+    lines = [headline(source, result), *filter(None, [result.caution])]
+    lines.append(
+        broken.line
+        if broken is not None
+        else tr("As far as it shows, no link from the reward to a better policy breaks.")
+    )
+    for finding in result.findings:
+        title = tr("{title} ({grade}, {when})").format(title=finding.title, grade=finding.grade.word, when=finding.when)
+        lines += ["", title, f"  {finding.sentence}", f"  {finding.change}"]
+    if hidden is not None:
+        lines += ["", tr("Not seen: {title}. {shown}").format(title=hidden.title, shown=shown_by(hidden))]
+    return "\n".join([*lines, *result.unreadable, *source.notes])
 
 
 CHAIN_TITLE = tr("From the reward to a better policy:")

@@ -15,6 +15,7 @@ from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
 from grpo_core.record import Step
 from grpo_core.text import tr
+from grpo_core.trainers.concepts import names_of
 from grpo_core.trainers.flow import prefixes, signals, total_push
 
 LONGEST_QUOTE = 160
@@ -112,9 +113,14 @@ class Update:
         rows = np.isfinite(table.rewards) & (high > low)
         return float(((table.rewards - low)[rows] / (high - low)[rows]).mean()) if rows.any() else None
 
-    def reported(self, name: str) -> list[float]:
-        """Return the trainer's numbers called ``name``, in the order of its reports."""
-        return [report.numbers[name] for report in self.reports if name in report.numbers]
+    def reported(self, concept: str) -> list[float]:
+        """Return the trainer's numbers for a quantity of :data:`.CONCEPTS`, in the order of its reports."""
+        known = [(report.numbers, names_of(concept, report.numbers)) for report in self.reports]
+        return [numbers[names[0]] for numbers, names in known if names]
+
+    def logged(self, concept: str) -> float | None:
+        """Return the mean of the trainer's numbers for a quantity over its reports. None if it logged none."""
+        return float(np.mean(known)) if (known := self.reported(concept)) else None
 
     def token(self, row: int, place: int) -> str:
         """Return the token at index ``place`` of a completion: its text in quotation marks, or its token ID."""

@@ -11,7 +11,10 @@ from grpo_core.foreign.recording import Source
 from grpo_core.plugins import Rows, credited, failed, of_type, package_of
 from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
-from grpo_core.trainers.importers import converted, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.trainers.concepts import meanings
+from grpo_core.trainers.importers import converted, scalars, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.trainers.importers.joined import with_log
+from grpo_core.trainers.importers.text_run import file_and_run
 from grpo_core.trainers.importers.unknown import what_it_looks_like
 
 
@@ -58,22 +61,25 @@ def place_of(path: Path) -> Path:
 
     For a run in a database, this is the database.
     """
-    return trackio.database_of(path)[0]
+    return file_and_run(path)[0]
 
 
-def open_source(path: Path, *, index: Path | None = None) -> Source:
+def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> Source:
     """Open the recorded run in a file or folder.
 
     Args:
         path: path of the file or folder.
         index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.foreign.recording.Source.partial` at first.
+        columns: what columns of a log mean, ``my_col=reward,...`` (:func:`grpo_core.trainers.concepts.meanings`).
 
     Raises:
         RunFileError: it does not exist, has an unknown format, or cannot be read.
     """
     if not exists(path):
         raise RunFileError(tr("{path} does not exist.").format(path=path))
+    if columns:
+        return scalars.ScalarRun(path, renamed=meanings(columns))
     name = _name_of(path)
     if name is None:
         raise RunFileError(
@@ -89,6 +95,8 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
             source = importer.open(path)
         else:
             source = importer.open_indexed(path, index)
+        if name in WITH_LOG and path.is_dir():
+            source = with_log(source, path)
         if package_of(name):
             trained_by = credited(name, source.settings.recorded.source)
             source.settings = source.settings.replace({"task.source": trained_by})
@@ -99,6 +107,8 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
         raise RunFileError(failed(name, error)) from error
 
 
+WITH_LOG = ("completions", "verifiers", "verl")
+"""Formats of completions beside which the trainer's log is looked for."""
 _OURS = {
     "trace": Importer(
         title=tr("a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)"),
@@ -121,6 +131,11 @@ _OURS = {
         title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
     ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
+    "log": Importer(
+        title=tr("what a trainer logged (trainer_state.json, JSON, JSONL, CSV, TensorBoard, printed lines)"),
+        probe=scalars.probe,
+        open=scalars.ScalarRun,
+    ),
 }
 IMPORTERS: Rows[Importer] = Rows("reader", _OURS, of_type(Importer))
 """All formats by short name, in the order in which they are tried; those of packages come last."""

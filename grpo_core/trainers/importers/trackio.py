@@ -1,13 +1,12 @@
 """Reader of a project's trackio SQLite database: the trainer's reports and settings, and TRL's tables of completions.
 
 Based on the source code of trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read,
-and each statement has a limit on processor time (``runs/connection.py``). trackio counts its own log calls. The
-trainer's step is in the table, and the corresponding report was logged just before.
+and each statement has a limit on processor time (``runs/connection.py``). trackio counts its own log calls; the
+trainer's step is in the table and, as ``train/global_step``, in its reports.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import zlib
@@ -21,7 +20,8 @@ from grpo_core.foreign.recording import Completions, Report
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection
 from grpo_core.text import plural, tr
-from grpo_core.trainers.importers.text_run import TextRun, recorded_settings
+from grpo_core.trainers.concepts import concept_of
+from grpo_core.trainers.importers.text_run import TextRun, file_and_run, recorded_settings
 from grpo_core.trainers.importers.trackio_database import (
     check_tables,
     config_of,
@@ -41,13 +41,13 @@ AT_ONCE = 200
 """Number of rows read per statement, so that each has its own time limit."""
 LISTED = 10
 """Maximum number of runs listed in a message."""
-TRAINING = "train/"
-"""Prefix of the names of numbers logged during training."""
+TRAINING, STEP = "train/", "global_step"
+"""Prefix of the names of numbers logged during training, and the name of the trainer's step without it."""
 
 
 def probe(path: Path) -> bool:
     """Return whether ``path`` is a SQLite database with the suffix .db, or names a run in one: ``project.db/a-run``."""
-    file = database_of(path)[0]
+    file = file_and_run(path)[0]
     if file.suffix != ".db" or not file.is_file():
         return False
     try:
@@ -55,14 +55,6 @@ def probe(path: Path) -> bool:
             return opened.read(len(HEADER)) == HEADER
     except (OSError, ValueError):
         return False
-
-
-def database_of(path: Path) -> tuple[Path, str]:
-    """Split ``path`` into the database and the name of a run in it. The name is empty for the database itself."""
-    with contextlib.suppress(OSError, ValueError):  # names that a file cannot have
-        if path.parent.suffix == ".db" and path.parent.is_file():
-            return path.parent, path.name
-    return path, ""
 
 
 @dataclass
@@ -87,7 +79,7 @@ class TrackioRun(TextRun):
     )
 
     def __init__(self, path: Path) -> None:
-        self.file, wanted = database_of(path)
+        self.file, wanted = file_and_run(path)
         with reading(self.file) as connection:
             check_tables(self.file, connection)
             runs = runs_of(connection)
@@ -119,25 +111,20 @@ class TrackioRun(TextRun):
         self._group_size = _whole(config.get("num_generations"))
         self._updates: dict[int, _Update] = {}
         self._names: tuple[str, ...] = ()
-        self._last, self._pending = 0, list[dict[str, float]]()
+        self._last = 0
         self.refresh()
         self.settings = self._settings_of(config)
 
     def refresh(self) -> int:
         with reading(self.file) as connection:
             while rows := connection.execute(  # the “+” keeps the order of the table, which avoids sorting
-                "SELECT id, CASE WHEN length(metrics) <= ? THEN metrics END, substr(CAST(metrics AS TEXT), 1, 200) "
-                "FROM metrics WHERE +run_id = ? AND id > ? ORDER BY id LIMIT ?",
+                "SELECT id, step, CASE WHEN length(metrics) <= ? THEN metrics END, "
+                "substr(CAST(metrics AS TEXT), 1, 200) FROM metrics WHERE +run_id = ? AND id > ? ORDER BY id LIMIT ?",
                 (SMALL, self._run, self._last, AT_ONCE),
             ).fetchall():
-                for number, text, beginning in rows:
+                for number, counted, text, beginning in rows:
                     self._last = number
-                    self._index(connection, number, text, beginning)
-        if not any(update.table for update in self._updates.values()):
-            self._updates = {
-                label: _Update(reports=[Report(step=label, numbers=numbers)])
-                for label, numbers in enumerate(self._pending, 1)
-            }
+                    self._index(connection, number, counted, text, beginning)
         self.labels = sorted(self._updates)
         return len(self.labels)
 
@@ -172,7 +159,7 @@ class TrackioRun(TextRun):
     def reports(self, position: int) -> list[Report]:
         return list(self._updates[self.labels[position - 1]].reports)
 
-    def _index(self, connection: RunConnection, number: int, text: Any, beginning: Any) -> None:
+    def _index(self, connection: RunConnection, number: int, counted: Any, text: Any, beginning: Any) -> None:
         """Record the kind of one row of the metrics: numbers of a step, a table of completions, or neither."""
         if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
             named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
@@ -184,19 +171,16 @@ class TrackioRun(TextRun):
                 return
             for label in steps:
                 self._updates.setdefault(label, _Update()).table = number
-            self._updates[max(steps)].reports += [
-                Report(step=max(steps), numbers=numbers) for numbers in self._pending if numbers
-            ]
-            self._pending = []
             return
         value = parsed(text) if text is not None else None
         if not isinstance(value, dict):
             self.note(tr("A row of {name} is not JSON and is left out.").format(name=self.file.name))
             return
         numbers = {k: float(v) for k, v in value.items() if (isinstance(v, int | float) and abs(v) < 1e300) or v != v}
-        ours = {name.removeprefix(TRAINING): v for name, v in numbers.items() if name.startswith(TRAINING)}
-        if "loss" in ours or "reward" in ours:
-            self._pending.append(ours)
+        ours = {name.removeprefix(TRAINING): v for name, v in numbers.items()}
+        step = ours.pop(STEP, counted)
+        if isinstance(step, int | float) and abs(step) < 1e15 and any(map(concept_of, ours)):
+            self._updates.setdefault(int(step), _Update()).reports.append(Report(step=int(step), numbers=ours))
             if not self._names:
                 found = [name.split("/") for name in ours if name.startswith("rewards/") and name.endswith("/mean")]
                 self._names = tuple("/".join(parts[1:-1]) for parts in found)
@@ -232,16 +216,6 @@ _STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 def _steps(value: Any) -> set[int]:
     """Return the steps named in a table of completions."""
     return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
-
-
-def _number(value: Any) -> float | None:
-    """Parse a number in trackio's format, which spells non-finite numbers as words. None for anything else."""
-    if isinstance(value, str):
-        return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
-    try:
-        return float(value) if isinstance(value, int | float) else None
-    except OverflowError:  # an integer of hundreds of digits
-        return None
 
 
 def _is_numbers(value: Any) -> bool:

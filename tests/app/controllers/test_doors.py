@@ -39,7 +39,9 @@ MOST = {"play": 60, "learn": 45, "my_run": 60}
 """Maximum number of commands in the menus, and in the palette before anything is typed, by door."""
 DATA = Path(__file__).parents[2] / "data"
 TRACE = DATA / "traces" / "grpo"
-LOGS = (DATA / "sources" / "verl" / "1.jsonl", DATA / "sources" / "verifiers" / "traces.jsonl")
+LOGS = tuple(
+    DATA / "sources" / name for name in ("verl/1.jsonl", "verifiers/traces.jsonl", "logs/verl_console.log")
+)
 
 
 @pytest.fixture
@@ -256,7 +258,7 @@ def test_an_empty_clipboard_is_answered_in_a_sentence(driver: Driver) -> None:
         QApplication.clipboard().setText(text)
         driver.program.part("trainers").open_pasted()
         driver.settle()
-        assert driver.messages[-1] == "The clipboard has nothing to open: copy a path, or lines of JSON."
+        assert driver.messages[-1] == "The clipboard has nothing to open: copy a path, or the lines of a log."
 
 
 def test_a_number_leads_to_its_update(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

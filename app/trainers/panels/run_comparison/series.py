@@ -12,21 +12,10 @@ from app.plotting.line_data import Line, LinePicture
 from app.trainers.recorded_run import RecordedRun
 from grpo_core.config import flat
 from grpo_core.config.value_names import worded
+from grpo_core.foreign.recording import has_losses
 from grpo_core.text import plural, tr
-from grpo_core.trainers.recorded_series import OURS, TRAINER, metric
+from grpo_core.trainers.recorded_series import OURS, TRAINER, logged_as, metric
 
-PAIRS = {
-    "reward_mean": ("reward",),
-    "reward_std": ("reward_std",),
-    "loss_mean": ("loss", "policy_loss"),
-    "kl_estimate": ("kl",),
-    "entropy_before": ("entropy",),
-    "length": ("completions/mean_length",),
-    "truncated": ("completions/clipped_ratio",),
-    "dead_groups": ("frac_reward_zero_std",),
-    "clip_fraction": ("clip_ratio/region_mean", "clip_ratio"),
-}
-"""Series of this program -> their names in TRL 1.16, which may average over different tokens."""
 PARTS_AT = 1e-6
 """Maximum relative difference at which two runs count as equal."""
 
@@ -52,13 +41,21 @@ def choices(run: RecordedRun) -> list[Choice]:
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
     found, taken = [], set[str]()
     for name, rule in OURS.items():
-        beside = tuple(TRAINER + theirs for theirs in PAIRS.get(name, ()))
-        names = tuple(one for one in (name, *beside) if one in known)
+        beside = logged_as(name, known)
+        mine = [] if name not in known or any(_same(run, name, other) for other in beside) else [name]
+        names = (*mine, *beside)
         if names:
             found.append(Choice(title=rule.title, names=names))
             taken |= set(names)
     rest = sorted(name for name in known if name.startswith(TRAINER) and name not in taken)
     return [*found, *(Choice(title=metric(name).title, names=(name,)) for name in rest)]
+
+
+def _same(run: RecordedRun, name: str, other: str) -> bool:
+    """Return whether a series has the values of another, because only the trainer's log has them."""
+    return not has_losses(run.source) and bool(
+        np.array_equal(run.series[name].values, run.series[other].values, equal_nan=True)
+    )
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:

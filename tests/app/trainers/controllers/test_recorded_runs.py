@@ -318,3 +318,18 @@ def test_a_folder_without_a_run_names_the_formats_that_are_known(driver: Driver,
     driver.program.runs.open_path(tmp_path / "empty")
     driver.qtbot.waitUntil(lambda: bool(driver.messages))
     assert "trackio" in driver.messages[0] and "verl" in driver.messages[0]
+
+
+@pytest.mark.parametrize("name", ["trl_out", "wandb_history.csv", "verl_console.log", "events", "trl_out/checkpoint-8"])
+@pytest.mark.quick_cases("trl_out")
+def test_a_log_of_scalars_opens_with_its_history_and_every_panel_draws_it(driver: Driver, name: str) -> None:
+    run = opened(driver, SOURCES / "logs" / name)
+    assert run.head == 4 and run.label(4) == 8
+    assert run.series["reward_mean"].values == pytest.approx([0.02, 0.04, 0.06, 0.08], rel=1e-6)
+    for spec in PANELS:
+        if spec.id in driver.program.window.docks:
+            driver.program.window.show_panel(spec)
+            driver.settle()
+    driver.program.workspace.move_to(2)
+    driver.settle()
+    assert not any("report" in message for message in driver.messages)

@@ -16,6 +16,7 @@ from grpo_core import recompute
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.claims.claim import Tabled
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.foreign.recording import Completions, Report
 from grpo_core.foreign.trajectory import Trajectory, Turn
 from grpo_core.learners import origin
@@ -330,6 +331,35 @@ def of_gradients(numbers: np.random.Generator) -> Iterator[Any]:
     yield with_reports(Tables([given] * count, recorded()), zero)
 
 
+class Logs(Tables):
+    """A source of reports alone, built by a test."""
+
+    def __init__(self, reports: list[dict[str, float]]) -> None:
+        super().__init__([completions([0.0])] * len(reports), recorded())
+        self.numbers = reports
+
+    def completions(self, position: int) -> Completions:
+        raise NotRecordedError("reports alone")
+
+    def reports(self, position: int) -> list[Report]:
+        return [Report(step=position, numbers=self.numbers[position - 1])]
+
+
+def of_logs(numbers: np.random.Generator) -> Iterator[Any]:
+    """Yield logs with dead groups, clipped and cut-off completions, another sampler, and a gradient of 0."""
+    count = int(numbers.integers(3, 12))
+    rewards = numbers.uniform(0, 0.3, count)
+    shares = numbers.uniform(0.5, 1.0, (4, count))
+    names = ("frac_reward_zero_std", "clip_ratio/region_mean", "completions/clipped_ratio", "mean_length")
+    values = [{"reward": r, **dict(zip(names, s, strict=True))} for r, s in zip(rewards, shares.T, strict=True)]
+    yield Logs([{**row, "sampling/sampling_logp_difference/mean": numbers.uniform(0.1, 0.5)} for row in values])
+    spreads = numbers.choice([0.0, 0.5], count, p=[0.8, 0.2])
+    yield Logs([{"critic/score/mean": r, "reward_std": s} for r, s in zip(rewards, spreads, strict=True)])
+    ends = numbers.uniform(0.2, 0.5, (count, 2))
+    yield Logs([{"clip_ratio/low_mean": low, "clip_ratio/high_mean": high} for low, high in ends.tolist()])
+    yield Logs([{"train/reward_std": 0.1 + r, "actor/grad_norm": 0.0, "entropy": r} for r in rewards])
+
+
 def of_ends(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield a run whose completions mostly end on a token that the trainer does not know as an end."""
     settings = recorded()
@@ -411,6 +441,7 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
         of_samplers,
         of_weights,
         of_ends,
+        of_logs,
     )
     for _ in range(20 * count):
         for run in (run for source in sources for run in source(numbers)):

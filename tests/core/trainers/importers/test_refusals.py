@@ -94,7 +94,9 @@ def test_a_table_without_a_column_of_rewards_says_which_columns_it_has(values: l
 def test_files_that_are_only_called_like_completions_are_not_taken_for_a_run_without_updates(tmp_path: Path) -> None:
     completions(tmp_path, 1).rename(tmp_path / "completions_step_1.parquet")
     assert importer_for(tmp_path) is None
-    with pytest.raises(RunFileError, match=r"completions_step_1\.parquet has the columns step, prompt, completion"):
+    with pytest.raises(
+        RunFileError, match=r"completions_step_1\.parquet looks like .* columns step, prompt, completion"
+    ):
         open_source(tmp_path)
 
 
@@ -115,7 +117,10 @@ def no_description(path: Path) -> None:
     [
         (lambda path: None, "The folder is empty"),
         (compressed, "1.jsonl.gz is compressed: unpack it first."),
-        (other_names, "A line of rollouts.jsonl contains prompt, response, reward; verl names its files"),
+        (
+            other_names,
+            "rollouts.jsonl looks like completions with rewards under names of one's own: it has the columns",
+        ),
         (lambda path: (path / "a.jsonl").write_text("[1]\n"), "The first line of a.jsonl is not a JSON object."),
         (no_description, "It looks like a trace, but its trace.json"),
         (lambda path: (path / "notes.txt").write_text("hello"), "The folder contains notes.txt."),
@@ -137,6 +142,39 @@ def test_a_file_that_is_unknown_is_refused_by_what_it_is(content: bytes, tmp_pat
     path.write_bytes(content)
     with pytest.raises(RunFileError, match=r"The file is empty\." if not content else "Neither its name"):
         open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.jsonl", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5620\n", "is a pointer of Git LFS"),
+        (
+            "rank_0_call_1.pt",
+            "PK",
+            "is a pickle, which can run any program when it is opened, and is therefore not read",
+        ),
+        ("training_args.bin", "PK", "Write what it contains as JSON, CSV or Parquet"),
+        ("run-x.wandb", ":W&B", "Export the history of the run as CSV"),
+        (
+            "results.jsonl",
+            {"example_id": 0, "prompt": [], "completion": [], "reward": 1.0, "answer": "a"},
+            "looks like results of a verifiers evaluation of before 0.2",
+        ),
+        ("train.jsonl", {"question": "1+1", "answer": "#### 2"}, "looks like a set of prompts with answers"),
+        ("logs.json", [{"step": 1, "loss": 0.5, "lr": 0.1}], "looks like the log of a training without rewards"),
+        ("own.csv", "step,goodness\n1,0.5\n", "grpo-lab diagnose FILE --columns “NAME=reward”"),
+        ("config.json", {"model_type": "qwen2", "vocab_size": 9}, "looks like the settings of a model"),
+        ("eval.json", {"task": "gsm8k", "accuracy": 0.5}, "looks like results of an evaluation"),
+    ],
+)
+def test_a_refusal_names_what_the_file_seems_to_be_and_the_next_step(
+    name: str, content: Any, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content) + "\n")
+    with pytest.raises(RunFileError) as refused:
+        open_source(path)
+    assert sentence in str(refused.value) and "verl names" not in str(refused.value)
 
 
 def parts(table: Any, number: int) -> Any:

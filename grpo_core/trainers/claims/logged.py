@@ -1,0 +1,68 @@
+"""Claims of a diagnosis about numbers that the trainer logged and that cannot be computed from what is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grpo_core.claims.claim import Kind, agrees
+from grpo_core.text import tr
+from grpo_core.trainers.claims.findings import Run
+from grpo_core.trainers.concepts import clipped_share
+from grpo_core.trainers.flow import ZERO
+
+
+def _known(data: Run, v: Any, concept: str) -> list[float]:
+    """Return the logged values of a quantity from update ``v.since`` on."""
+    known = [update.logged(concept) for update in data if update.label >= v.since]
+    return [value for value in known if value is not None and np.isfinite(value)]
+
+
+def _means(data: Run, v: Any, concept: str, claimed: float) -> bool:
+    known = _known(data, v, concept)
+    return bool(known) and agrees(claimed, sum(known) / len(known))
+
+
+def _never_differ(data: Run, v: Any) -> bool:
+    spreads = _known(data, v, "reward_std")
+    return (sum(spread <= ZERO for spread in spreads), len(spreads)) == (v.count, v.all) and v.count > 0
+
+
+def _clips(data: Run, v: Any) -> bool:
+    known = [clipped_share(update.logged) for update in data if update.label >= v.since]
+    shares = [share for share in known if share is not None and np.isfinite(share)]
+    return bool(shares) and agrees(v.share, max(shares))
+
+
+LOGGED: dict[str, Kind[Run]] = {
+    "dead_logged": Kind(
+        text=tr(
+            "Since step {since}, the trainer logs that in {share:.0%} of the groups all rewards are equal, on average. "
+            "Compared only within such a group, they give no advantage."
+        ),
+        holds=lambda data, v: _means(data, v, "dead_groups", v.share),
+    ),
+    "dead_all_logged": Kind(
+        text=tr(
+            "In {count:,} of {all:,} logged steps since step {since}, the standard deviation of the rewards is 0. "
+            "Compared only within their groups, they give no advantage."
+        ),
+        holds=_never_differ,
+    ),
+    "clip_logged": Kind(
+        text=tr(
+            "Since step {since}, the trainer logs that up to {share:.0%} of the tokens are clipped: there the "
+            "advantage gives no gradient."
+        ),
+        holds=_clips,
+    ),
+    "sampler_logged": Kind(
+        text=tr(
+            "Since step {since}, the trainer logs that the log-probabilities which sampler and trainer give to the "
+            "same tokens differ by {gap:.3g} nats on average."
+        ),
+        holds=lambda data, v: _means(data, v, "sampler_gap", v.gap),
+    ),
+}
+"""The kinds of claims in this module, by name."""

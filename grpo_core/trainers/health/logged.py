@@ -1,0 +1,120 @@
+"""Checks of numbers that the trainer logged, for runs without the completions or tokens from which they follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.levels import LEVELS
+from grpo_core.text import tr
+from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.concepts import CONCEPTS, clipped_share
+from grpo_core.trainers.flow import ZERO
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.finding import Evidence
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.update import Update
+
+RECORDED = tr("It is computed from what is recorded of the completions.")
+
+
+def _measure(update: Update, value: float | None, concept: str, **more: float | None) -> Measure | None:
+    if value is None or not np.isfinite(value) or not (0 <= value <= 1 or concept == "sampler_gap"):  # else a share
+        return None
+    what = tr("{title}: {value:.3g}").format(title=CONCEPTS[concept].title, value=value)
+    return Measure(label=update.label, value=value, more=more, evidence=(Evidence(step=update.label, what=what),))
+
+
+def no_groups(update: Update) -> str:
+    """Return why the share of groups with equal rewards is not taken from the log. Empty if it is."""
+    if update.table is not None:
+        return RECORDED
+    known = update.logged("dead_groups") is not None or update.logged("reward_std") is not None
+    return "" if known else tr("The share of groups with equal rewards (frac_reward_zero_std) is not logged.")
+
+
+def groups(update: Update) -> Measure | None:
+    """Measure the logged share of groups with equal rewards, or whether the logged spread of the rewards is 0."""
+    share, spread = update.logged("dead_groups"), update.logged("reward_std")
+    if share is None and spread is not None:  # at least
+        return _measure(update, float(spread <= ZERO), "dead_groups", spread=spread, mean=update.logged("reward"))
+    return _measure(update, share, "dead_groups", spread=None, mean=update.logged("reward"))
+
+
+def judge_groups(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for many groups with equal rewards."""
+    since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
+    if not since:
+        return None
+    of_spread = [m for m in since if m.more["spread"] is not None]
+    first = since[0].label
+    if of_spread:
+        what = Fault.of("dead_all_logged", since=first, count=sum(m.value for m in of_spread), all=len(of_spread))
+    else:
+        what = Fault.of("dead_logged", since=first, share=float(np.mean([m.value for m in since])))
+    return Verdict(grade=_grade(measures, since), what=[what], began=first, evidence=worst(since))
+
+
+def _grade(measures: Sequence[Measure], since: Sequence[Measure]) -> Grade:
+    """Return the grade of many dead groups: a notice where they may be solved, or where enough others teach."""
+    means = [m.more["mean"] for m in measures if m.more["mean"] is not None]
+    third = max(len(means) // 3, 1)
+    rises = bool(means) and float(np.mean(means[-third:])) > float(np.mean(means[:third]))
+    live = 1 - float(np.mean([m.value for m in since]))
+    if rises or (live >= limit("sparse_live") and len(measures) < limit("sparse_updates")):
+        return grade("sparse_live")
+    return grade("sparse_updates" if live >= limit("sparse_live") else "dead")
+
+
+def no_clips(update: Update) -> str:
+    """Return why the share of clipped tokens is not taken from the log. Empty if it is."""
+    if update.step is not None:
+        return RECORDED
+    return "" if clipped_share(update.logged) is not None else tr("The share of clipped tokens is not logged.")
+
+
+def clips(update: Update) -> Measure | None:
+    """Measure the logged share of clipped tokens."""
+    return _measure(update, clipped_share(update.logged), "clipped")
+
+
+def judge_clips(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for steps in which most tokens are clipped. Unless the settings say so, the ratio may be of completions."""
+    of_tokens = settings.recorded.names_loss and not LEVELS[settings.objective.level].of_completion
+    names = ("clipped" if of_tokens else "clipped_completions", "clipped_many")
+    spans = ((name, lasting(measures, partial(_beyond, name), min(2, len(measures)))) for name in names)
+    name, since = next(((name, span) for name, span in spans if span), ("", []))
+    if not since:
+        return None
+    what = Fault.of("clip_logged", since=since[0].label, share=max(m.value for m in since))
+    return Verdict(grade=grade(name), what=[what], began=since[0].label, evidence=worst(since))
+
+
+def _beyond(name: str, measure: Measure, first: Measure) -> bool:
+    return measure.value >= limit(name)
+
+
+def no_gap(update: Update) -> str:
+    """Return why the difference between sampler and trainer is not taken from the log. Empty if it is."""
+    table, step = update.table, update.step
+    if (step is not None and step.sampling_logp is not None) or (table is not None and table.sampling_logp is not None):
+        return RECORDED
+    return "" if update.logged("sampler_gap") is not None else tr("Their difference is not logged.")
+
+
+def gap(update: Update) -> Measure | None:
+    """Measure the logged mean difference between the log-probabilities of sampler and trainer."""
+    return _measure(update, update.logged("sampler_gap"), "sampler_gap")
+
+
+def judge_gap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a sampler whose policy differs from the trained one."""
+    since = lasting(measures, partial(_beyond, "sampler"), min(2, len(measures)))
+    if not since:
+        return None
+    what = Fault.of("sampler_logged", since=since[0].label, gap=float(np.mean([m.value for m in since])))
+    return Verdict(grade=grade("sampler"), what=[what], began=since[0].label, evidence=worst(since))

@@ -1,0 +1,131 @@
+"""Scalars of TensorBoard's event files.
+
+Such a file is a sequence of records: length (8 bytes), its checksum (4), a message, its checksum (4). The fields of the
+messages are those of ``tensorflow/core/util/event.proto`` and ``framework/summary.proto``. Checksums are not verified.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from grpo_core.errors import RunFileError
+from grpo_core.regular_file import opened_regular
+from grpo_core.text import tr
+
+NAMED = "tfevents"
+"""Part of the name of every event file."""
+LARGEST_RECORD, MOST_SCALARS = 64 << 20, 5_000_000
+"""Maximum size of a record in bytes, and maximum number of scalars that are read."""
+_STEP, _SUMMARY = 2, 5
+_VALUE = 1
+_TAG, _SIMPLE, _TENSOR = 1, 2, 8
+_FLOATS, _DOUBLES, _CONTENT, _TYPE = 5, 6, 4, 1
+_FORMATS = {1: "<f", 2: "<d"}
+"""Type of a tensor with one number -> its format."""
+
+
+def scalars(path: Path) -> Iterator[tuple[int, str, float]]:
+    """Yield (step, tag, value) of each scalar, in the order in which they were written.
+
+    An incomplete record at the end is left out, as the file may still be written.
+
+    Raises:
+        RunFileError: the file is not an event file, or damaged.
+    """
+    count = 0
+    try:
+        with opened_regular(path) as file:
+            while len(head := file.read(12)) == 12:
+                (size,) = struct.unpack("<Q", head[:8])
+                if size > LARGEST_RECORD:
+                    raise ValueError(f"a record of {size} bytes")
+                record = file.read(size + 4)
+                if len(record) < size + 4:
+                    return
+                for scalar in _of_event(record[:size]):
+                    yield scalar
+                    count += 1
+                    if count >= MOST_SCALARS:
+                        return
+    except (OSError, ValueError, struct.error) as error:
+        raise RunFileError(
+            tr("{name} cannot be read as an event file of TensorBoard: {error}.").format(name=path.name, error=error)
+        ) from None
+
+
+def _of_event(data: bytes) -> Iterator[tuple[int, str, float]]:
+    step, summaries = 0, []
+    for number, value in _fields(data):
+        if number == _STEP and isinstance(value, int):
+            step = value - (1 << 64) if value >> 63 else value
+        elif number == _SUMMARY and isinstance(value, bytes):
+            summaries.append(value)
+    for summary in summaries:
+        for number, value in _fields(summary):
+            if number == _VALUE and isinstance(value, bytes):
+                tag, scalar = _of_value(value)
+                if scalar is not None:
+                    yield step, tag, scalar
+
+
+def _of_value(data: bytes) -> tuple[str, float | None]:
+    tag, scalar = "", None
+    for number, value in _fields(data):
+        if number == _TAG and isinstance(value, bytes):
+            tag = value.decode("utf-8", "replace")
+        elif number == _SIMPLE and isinstance(value, bytes):
+            scalar = float(struct.unpack("<f", value)[0])
+        elif number == _TENSOR and isinstance(value, bytes):
+            scalar = _of_tensor(value)
+    return tag, scalar
+
+
+def _of_tensor(data: bytes) -> float | None:
+    """Return the number of a tensor with one number. None for any other tensor."""
+    fields = dict(_fields(data))
+    form = _FORMATS.get(kind) if isinstance(kind := fields.get(_TYPE), int) else None
+    for number in (_FLOATS, _DOUBLES, _CONTENT):
+        value = fields.get(number)
+        if form is not None and isinstance(value, bytes) and len(value) == struct.calcsize(form):
+            return float(struct.unpack(form, value)[0])
+    return None
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield (number, value) of each field of a message: an integer, or the bytes of everything else.
+
+    Raises:
+        ValueError: it is not a message.
+    """
+    at = 0
+    while at < len(data):
+        key, at = _integer(data, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = _integer(data, at)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            size, at = _integer(data, at)
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"a field of kind {kind}")
+        if at + size > len(data):
+            raise ValueError("a field beyond its message")
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
+def _integer(data: bytes, at: int) -> tuple[int, int]:
+    """Return the variable-length integer at ``at`` and the place after it."""
+    value = shift = 0
+    while at < len(data) and shift < 70:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise ValueError("an integer without an end")

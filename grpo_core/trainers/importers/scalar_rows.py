@@ -1,0 +1,321 @@
+"""Rows of numbers in any file in which a trainer or a person keeps them, one row per report.
+
+JSON, JSONL, CSV, Parquet, what a trainer printed, TensorBoard's event files, and ``trainer_state.json``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import RunFileError
+from grpo_core.regular_file import opened_regular
+from grpo_core.text import plural, tr
+from grpo_core.trainers.concepts import STEPS, concept_of, is_training, plain
+from grpo_core.trainers.importers import event_file
+from grpo_core.trainers.importers.console import console_rows
+from grpo_core.trainers.importers.jsonl import complete_lines
+from grpo_core.trainers.importers.parquet import Columns
+
+PRINTED = (".log", ".txt", ".out", ".err", ".md", "")
+"""Suffixes of files with what a trainer printed."""
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", *PRINTED)
+LARGEST, LOOKED_AT = 64 << 20, 8 << 20
+"""Maximum size in bytes of a text that is read as a whole, and of the end by which a printed log is recognised."""
+HEAD = 200
+"""Number of rows by which a table is recognised."""
+MOST_ROWS, MOST_COLUMNS, DEEPEST = 1_000_000, 5_000, 4
+TEXTS = frozenset(
+    ("prompt", "completion", "response", "output", "messages", "text", "question", "answer", "input", "query", "trace")
+)
+"""Columns with text that only a table of completions or of prompts has."""
+RUNS = ("run", "run_name", "run_id", "seed", "experiment", "arm", "variant", "condition", "config", "method")
+"""Columns that tell the runs in one table apart."""
+_TOTALS = ("train_runtime", "train_samples_per_second")
+"""Numbers of the last entry of a trainer's state, which are those of the whole run."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reports:
+    """The rows of one run, by step.
+
+    Attributes:
+        numbers: step -> name -> number, in the order of the steps.
+        notes: what was left out, counted or replaced.
+        runs: names of the runs in the file; empty if it has one.
+    """
+
+    numbers: Mapping[int, Mapping[str, float]]
+    notes: Sequence[str] = ()
+    runs: Sequence[str] = ()
+
+
+@dataclass(kw_only=True)
+class Rows:
+    """The rows of a file in their order, with notes on what is damaged."""
+
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    counted: bool = False
+
+
+def recognised(path: Path) -> bool:
+    """Return whether a file is a log of reinforcement learning with at least one step."""
+    try:
+        return bool(columns_of(rows_of(path, HEAD).rows))
+    except (RunFileError, OSError):
+        return False
+
+
+def columns_of(rows: Sequence[Row]) -> set[str]:
+    """Return the names of the numbers in rows. Empty if the rows are not a log of reinforcement learning."""
+    names, texts = set[str](), 0
+    for row in rows[:HEAD]:
+        names |= {name for name, value in row.items() if number(value) is not None}
+        texts += any(isinstance(value, str | list) for name, value in row.items() if plain(name) in TEXTS)
+    return names if is_training(names) and 2 * texts < len(rows[:HEAD]) else set()
+
+
+def rows_of(path: Path, most: int = MOST_ROWS) -> Rows:
+    """Return the first rows of a file.
+
+    Raises:
+        RunFileError: it is too large, or cannot be read.
+        OSError: it cannot be opened.
+    """
+    suffix = path.suffix.lower()
+    if event_file.NAMED in path.name:
+        scalars = islice(event_file.scalars(path), most)
+        return by_step(Rows(rows=[{"step": step, tag: value} for step, tag, value in scalars]))
+    if suffix == ".parquet":
+        columns = Columns(path)
+        wanted = columns.names[:MOST_COLUMNS]
+        values = [columns.values(name)[:most] for name in wanted]
+        return Rows(rows=[dict(zip(wanted, row, strict=True)) for row in zip(*values, strict=True)])
+    found = Rows()
+    if suffix in (".jsonl", ".ndjson"):
+        lines = islice(complete_lines(path, found.notes, note_torn=True), most)
+        found.rows = [_flat(row) for row in lines if isinstance(row, dict)]
+    elif suffix in (".csv", ".tsv"):
+        found.rows = list(islice(_csv_rows(path), most))
+    elif suffix == ".json":
+        found.rows = _json_rows(_text(path, found.notes), path)[:most]
+    elif suffix in PRINTED:
+        text = _text(path, found.notes, LOOKED_AT if most <= HEAD else LARGEST)
+        found.rows, found.counted = console_rows(text)
+        found.rows = [_flat(row) for row in found.rows[:most]]
+    return found
+
+
+def by_step(events: Rows) -> Rows:
+    """Return the scalars of event files as rows of one step each. Of scalars logged twice, the last counts."""
+    rows: dict[int, dict[str, float]] = {}
+    for row in events.rows:
+        rows.setdefault(int(row["step"]), {"step": row["step"]}).update(row)
+    return Rows(rows=list(rows.values()))
+
+
+def _text(path: Path, notes: list[str], most: int = LARGEST) -> str:
+    """Return the end of a text file, up to ``most`` bytes, and note that a longer one was cut."""
+    with opened_regular(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(size - most, 0))
+        content = file.read(most)
+    if size > most:
+        notes.append(tr("{name} is long: only its last {most:,} bytes are read.").format(name=path.name, most=most))
+    if b"\0" in content[:4096] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ""
+    return content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace")
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    with opened_regular(path) as file, io.TextIOWrapper(file, "utf-8-sig", "replace", newline="") as text:
+        first = text.readline(1 << 20)
+        text.seek(0)
+        mark = max(("," if path.suffix.lower() == ".csv" else "\t", ";", "\t", ","), key=first.count)
+        try:
+            table = csv.reader(text, delimiter=mark)
+            names = _chart_names([name.strip() for name in next(table, [])[:MOST_COLUMNS]])
+            for row in table:
+                yield dict(zip(names, row, strict=False))
+        except csv.Error as error:
+            raise RunFileError(
+                tr("{name} cannot be read as a table: {error}.").format(name=path.name, error=error)
+            ) from None
+
+
+def _chart_names(names: list[str]) -> list[str]:
+    """Return the columns of a table that W&B exported from a chart, ``run - name``, without the name of the run.
+
+    Several runs, and the lowest and highest values, keep their whole names.
+    """
+    parts = [name.rpartition(" - ") for name in names]
+    runs = {run for run, _, name in parts if run and not name.endswith(("__MIN", "__MAX"))}
+    return [name if run and len(runs) == 1 else whole for whole, (run, _, name) in zip(names, parts, strict=True)]
+
+
+def _json_rows(text: str, path: Path) -> list[Row]:
+    """Return the rows in a JSON value: a trainer's state, a list of objects, columns, or W&B's table.
+
+    Raises:
+        RunFileError: it is not JSON.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RunFileError(tr("{name} is not JSON: {error}.").format(name=path.name, error=error)) from None
+    return [_flat(row) for row in _longest(value) if not any(name in row for name in _TOTALS)]
+
+
+def _longest(value: Any, depth: int = 0) -> list[dict[str, Any]]:
+    """Return the longest list of objects in a JSON value, which may be stored by columns."""
+    if isinstance(value, list):
+        return [row for row in value if isinstance(row, dict)]
+    if not isinstance(value, dict) or depth > DEEPEST:
+        return []
+    names, data = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(data, list):
+        return [dict(zip(map(str, names), row, strict=False)) for row in data if isinstance(row, list)]
+    found = max((_longest(inner, depth + 1) for inner in value.values()), key=len, default=[])
+    lists = {
+        name: inner
+        for name, inner in value.items()
+        if isinstance(inner, list) and number(next(iter(inner), None)) is not None
+    }
+    length = max(map(len, lists.values()), default=0)
+    if length <= len(found):
+        return found
+    return [{name: column[i] for name, column in lists.items() if i < len(column)} for i in range(length)]
+
+
+def _begins_with_number(values: list[Any]) -> bool:
+    return bool(values) and number(values[0]) is not None
+
+
+def _flat(row: Mapping[Any, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
+    """Return a row with nested objects as columns: verl's ``data``, or a person's own ``metrics``."""
+    found: dict[str, Any] = {}
+    for name, value in islice(row.items(), MOST_COLUMNS):
+        whole = f"{before}{name}"
+        if isinstance(value, dict) and depth < DEEPEST:
+            found |= _flat(value, "" if name in ("data", "metrics", "logs", "log") else f"{whole}/", depth + 1)
+        else:
+            found[whole] = value
+    return found
+
+
+def number(value: Any) -> float | None:
+    """Return a logged value as a number. None if it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        if not value or len(value) > 40 or value[0] not in "+-.0123456789nNiI":
+            return None
+        value = value.partition("/")[0] if value.count("/") == 1 else value
+    try:
+        return float(value) if isinstance(value, int | float | str) and "_" not in str(value) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, str] | None = None) -> Reports:
+    """Return the rows of one run of a file by step.
+
+    Args:
+        found: all rows of the file.
+        path: the file, for messages.
+        wanted: the run, if the file has several; by default the last.
+        renamed: column -> name under which a trainer would log it.
+
+    Raises:
+        RunFileError: there is no such run, or the rows are no log of reinforcement learning.
+    """
+    rows, notes = found.rows, list(found.notes)
+    if renamed:
+        rows = [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
+    if not (renamed or columns_of(rows)):
+        raise RunFileError(tr("{name} has no columns with rewards over steps.").format(name=path.name))
+    step = _step_column(rows)
+    runs, rows = _one_run(rows, step, wanted)
+    if wanted and wanted not in runs:
+        raise RunFileError(
+            tr("{name} contains no run “{wanted}”; it contains {names}.").format(
+                name=path.name, wanted=wanted, names=", ".join(runs[:10])
+            )
+        )
+    numbers: dict[int, dict[str, list[float]]] = {}
+    last, replaced, without = None, 0, 0
+    for place, row in enumerate(rows, 1):
+        at = number(row.get(step)) if step else float(place)
+        if at is None or not math.isfinite(at) or abs(at) > 1e15:
+            without += any(concept_of(name) == "reward" and number(row[name]) is not None for name in row)
+            continue
+        label = int(at)
+        if label != last and label in numbers:
+            numbers[label], replaced = {}, replaced + 1
+        last = label
+        for name, value in row.items():
+            known = number(value) if name != step else None
+            if known is not None:
+                numbers.setdefault(label, {}).setdefault(name, []).append(known)
+    if not step or found.counted:
+        notes.append(tr("{name} names no steps: its reports are counted.").format(name=path.name))
+    if replaced:
+        notes.append(
+            plural(
+                "{count} step of {name} was logged again later, as after a resume; the later line counts.",
+                "{count} steps of {name} were logged again later, as after a resume; the later lines count.",
+                replaced,
+            ).format(count=replaced, name=path.name)
+        )
+    if without:
+        notes.append(
+            plural(
+                "{count} row of {name} names no step and is left out.",
+                "{count} rows of {name} name no step and are left out.",
+                without,
+            ).format(count=without, name=path.name)
+        )
+    means = {label: {name: sum(v) / len(v) for name, v in known.items()} for label, known in sorted(numbers.items())}
+    return Reports(numbers=means, notes=notes, runs=runs if len(runs) > 1 else ())
+
+
+def _step_column(rows: Sequence[Row]) -> str:
+    """Return the column that counts the trainer's steps. Empty if there is none."""
+    counts: dict[str, int] = {}
+    for row in rows[:HEAD]:
+        for name, value in row.items():
+            if number(value) is not None and (plain(name) in STEPS or plain(name) == "global_step_max_steps"):
+                counts[name] = counts.get(name, 0) + 1
+
+    def rank(name: str) -> int:
+        return STEPS.index(plain(name)) if plain(name) in STEPS else 0
+
+    if counts:
+        return min(counts, key=lambda name: (rank(name), -counts[name]))
+    epochs = [number(row.get("epoch")) for row in rows]  # counts where there is a report for each
+    whole = all(a is not None and b is not None and a.is_integer() and a < b for a, b in pairwise(epochs))
+    return "epoch" if whole and len(epochs) > 1 else ""
+
+
+def _one_run(rows: Sequence[Row], step: str, wanted: str) -> tuple[list[str], Sequence[Row]]:
+    """Return the names of the runs in a table, and the rows of the one that is wanted.
+
+    A column tells runs apart if a step would otherwise occur several times.
+    """
+    for column in RUNS:
+        names = {str(row[column]): None for row in rows if row.get(column) not in (None, "")}
+        pairs = {(row.get(step), row.get(column)) for row in rows}
+        if step and 1 < len(names) <= 1000 and len({at for at, _ in pairs}) < len(pairs):
+            chosen = wanted or list(names)[-1]
+            return list(names), [row for row in rows if str(row.get(column)) == chosen]
+    return [], rows
