@@ -22,7 +22,7 @@ from grpo_core.text import tr
 
 PARTS = {"trainers": "grpo_core.trainers.part", "teaching": "grpo_core.teaching.part"}
 """Name of a part -> the module with its rows."""
-COMMANDS = {"trainers": ("audit", "diagnose", "import", "trl-script", "watch")}
+COMMANDS = {"trainers": ("ask", "audit", "diagnose", "import", "trl-script", "watch")}
 """Name of a part -> names of its subcommands, which must be known before the part is imported."""
 TABLES = (
     "commands",  # functions that add a subcommand, given a function (name, help, run) -> parser

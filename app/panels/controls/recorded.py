@@ -72,13 +72,15 @@ def rows(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _of_task(settings: Settings) -> list[tuple[str, str]]:
-    """Return the rewards with their weights, and the group size."""
+    """Return the rewards with their weights, and the group size, as far as they are known."""
     task = settings.recorded
     weights = task.reward_weights or (None,) * len(task.reward_names)
     rewards = [
         (tr("Reward: {name}").format(name=name), tr("weight not known") if weight is None else f"{weight:g}")
         for name, weight in zip(task.reward_names, weights, strict=True)
     ]
+    if settings.learner == Learner() and not task.reward_names and not task.names_loss:
+        return []  # a log, which does not tell the size
     return [*rewards, (about(Learner, "group_size").title, str(settings.learner.group_size))]
 
 

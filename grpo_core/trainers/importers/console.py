@@ -90,13 +90,14 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
                 yield value
             continue
         step = _step(line)
-        pairs = {name.strip(): value for name, value in _PAIR.findall(line)}
-        if step is None and line.startswith(" - ") and row:  # a line of verl that was broken at its dashes
-            row |= pairs
-            continue
-        if row and is_training(row):
+        goes_on = step is None and line.startswith(" - ") and bool(row)  # a line of verl, broken at its dashes
+        if not goes_on and row and is_training(row):
             yield row
-        row = {} if step is None else {**{n: v for n, v in pairs.items() if plain(n) not in STEPS}, STEP: step}
+        if not goes_on:
+            row = {} if step is None else {STEP: step}
+        if row:
+            pairs = ((name.strip(), value) for name, value in _PAIR.findall(line))
+            row = {**{name: value for name, value in pairs if plain(name) not in STEPS}, **row}
     if row and is_training(row):
         yield row
 

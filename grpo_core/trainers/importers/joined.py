@@ -27,6 +27,7 @@ class Joined:
         self._place()
 
     def _place(self) -> None:
+        self.partial = self._rows.partial
         self.labels = sorted({*self._rows.labels, *self._log.labels})
         self._at_rows = {label: position for position, label in enumerate(self._rows.labels, 1)}
         self._at_log = {label: position for position, label in enumerate(self._log.labels, 1)}
@@ -46,10 +47,6 @@ class Joined:
         """The notes on both."""
         joined = tr("The trainer's reports are those of {name}.").format(name=self._log.log.name)
         return [*self._rows.notes, joined, *self._log.notes]
-
-    @property
-    def partial(self) -> bool:
-        return self._rows.partial
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

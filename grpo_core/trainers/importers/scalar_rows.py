@@ -111,8 +111,8 @@ def rows_of(path: Path, most: int = MOST_ROWS) -> Rows:
         found.rows = _json_rows(_text(path, found.notes), path)[:most]
     elif suffix in PRINTED:
         text = _text(path, found.notes, LOOKED_AT if most <= HEAD else LARGEST)
-        found.rows, found.counted = console_rows(text)
-        found.rows = [_flat(row) for row in found.rows[:most]]
+        printed, found.counted = console_rows(text)
+        found.rows = [_flat(row) for row in printed[:most]]
     return found
 
 
@@ -239,7 +239,7 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
     Raises:
         RunFileError: there is no such run, or the rows are no log of reinforcement learning.
     """
-    rows, notes = found.rows, list(found.notes)
+    rows, notes = list(found.rows), list(found.notes)
     if renamed:
         rows = [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
     if not (renamed or columns_of(rows)):
@@ -307,7 +307,7 @@ def _step_column(rows: Sequence[Row]) -> str:
     return "epoch" if whole and len(epochs) > 1 else ""
 
 
-def _one_run(rows: Sequence[Row], step: str, wanted: str) -> tuple[list[str], Sequence[Row]]:
+def _one_run(rows: list[Row], step: str, wanted: str) -> tuple[list[str], list[Row]]:
     """Return the names of the runs in a table, and the rows of the one that is wanted.
 
     A column tells runs apart if a step would otherwise occur several times.

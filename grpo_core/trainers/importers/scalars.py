@@ -156,7 +156,7 @@ def states(folder: Path) -> list[Path]:
     """Return the states of a trainer in a folder and its checkpoints, the newest first."""
     numbered: list[tuple[int, Path]] = []
     with suppress(OSError):
-        for file in islice(folder.glob(f"checkpoint-*/{STATE}"), 10_000):
+        for file in islice(folder.glob("checkpoint-*/" + STATE), 10_000):
             digits = file.parent.name.removeprefix("checkpoint-")
             numbered.append((int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1, file))
     own = [folder / STATE] if (folder / STATE).is_file() else []

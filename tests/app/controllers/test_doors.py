@@ -39,9 +39,7 @@ MOST = {"play": 60, "learn": 45, "my_run": 60}
 """Maximum number of commands in the menus, and in the palette before anything is typed, by door."""
 DATA = Path(__file__).parents[2] / "data"
 TRACE = DATA / "traces" / "grpo"
-LOGS = tuple(
-    DATA / "sources" / name for name in ("verl/1.jsonl", "verifiers/traces.jsonl", "logs/verl_console.log")
-)
+LOGS = tuple(DATA / "sources" / name for name in ("verl/1.jsonl", "verifiers/traces.jsonl", "logs/verl_console.log"))
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -298,3 +300,25 @@ def test_the_answer_begins_with_the_link_that_breaks_and_ends_with_what_is_missi
 def test_an_empty_paste_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(" \n"))
     assert main(["ask", "-"]) == 2 and "Nothing was pasted." in capsys.readouterr().err
+
+
+def test_a_damaged_log_ends_in_a_sentence_or_opens(tmp_path: Path) -> None:
+    numbers = random.Random(7)
+    for file in sorted(path for path in LOGS.rglob("*") if path.is_file()):
+        for _ in range(4):
+            data = bytearray(file.read_bytes()[: numbers.randrange(40, file.stat().st_size)])
+            place = numbers.randrange(len(data))
+            data[place:place] = numbers.choice([b"9" * 400, b"[[[[", b'"', b"1e999", b"\0" * 9, b"\xff" * 8, b"NaN"])
+            copy = tmp_path / file.name
+            copy.write_bytes(data)
+            with suppress(RunFileError):
+                diagnose(open_source(copy))
+
+
+def test_a_line_of_verl_that_a_terminal_broke_is_one_report(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text(
+        "(TaskRunner pid=9, ip=10.0.0.1) step:3\n - actor/entropy:0.5\n - critic/score/mean:np.float64(0.25)\nend\n"
+    )
+    run = open_source(tmp_path / "run.log")
+    assert list(run.labels) == [3]
+    assert run.reports(1)[0].numbers == {"actor/entropy": 0.5, "critic/score/mean": 0.25}
