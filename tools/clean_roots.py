@@ -1,9 +1,9 @@
 """The README's two commands in clean systems: ``sudo python -m tools.clean_roots``.
 
-For each release and each pip, the oldest that it has and the newest, a fresh clone of the commit is taken into a fresh copy of the
-system, and ``make run`` and ``make test`` are typed. The program runs offscreen there and writes its run file. Each
-command is a row of a table: system, Python, pip, command, seconds, megabytes of the environment, date. A system that
-cannot be had, such as one whose mirror is not reached, is named and left out.
+For each release and each pip, the one that it has and the newest, a fresh clone of the commit is taken into a fresh
+copy of the system, and ``make run`` and ``make test`` are typed. The program runs offscreen there and writes its run
+file. Each command is a row of a table: system, Python, pip, command, seconds, megabytes of the environment, date. A
+system that cannot be had, such as one whose mirror is not reached, is named and left out.
 
 python -m tools.clean_roots                     all systems, both commands
 python -m tools.clean_roots bookworm trixie     these systems
@@ -30,6 +30,8 @@ from tools.package.root import CERTIFICATES, inside, make, mounted
 
 ROOT = Path(__file__).parents[1]
 ROOTS, DOCUMENT = ROOT / "build" / "roots", ROOT / "docs" / "install.md"
+PASSED = ROOT / "build" / "clean-roots"
+"""Empty file with the time at which all systems that were tried have last passed. ``.ci/run`` reads it."""
 DAYS = 7
 """Age in days after which a system is made again."""
 PACKAGES = ("python3", "git", "make", "ca-certificates")
@@ -84,6 +86,9 @@ def main(arguments: Sequence[str]) -> int:
                 print(error, file=sys.stderr, flush=True)
     if options.write:
         DOCUMENT.write_text(merged(DOCUMENT.read_text("utf-8"), rows), encoding="utf-8")
+    if not failed:
+        PASSED.parent.mkdir(exist_ok=True)
+        PASSED.touch()
     for one in left_out:
         print(f"Left out: {one}.", file=sys.stderr)
     print(f"Failed: {', '.join(failed) or 'none'}.", file=sys.stderr)
