@@ -10,7 +10,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf newest-pip test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-reports bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf newest-pip clean-roots test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-reports bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -103,6 +103,9 @@ package-deb: package  ## a .deb of the slim package, and what lintian says of it
 
 test-deb: package-deb  ## the .deb installed, started and removed in clean Debians, and the archive tried there (as root)
 	$(BIN)/python -m tools.package.deb trial
+
+clean-roots: $(VENV)/.app  ## the README's two commands in clean Debians and Ubuntu, with each pip (as root; ARGS='bookworm --run-only')
+	$(BIN)/python -m tools.clean_roots $(ARGS)
 
 wheel: $(VENV)/.package  ## a wheel and a source archive for pip, in dist/
 	$(BIN)/python -m tools.package.wheel

@@ -14,12 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tools.package.__main__ import DIST, ROOT, archive_of
 from tools.package.required import require
+from tools.package.root import environment, inside, make, mounted
 from tools.package.screen import screen
 from tools.package.stamp import Stamp, stamp
 from tools.package.started import painted
@@ -74,8 +73,8 @@ def main(arguments: list[str]) -> int:
         root = Path(place, NAME)
         lay_out(Path(place, made.folder), root, made)
         command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(target)]
-        environment = os.environ | {"SOURCE_DATE_EPOCH": str(made.moment)}
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+        built = os.environ | {"SOURCE_DATE_EPOCH": str(made.moment)}
+        subprocess.run(command, env=built, check=True, stdout=subprocess.DEVNULL)
     print(f"{target.relative_to(ROOT)}: {target.stat().st_size / 1e6:,.1f} MB", flush=True)
     return judged(target)
 
@@ -142,30 +141,26 @@ def trial(package: Path, archive: Path, release: str) -> None:
     Raises:
         SystemExit: a check fails, or this user does not have the necessary rights.
     """
-    if os.geteuid() != 0:
-        raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: sudo make test-deb")
     with tempfile.TemporaryDirectory(prefix="grpo-lab-root-", ignore_cleanup_errors=True) as made:
         root = Path(made)
-        subprocess.run(["debootstrap", "--variant=minbase", release, made], check=True, stdout=subprocess.DEVNULL)
-        root.chmod(0o755)
+        make(root, release)
         shutil.copyfile(package, root / "package.deb")
-        shutil.copyfile("/etc/resolv.conf", root / "etc" / "resolv.conf")
         before = _listed(root)
-        _inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "shared-mime-info")
-        _inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "/package.deb")
-        _inside(root, "useradd", "--create-home", USER)
-        with _mounted("/proc", root / "proc"):
-            _inside(root, "su", USER, "-c", "grpo-lab --self-test", quiet=False)
+        inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "shared-mime-info")
+        inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "/package.deb")
+        inside(root, "useradd", "--create-home", USER)
+        with mounted("/proc", root / "proc"):
+            inside(root, "su", USER, "-c", "grpo-lab --self-test", quiet=False)
             seconds = _started(root)
         types = (root / "usr" / "share" / "mime" / "globs2").read_text("utf-8")
         _expect("both kinds of file are known", "*.grpo\n" in types and "*.grposession\n" in types)
-        _inside(root, "apt-get", "purge", "-y", "-qq", NAME)
+        inside(root, "apt-get", "purge", "-y", "-qq", NAME)
         left = sorted(path for path in _listed(root) - before if NAME in path and not path.startswith("/home"))
         _expect(f"nothing is left of it, and not {left}", not left)
         shutil.unpack_archive(archive, root / "opt", filter="tar")  # owned by root, as by an administrator
-        with _mounted("/proc", root / "proc"):
+        with mounted("/proc", root / "proc"):
             program = f"/opt/{archive.name.removesuffix('.tar.xz')}/grpo-lab"
-            _inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False)
+            inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False)
     print(
         f"{package.name} and {archive.name} hold in a clean {release}. Its window was painted after {seconds:.2f} s.",
         flush=True,
@@ -177,23 +172,13 @@ def _started(root: Path) -> float:
     home, sockets = root / "home" / USER / "lab", root / "tmp" / ".X11-unix"
     sockets.mkdir(exist_ok=True)
     command = f"GRPO_LAB_HOME=/home/{USER}/lab exec grpo-lab"
-    with screen() as display, _mounted("/tmp/.X11-unix", sockets):
-        given = _environment() | {"DISPLAY": display}
+    with screen() as display, mounted("/tmp/.X11-unix", sockets):
+        given = environment() | {"DISPLAY": display}
         with subprocess.Popen(["chroot", str(root), "su", USER, "-c", command], env=given) as process:
             try:
                 return painted(home, lambda: process.poll() is None)
             finally:
                 process.terminate()
-
-
-@contextmanager
-def _mounted(what: str, place: Path) -> Iterator[None]:
-    """Context manager in which a folder of this system is mounted in the clean root system."""
-    subprocess.run(["mount", "--bind", what, str(place)], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=False)
 
 
 def _depends(home: Path) -> str:
@@ -251,19 +236,6 @@ def _machine() -> str:
 
 def _listed(root: Path) -> set[str]:
     return {f"/{path.relative_to(root)}" for top in ("usr", "etc", "var/lib") for path in (root / top).rglob("*")}
-
-
-def _environment() -> dict[str, str]:
-    return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-
-
-def _inside(root: Path, *command: str, quiet: bool = True) -> None:
-    """Run a command in the clean root system. Its output is shown if it fails."""
-    done = subprocess.run(
-        ["chroot", str(root), *command], env=_environment(), capture_output=quiet, text=True, check=False
-    )
-    if done.returncode:
-        raise SystemExit(f"{done.stdout or ''}{done.stderr or ''}In the clean root, {' '.join(command)} failed.")
 
 
 def _expect(what: str, holds: bool) -> None:

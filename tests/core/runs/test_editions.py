@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import re
 import sqlite3
 from itertools import islice
 from pathlib import Path
@@ -37,6 +38,7 @@ from grpo_core.runs.reader import RunReader
 from grpo_core.runs.session import open_session, save_session
 from grpo_core.runs.writer import RunWriter
 
+ROOT = Path(__file__).parents[3]
 EDITIONS = Path(__file__).parents[2] / "data" / "editions"
 RUNS = sorted(path.parent.name for path in EDITIONS.glob("*/run.grpo.gz"))
 SESSIONS = sorted(path.parent.name for path in EDITIONS.glob("*/class.grposession"))
@@ -191,6 +193,25 @@ def test_a_default_never_changes_for_files_leave_it_out() -> None:
         and (f"{owner.__name__}.{field.name}" in stored or field.metadata["about"].since != __version__)
     }
     assert now == stored
+
+
+def test_a_new_setting_or_choice_moves_the_version() -> None:
+    """Copies with the same version read the same files. A release adds its settings to ``defaults.json``, and its
+    choices to ``choices.json``.
+    """
+    versions_listed = re.findall(r"^## (\d[\d.]*)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    released = json.loads((EDITIONS / "defaults.json").read_text()).keys()
+    choices = json.loads((EDITIONS / "choices.json").read_text())
+    for owners in OWNERS.values():
+        for owner in owners:
+            for name, about in described(owner):
+                path = f"{owner.__name__}.{name}"
+                if path not in released:
+                    assert versions.numbers(about.since) > versions.numbers(versions_listed[0]), path
+                for choice in {*about.choices} - {*choices.get(path, about.choices)}:
+                    since = dict(about.choices_since).get(choice, "")
+                    assert versions.numbers(since) > versions.numbers(versions_listed[0]), f"{path}: {choice}"
+                assert {about.since, *dict(about.choices_since).values()} <= {*versions_listed, __version__}, path
 
 
 def test_what_came_later_than_this_version_is_nothing() -> None:

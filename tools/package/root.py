@@ -1,0 +1,68 @@
+"""Clean root file systems of Debian and Ubuntu, in which commands run as on a machine that nobody has prepared."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+"""The certificates of this machine, which can include that of a proxy."""
+_KEPT = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT")
+
+
+def make(root: Path, suite: str, mirror: str = "", packages: Sequence[str] = ()) -> None:
+    """Make a minimal system of a release, with these packages, in the folder ``root``.
+
+    Raises:
+        SystemExit: this user does not have the necessary rights.
+    """
+    if os.geteuid() != 0:
+        raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: use sudo.")
+    include = [f"--include={','.join(packages)}"] if packages else []
+    command = ["debootstrap", "--variant=minbase", *include, suite, str(root), *filter(None, [mirror])]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    root.chmod(0o755)
+    shutil.copyfile("/etc/resolv.conf", root / "etc" / "resolv.conf")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment variables of a command in a clean root."""
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.lower() in _KEPT}
+    return {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive", **kept
+    }  # fmt: skip # one line
+
+
+def inside(root: Path, *command: str, quiet: bool = True, variables: Mapping[str, str] | None = None) -> str:
+    """Run a command in a clean root, and return its output, which is shown at once unless ``quiet``.
+
+    Raises:
+        SystemExit: it fails.
+    """
+    done = subprocess.run(
+        ["chroot", str(root), *command],
+        env=environment() | (dict(variables) if variables else {}),
+        stdin=subprocess.DEVNULL,
+        capture_output=quiet,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{done.stdout or ''}{done.stderr or ''}In the clean root, {' '.join(command)} failed.")
+    return done.stdout or ""
+
+
+@contextmanager
+def mounted(what: str, place: Path) -> Iterator[None]:
+    """Context manager in which a folder of this system is mounted in a clean root."""
+    place.mkdir(exist_ok=True)
+    subprocess.run(["mount", "--bind", what, str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=False)
