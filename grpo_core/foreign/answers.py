@@ -74,9 +74,10 @@ class Sources:
         """Yield whether the format of the file or folder is known or its name is typical of another trainer."""
         yield formats.knows(Path(path))
 
-    def open(self, number: int, path: str, index: str | None, *, poll: Poll) -> Iterator[Facts]:
+    def open(self, number: int, path: str, index: str | None, columns: str, *, poll: Poll) -> Iterator[Facts]:
         """Open a source and yield facts about it, without its updates."""
-        self._sources[number] = formats.open_source(Path(path), index=None if index is None else Path(index))
+        place = None if index is None else Path(index)
+        self._sources[number] = formats.open_source(Path(path), index=place, columns=columns)
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Facts | None, bool]]:

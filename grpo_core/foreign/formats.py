@@ -18,13 +18,14 @@ class Formats:
 
     Attributes:
         knows: returns whether a file or folder has one of these formats, or a name typical of another trainer.
-        open: opens a run; the second argument is a folder in the user's cache for indexes of large files, or None.
-            Raises RunFileError with a message that says which formats can be read.
+        open: opens a run; the second argument is a folder in the user's cache for indexes of large files, or None, and
+            the third the meanings of columns as given on the command line, or empty. Raises RunFileError with a message
+            that says which formats can be read.
         place_of: returns the file or folder of a run, which for a run in a database is the database.
     """
 
     knows: Callable[[Path], bool]
-    open: Callable[[Path, Path | None], Source]
+    open: Callable[[Path, Path | None, str], Source]
     place_of: Callable[[Path], Path]
 
 
@@ -41,13 +42,14 @@ def place_of(path: Path) -> Path:
     return next((place for formats in parts.rows("formats") if (place := formats.place_of(path)) != path), path)
 
 
-def open_source(path: Path, *, index: Path | None = None) -> Source:
+def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> Source:
     """Open the recorded run in a file or folder.
 
     Args:
         path: path of the file or folder.
         index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.foreign.recording.Source.partial` at first.
+        columns: meanings of the columns of a table, as given on the command line; empty to recognise the format.
 
     Raises:
         RunFileError: it does not exist, has an unknown format, or cannot be read.
@@ -57,4 +59,4 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
         raise RunFileError(
             tr("{path} cannot be read: the formats of other trainers are switched off.").format(path=path)
         )
-    return next((one for one in known if one.knows(path)), known[0]).open(path, index)
+    return next((one for one in known if one.knows(path)), known[0]).open(path, index, columns)

@@ -74,7 +74,13 @@ class Readers:
             timer.start()
 
     def open(
-        self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
+        self,
+        path: Path,
+        *,
+        index: Path | None = None,
+        poll: Poll = _never,
+        scratch: Path | None = None,
+        columns: str = "",
     ) -> Source:
         """Open the recorded run at ``path`` (:func:`grpo_core.foreign.formats.open_source`). ``poll`` can cancel this.
 
@@ -84,8 +90,8 @@ class Readers:
             RunFileError: it cannot be read, or the process that reads it has ended.
         """
         if not self.own_process:
-            return open_source(path, index=index)
-        return self._opened(self._line(path, index, poll, scratch), path, index)
+            return open_source(path, index=index, columns=columns)
+        return self._opened(self._line(path, index, poll, scratch), path, index, columns)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
         """Open like :meth:`open`, but return None for an unknown format, unless the name is typical of a trainer."""
@@ -202,13 +208,13 @@ class Readers:
         self.lines.add(line)
         return line
 
-    def _opened(self, line: Line, path: Path, index: Path | None) -> RemoteSource:
+    def _opened(self, line: Line, path: Path, index: Path | None, columns: str = "") -> RemoteSource:
         scratch = None if index is None else scratch_of(path, index)
-        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch))
+        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch), columns)
         line.opened[0] = None
         if self._window:
             self.warm(SPARE_AFTER)
-        return RemoteSource(line, path, scratch, 0, facts)
+        return RemoteSource(line, path, scratch, 0, facts, columns)
 
     def _patience(self) -> float | None:
         waits = not self._window or threading.current_thread() is not threading.main_thread()
@@ -248,8 +254,10 @@ def scratch_of(path: Path, cache: Path) -> Path:
 
 
 @contextmanager
-def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
+def recorded(path: Path, poll: Callable[[], None], columns: str = "") -> Iterator[Source]:
     """Open the recorded run at ``path`` in a process that ends with the block. ``poll`` can cancel a request.
+
+    ``columns`` are the meanings of the columns of a table, as given on the command line.
 
     Raises:
         RunFileError: it cannot be read, or the process that reads it has ended.
@@ -257,7 +265,7 @@ def recorded(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
     with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as scratch:
         readers = Readers(own_process=True)
         try:
-            yield readers.open(path, poll=poll, scratch=Path(scratch))
+            yield readers.open(path, poll=poll, scratch=Path(scratch), columns=columns)
         finally:
             readers.close()
 

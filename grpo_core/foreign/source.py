@@ -45,7 +45,9 @@ class RemoteSource:
         processes: number of processes that trained.
     """
 
-    def __init__(self, line: Line, asked: Path, index: Path | None, number: int, facts: dict[str, Any]) -> None:
+    def __init__(
+        self, line: Line, asked: Path, index: Path | None, number: int, facts: dict[str, Any], columns: str = ""
+    ) -> None:
         """Wrap one state of a source.
 
         Args:
@@ -54,9 +56,11 @@ class RemoteSource:
             index: folder of the user's cache for indexes of large files.
             number: number of this state of the source.
             facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`).
+            columns: meanings of the columns of a table, as given on the command line.
         """
         self._line, self._number = line, number
-        self._opening = ("open", (number, str(asked), None if index is None else str(index)))
+        self._opening = ("open", (number, str(asked), None if index is None else str(index), columns))
+        self._columns = columns
         self._asked_for, self._index_folder = asked, index
         self._read = False
         try:
@@ -138,7 +142,7 @@ class RemoteSource:
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on
-        fresh = RemoteSource(self._line, self._asked_for, self._index_folder, self._number + 1, facts)
+        fresh = RemoteSource(self._line, self._asked_for, self._index_folder, self._number + 1, facts, self._columns)
         self._line.opened[fresh._number] = facts
         return now, fresh, goes_on
 

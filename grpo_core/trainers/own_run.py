@@ -122,12 +122,15 @@ def is_own(path: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path, poll: Callable[[], None]) -> Iterator[Source]:
-    """Open the run at ``path``, either a run of this program or one that another trainer recorded."""
+def opened(path: Path, poll: Callable[[], None], columns: str = "") -> Iterator[Source]:
+    """Open the run at ``path``, either a run of this program or one that another trainer recorded.
+
+    ``columns`` are the meanings of the columns of a table, as given on the command line.
+    """
     if is_own(path):
         yield OwnRun(path)
     else:
-        with recorded(path, poll) as source:
+        with recorded(path, poll, columns) as source:
             yield source
 
 

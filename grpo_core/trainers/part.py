@@ -170,10 +170,10 @@ def _knows(path: Path) -> bool:
     return path.name.lower().endswith(OF_TRAINERS) or importer_for(path) is not None
 
 
-def _open_source(path: Path, index: Path | None) -> Source:
+def _open_source(path: Path, index: Path | None, columns: str) -> Source:
     from grpo_core.trainers.importers import open_source
 
-    return open_source(path, index=index)
+    return open_source(path, index=index, columns=columns)
 
 
 def _place_of(path: Path) -> Path:

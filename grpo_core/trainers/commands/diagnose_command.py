@@ -12,6 +12,7 @@ from pathlib import Path
 from grpo_core.command_numbers import count
 from grpo_core.errors import RunFileError
 from grpo_core.text import tr
+from grpo_core.trainers.commands.columns_option import add_columns
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.own_run import opened
@@ -29,6 +30,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser.add_argument("--json", action="store_true", help=tr("print the result as JSON"))
     parser.add_argument("--html", type=Path, metavar="FILE", help=tr("also write the result to FILE as an HTML page"))
     parser.add_argument("--last", type=count, metavar="N", help=tr("read only the last N updates"))
+    add_columns(parser)
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
@@ -37,7 +39,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     Raises:
         RunFileError: there is no readable update.
     """
-    with opened(options.run, poll) as source:
+    with opened(options.run, poll, options.columns) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
         def progress(done: int, count: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from grpo_core.command_numbers import count
 from grpo_core.foreign.readers import recorded
 from grpo_core.text import plural, tr
+from grpo_core.trainers.commands.columns_option import add_columns
 from grpo_core.trainers.conversion import convert
 
 
@@ -24,6 +25,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
         help=tr("read the folder of a sweep for TRL, and write all series of its runs to OUT as a table (CSV)"),
     )
     parser.add_argument("--last", type=count, metavar="N", help=tr("read only the last N updates"))
+    add_columns(parser)
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
@@ -34,7 +36,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         from grpo_core.trainers.commands.trl_sweep_command import collect
 
         return collect(options.source, options.out, lambda path: recorded(path, poll))
-    with recorded(options.source, poll) as source:
+    with recorded(options.source, poll, options.columns) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 
         def progress(done: int, count: int) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, shortened
 from grpo_core.text import plural, tr
+from grpo_core.trainers.commands.columns_option import add_columns
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.own_run import opened
 from grpo_core.trainers.watching import Event, Watch
@@ -40,6 +41,7 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
         choices=list(Grade),
         help=tr("end with exit code 1 when a finding has this grade or worse"),
     )
+    add_columns(parser)
     parser.add_argument("--log", type=Path, metavar="FILE", help=tr("also write each event to FILE as a line of JSON"))
     parser.add_argument(
         "--on-finding",
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         while watch is None or not watch.ended:
             try:
                 _await(options, poll)
-                with opened(options.run, poll) as source:
+                with opened(options.run, poll, options.columns) as source:
                     watch = watch or Watch(source)
                     watch.reopen(source)
                     _follow(watch, options, poll)
@@ -118,7 +120,7 @@ def _await(options: argparse.Namespace, poll: Callable[[], None]) -> None:
     begun, said = time.monotonic(), ""
     while True:
         try:
-            with opened(options.run, poll) as source:
+            with opened(options.run, poll, options.columns) as source:
                 if len(source):
                     return
                 why = tr("{name} contains no updates yet.").format(name=options.run)

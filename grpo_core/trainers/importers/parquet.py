@@ -114,6 +114,19 @@ class Columns:
             raise self._unreadable(error) from None
         return self
 
+    def head(self, count: int) -> list[dict[str, Any]]:
+        """Return the first ``count`` rows, as mappings from column to value.
+
+        Raises:
+            RunFileError: they are damaged.
+        """
+        try:
+            batch = next(iter(self._file.iter_batches(count, use_threads=False)), None)
+            rows: list[dict[str, Any]] = [] if batch is None else _plain(batch).to_pylist()
+        except self._errors as error:
+            raise self._unreadable(error) from None
+        return rows
+
     def _bounded(self, names: list[str]) -> Any:
         """Return columns as an Arrow table, read piece by piece with a limit on their size.
 

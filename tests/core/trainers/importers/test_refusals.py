@@ -20,7 +20,7 @@ from grpo_core.commands.cli import main
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.audit.compare import Comparison
-from grpo_core.trainers.importers import importer_for, open_source
+from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.importers.trace import Trace
 from tests.core.trainers.importers.test_text_sources import verl_row, written
 from tests.core.trainers.importers.test_trace_variants import rewritten
@@ -91,11 +91,10 @@ def test_a_table_without_a_column_of_rewards_says_which_columns_it_has(values: l
     assert any("No column" in note and "among right." in note for note in run.notes)
 
 
-def test_files_that_are_only_called_like_completions_are_not_taken_for_a_run_without_updates(tmp_path: Path) -> None:
+def test_files_that_are_only_called_like_completions_open_by_their_columns(tmp_path: Path) -> None:
     completions(tmp_path, 1).rename(tmp_path / "completions_step_1.parquet")
-    assert importer_for(tmp_path) is None
-    with pytest.raises(RunFileError, match=r"completions_step_1\.parquet has the columns step, prompt, completion"):
-        open_source(tmp_path)
+    run = open_source(tmp_path)
+    assert list(run.labels) == [1] and run.completions(1).reward_names == ("right",)
 
 
 def compressed(path: Path) -> None:
@@ -103,7 +102,7 @@ def compressed(path: Path) -> None:
 
 
 def other_names(path: Path) -> None:
-    written(path / "rollouts.jsonl", [{"prompt": "p", "response": "r", "reward": 1.0}])
+    written(path / "rollouts.jsonl", [{"prompt": "p", "reply": "r", "mark": 1.0}])
 
 
 def no_description(path: Path) -> None:
@@ -115,7 +114,7 @@ def no_description(path: Path) -> None:
     [
         (lambda path: None, "The folder is empty"),
         (compressed, "1.jsonl.gz is compressed: unpack it first."),
-        (other_names, "A line of rollouts.jsonl contains prompt, response, reward; verl names its files"),
+        (other_names, "A line of rollouts.jsonl contains prompt, reply, mark; verl names its files"),
         (lambda path: (path / "a.jsonl").write_text("[1]\n"), "The first line of a.jsonl is not a JSON object."),
         (no_description, "It looks like a trace, but its trace.json"),
         (lambda path: (path / "notes.txt").write_text("hello"), "The folder contains notes.txt."),
