@@ -46,6 +46,24 @@ def is_written(path: Path) -> bool:
         return False
 
 
+def unpacked(packed: bytes, size: int) -> bytes:
+    """Return the content of a zstd frame, which has ``size`` bytes.
+
+    Raises:
+        GrpoError: pyarrow, whose codec is used, is not installed.
+        OSError: it is damaged, or longer.
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise GrpoError(NEEDS_PYARROW) from None
+    try:
+        content: bytes = pyarrow.Codec("zstd").decompress(packed, size, asbytes=True)
+    except (pyarrow.ArrowException, MemoryError) as error:
+        raise OSError(error) from None
+    return content
+
+
 class Columns:
     """The columns of one Parquet file, read on access.
 

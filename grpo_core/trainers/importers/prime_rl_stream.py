@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.foreign.recording import NEEDS_PYARROW, file_stamp
+from grpo_core.foreign.recording import file_stamp
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
 from grpo_core.trainers.importers.jsonl import LONGEST_LINE, complete_lines
+from grpo_core.trainers.importers.parquet import unpacked
 from grpo_core.trainers.importers.verifiers_rows import branches
 from grpo_core.trainers.importers.verifiers_turns import as_dict
 
@@ -98,18 +99,11 @@ class Chunks:
 
     def _content(self, path: Path, number: int) -> bytes:
         if self._latest is None or self._latest[:2] != (path, number):
-            try:
-                import pyarrow
-            except ImportError:
-                raise GrpoError(NEEDS_PYARROW) from None
             first, length, _, size = self._frames[path][number]
             with opened_regular(path) as file:
                 file.seek(first)
                 packed = file.read(length)
-            try:
-                content = pyarrow.Codec("zstd").decompress(packed, size, asbytes=True)
-            except (pyarrow.ArrowException, MemoryError) as error:
-                raise OSError(error) from None
+            content = unpacked(packed, size)
             self._latest = path, number, content
         return self._latest[2]
 

@@ -18,7 +18,8 @@ MOST_NAMED = 6
 """Maximum number of names listed in a message."""
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
-OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", *COMPRESSED)
+PICKLES = (".pt", ".pth", ".pkl", ".pickle")
+OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", *PICKLES, *COMPRESSED)
 """Suffixes of files that trainers write, but that run files of this program do not have."""
 
 
@@ -48,6 +49,18 @@ def what_it_looks_like(path: Path) -> str:
 
 def _of_file(file: Path) -> str:
     """Describe a file that the user may have meant. Empty if nothing is known about it."""
+    if file.name.lower().endswith(PICKLES):
+        return tr(
+            "{name} is a pickle, in which slime and miles store rollouts. Opening a pickle can run the code of whoever "
+            "wrote it, so it is not opened. With --dump-details, miles also writes dashboard_columns (Parquet) and "
+            "trajectory, which open as a run; from slime, write one line of JSON per sample, with prompt, response, "
+            "reward, tokens and rollout_log_probs."
+        ).format(name=file.name)
+    if file.name.endswith("rollout_summaries.jsonl"):
+        return tr(
+            "{name} is tinker-cookbook's summary of trajectories: it holds their lengths and rewards, but neither text "
+            "nor tokens. Its metrics.jsonl has the numbers of each step."
+        ).format(name=file.name)
     if file.name.lower().endswith(COMPRESSED):
         return tr("{name} is compressed: unpack it first.").format(name=file.name)
     if _is_empty(file):

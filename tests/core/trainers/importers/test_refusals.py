@@ -105,6 +105,13 @@ def other_names(path: Path) -> None:
     written(path / "rollouts.jsonl", [{"prompt": "p", "reply": "r", "mark": 1.0}])
 
 
+def summaries(path: Path) -> None:
+    """Write what tinker-cookbook writes to ``iteration_000001``."""
+    row = {"schema_version": 1, "split": "train", "iteration": 1, "group_idx": 0, "traj_idx": 0, "total_reward": 1.0}
+    steps = [{"step_idx": 0, "ob_len": 12, "ac_len": 3, "reward": 1.0, "episode_done": True}]
+    written(path / "train_rollout_summaries.jsonl", [row | {"final_reward": 1.0, "steps": steps}])
+
+
 def no_description(path: Path) -> None:
     (path / "rank0").mkdir()
 
@@ -118,6 +125,11 @@ def no_description(path: Path) -> None:
         (lambda path: (path / "a.jsonl").write_text("[1]\n"), "The first line of a.jsonl is not a JSON object."),
         (no_description, "It looks like a trace, but its trace.json"),
         (lambda path: (path / "notes.txt").write_text("hello"), "The folder contains notes.txt."),
+        (
+            lambda path: (path / "12.pt").write_bytes(b"PK"),
+            "12.pt is a pickle, in which slime and miles store rollouts",
+        ),
+        (summaries, "train_rollout_summaries.jsonl is tinker-cookbook's summary of trajectories"),
         (lambda path: (path / "x.parquet").write_bytes(b"PAR1 nothing PAR1"), "x.parquet cannot be read as Parquet"),
     ],
 )
