@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 
@@ -164,21 +163,10 @@ def clipped_share(logged: Callable[[str], float | None]) -> float | None:
     return sum(ends) if ends else None
 
 
-def meanings(columns: str) -> dict[str, str]:
-    """Return the name under which a trainer would log each column, by the user's ``my_col=reward,...``.
+def logged_name(meaning: str) -> str:
+    """Return the name under which a trainer would log a quantity, or an empty string if there is no such quantity.
 
-    Raises:
-        GrpoError: it has another form, or names an unknown meaning.
+    ``meaning``: a concept, "step", or a name under which it is logged.
     """
-    found = {}
-    for pair in columns.split(","):
-        name, _, meaning = (part.strip() for part in pair.rpartition("="))
-        known = meaning if meaning in CONCEPTS else concept_of(meaning)
-        if not name or not (known or meaning == "step"):
-            raise GrpoError(
-                tr("“{pair}” does not say what a column means: write NAME=MEANING, with one of {known}.").format(
-                    pair=pair, known=", ".join(["step", *CONCEPTS])
-                )
-            )
-        found[name] = CONCEPTS[known].names.split()[0] if known else STEPS[0]
-    return found
+    known = meaning if meaning in CONCEPTS else concept_of(meaning)
+    return CONCEPTS[known].names.split()[0] if known else STEPS[0] if meaning == "step" else ""

@@ -10,6 +10,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.record import Step
+from grpo_core.trainers.importers import prime_rl_settings
 
 ZERO = 1e-9
 """Largest gradient, push or advantage that counts as 0."""
@@ -68,9 +69,9 @@ def within(step: Step) -> float | None:
 def from_reference(step: Step, typical: Callable[[np.ndarray], Any] = np.mean) -> float | None:
     """Return the difference in nats between policy and reference before the first pass, by default their mean.
 
-    None if it is not recorded.
+    None if it is not recorded, or if the sampler is the reference.
     """
-    if step.ref_logp is None:
+    if step.ref_logp is None or prime_rl_settings.KIND in step.settings.recorded.trainer_values:
         return None
     used = recompute.used(step, 0)
     away = np.abs(step.logp[0].astype(np.float64) - step.ref_logp)[used]
@@ -157,9 +158,10 @@ def total_push(step: Step) -> float:
 def away_from(step: Step) -> tuple[float, float, float] | None:
     """Return mean differences in nats between sampler and reference, sampler and trainer, trainer and reference.
 
-    None if not all three scored a token.
+    None if not all three scored a token, or if the loss has the sampler as its reference, as that of prime-rl.
     """
-    if step.sampling_logp is None or step.ref_logp is None:
+    of_sampler = prime_rl_settings.KIND in step.settings.recorded.trainer_values
+    if step.sampling_logp is None or step.ref_logp is None or of_sampler:
         return None
     both = recompute.scored_by_sampler(step) & np.isfinite(step.ref_logp)
     if not both.any():

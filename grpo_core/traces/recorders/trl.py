@@ -57,6 +57,9 @@ EXPECTED = {
     "log": ("logs", "start_time"),
 }
 """Wrapped methods, and the arguments with which TRL calls them."""
+LOSSES = ("grpo", "sapo", "bnpo", "dr_grpo", "dapo", "cispo", "vespo", "luspo")
+SCALES = ("group", "batch", "none", "True", "False")
+"""Values of TRL's ``loss_type`` and ``scale_rewards`` that GRPO Lab knows. It cannot open a trace with others."""
 ROW = "grpo_lab_row"
 """Key of the tensor of row numbers in TRL's buffer of inputs."""
 
@@ -76,8 +79,12 @@ def record(trainer: Any, folder: str | Path, *, text: bool = True) -> Recorder |
     attached: list[Recorder] = []
 
     def begin() -> None:
-        if "loss_type" not in trainer.args.to_dict():
+        settings = trainer.args.to_dict()
+        if "loss_type" not in settings:
             raise TypeError(f"{type(trainer).__name__} is not a GRPOTrainer: its settings have no loss_type")
+        for name, known in (("loss_type", LOSSES), ("scale_rewards", SCALES)):
+            if str(settings.get(name, known[0])) not in known:
+                raise ValueError(f"{name} is {settings[name]}, and GRPO Lab knows only {', '.join(known)}")
         recorder = Recorder(trainer, Path(folder), text=text)
         recorder.attach()
         attached.append(recorder)
@@ -484,6 +491,8 @@ GENERATED = (
 
 def unknown_methods(trainer: Any) -> str:
     """Return why the trainer's methods cannot be recorded token by token. Empty if they can."""
+    if any("unsloth" in f"{kind.__module__}.{kind.__name__}".lower() for kind in type(trainer).__mro__):
+        return "this trainer has been rewritten by Unsloth, which computes its loss in compiled functions of its own"
     for name, expected in EXPECTED.items():
         method = getattr(type(trainer), name, None)
         if method is None:
@@ -491,7 +500,7 @@ def unknown_methods(trainer: Any) -> str:
         file = inspect.unwrap(method).__code__.co_filename
         if name == "_compute_loss" and method.__module__.startswith("trl.experimental"):
             return f"its loss is that of {type(trainer).__name__}, which GRPO Lab does not compute"
-        if "unsloth" in file.lower() or "unsloth" in type(trainer).__module__.lower():
+        if "unsloth" in file.lower():
             return f"{name} has been rewritten by Unsloth"
         arguments = list(inspect.signature(inspect.unwrap(method)).parameters)[1 : 1 + len(expected)]
         if tuple(arguments) != expected:

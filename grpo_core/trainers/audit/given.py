@@ -11,7 +11,7 @@ from grpo_core.trainers.changes import given
 from grpo_core.trainers.changes.figures import Figure, added_length, clipped_at_first
 from grpo_core.trainers.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.trainers.changes.numbers import Update
-from grpo_core.trainers.importers import prime_rl_settings, verl_settings
+from grpo_core.trainers.importers import nemo_rl_settings, prime_rl_settings, verl_settings
 
 FAR, NEARER = 0.05, 0.1
 """Root mean square difference (nats) above which old log-probabilities are examined, and the largest share of it that
@@ -185,7 +185,8 @@ def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Ite
     Nothing is checked if sampling excluded tokens or used another engine.
     """
     plain = settings.get("top_p") in (None, 1, 1.0) and not settings.get("top_k") and not settings.get("min_p")
-    another = settings.get("use_vllm") or verl_settings.SAMPLER in settings or prime_rl_settings.KIND in settings
+    engines = (verl_settings.SAMPLER, prime_rl_settings.KIND, nemo_rl_settings.KIND)
+    another = settings.get("use_vllm") or any(name in settings for name in engines)
     if not plain or another or settings.get("repetition_penalty") not in (None, 1, 1.0):
         return
     whole = sum((u.surprise for u in updates), Sums())

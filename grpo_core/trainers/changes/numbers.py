@@ -20,6 +20,7 @@ from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
 from grpo_core.record import Step
 from grpo_core.trainers.changes.precision import Precision, in_bfloat16, moved_by_rounding, precision_of
+from grpo_core.trainers.importers import nemo_rl_settings
 
 SINGLE = float(np.finfo(np.float32).eps)
 AGGREGATION = "multi_objective_aggregation"
@@ -187,6 +188,9 @@ def of_advantage(update: Update, apply: Apply | None = None) -> Numbers | None:
         return None
     if apply is None and step.settings.recorded.trainer_values.get(AGGREGATION) == "normalize_then_sum":
         return _normalised_then_summed(step)
+    if apply is None and nemo_rl_settings.divides_by_others(step.settings.recorded.trainer_values):
+        ours, allowed = nemo_rl_settings.advantages(step.rewards, step.group)
+        return _by_row(ours, step.advantage, allowed, np.isfinite(ours))
     bare = dataclasses.replace(step, advantage=None)
     try:
         changed = bare if apply is None else apply(update, bare, 0)

@@ -14,6 +14,7 @@ from grpo_core.foreign.readers import recorded
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import audit
 from grpo_core.trainers.audit.report import as_json, as_text, traced, why_not
+from grpo_core.trainers.commands.columns_option import add_columns
 from grpo_core.trainers.own_run import NO_OTHER_TRAINER, is_own
 
 AGREES, DEPARTS = 0, 1
@@ -27,13 +28,14 @@ def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser.add_argument("run", type=Path, help=tr("the folder of a recorded run"))
     parser.add_argument("--json", action="store_true", help=tr("print the result as JSON"))
     parser.add_argument("--last", type=count, metavar="N", help=tr("read only the last N updates"))
+    add_columns(parser)
 
 
 def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """Print the audit. Return 0 if everything agrees, or 1 if something deviates. ``poll`` raises after Ctrl-C."""
     if is_own(options.run):
         raise RunFileError(NO_OTHER_TRAINER)
-    with recorded(options.run, poll) as source:
+    with recorded(options.run, poll, options.columns) as source:
         with_losses = traced(source)
         if with_losses is None:
             raise RunFileError(why_not(source))

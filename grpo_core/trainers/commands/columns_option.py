@@ -1,17 +1,31 @@
-"""The option ``--columns`` of the commands that read a log whose columns have names of the user's own."""
+"""The option ``--columns``, which says what the columns of a table or log under names of the user's own mean."""
 
 from __future__ import annotations
 
 import argparse
 
+from grpo_core.errors import GrpoError
 from grpo_core.text import tr
+from grpo_core.trainers.importers.row_columns import MEANINGS, parsed_columns
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Add ``--columns`` to a command."""
+    """Add ``--columns`` to a command that opens recorded runs."""
     parser.add_argument(
         "--columns",
+        type=_columns,
         default="",
         metavar="NAME=MEANING,...",
-        help=tr("what columns of a log mean, such as “my_col=reward,it=step”; the known names need no such option"),
+        help=tr(
+            "what columns under names of your own mean, such as my_col=reward,it=step; meanings: {known}, or the name "
+            "under which a known trainer logs the number"
+        ).format(known=", ".join(MEANINGS)),
     )
+
+
+def _columns(text: str) -> str:
+    try:
+        parsed_columns(text)
+    except GrpoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text

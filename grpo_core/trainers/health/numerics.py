@@ -52,8 +52,9 @@ def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]
             yield _bad(update, "reward", parts[row, k], int(row), name=names[k])
         if table.advantage is not None:
             scored = ~np.isnan(table.rewards)
-            traced = step is not None and step.settings.recorded.names_loss
-            unknown = np.isnan(table.advantage) & scored if traced else np.isinf(table.advantage)
+            unknown = np.isinf(table.advantage)
+            if step is not None and step.settings.recorded.names_loss:
+                unknown = np.isnan(table.advantage) & scored & (step.part >= 0).any(axis=0)
             for row in np.flatnonzero(unknown)[:3]:
                 yield _bad(update, "advantage", table.advantage[row], int(row))
     if step is not None:

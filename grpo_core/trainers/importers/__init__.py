@@ -11,9 +11,20 @@ from grpo_core.foreign.recording import Source
 from grpo_core.plugins import Rows, credited, failed, of_type, package_of
 from grpo_core.runs.run_file import holds_recorded_run
 from grpo_core.text import tr
-from grpo_core.trainers.concepts import meanings
-from grpo_core.trainers.importers import converted, scalars, trace, trackio, trl_completions, verifiers, verl
+from grpo_core.trainers.concepts import logged_name
+from grpo_core.trainers.importers import (
+    converted,
+    nemo_rl,
+    own_rows,
+    scalars,
+    trace,
+    trackio,
+    trl_completions,
+    verifiers,
+    verl,
+)
 from grpo_core.trainers.importers.joined import with_log
+from grpo_core.trainers.importers.row_columns import parsed_columns
 from grpo_core.trainers.importers.text_run import file_and_run
 from grpo_core.trainers.importers.unknown import what_it_looks_like
 
@@ -27,12 +38,14 @@ class Importer:
         probe: function that recognises a file or folder of this format by names and first bytes.
         open: function that opens the run; raises RunFileError if it cannot be read.
         open_indexed: like ``open``, with a folder for indexes of large files; None if the format has no index.
+        general: whether the format is recognised by names of columns alone, and is therefore tried last.
     """
 
     title: str
     probe: Callable[[Path], bool]
     open: Callable[[Path], Source]
     open_indexed: Callable[[Path, Path], Source] | None = None
+    general: bool = False
 
 
 def importer_for(path: Path) -> Importer | None:
@@ -42,7 +55,7 @@ def importer_for(path: Path) -> Importer | None:
 
 
 def _name_of(path: Path) -> str | None:
-    for name, importer in IMPORTERS.items():
+    for name, importer in sorted(IMPORTERS.items(), key=lambda item: item[1].general):
         try:
             if importer.probe(path):
                 return name
@@ -71,15 +84,21 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         path: path of the file or folder.
         index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.foreign.recording.Source.partial` at first.
-        columns: what columns of a log mean, ``my_col=reward,...`` (:func:`grpo_core.trainers.concepts.meanings`).
+        columns: what columns of a log or of a table of completions mean, ``my_col=reward,...``; empty to recognise the
+            format.
 
     Raises:
         RunFileError: it does not exist, has an unknown format, or cannot be read.
+        GrpoError: ``columns`` are not names and their meanings.
     """
     if not exists(path):
         raise RunFileError(tr("{path} does not exist.").format(path=path))
     if columns:
-        return scalars.ScalarRun(path, renamed=meanings(columns))
+        given = parsed_columns(columns)
+        renamed = {name: logged for name, meaning in given.items() if (logged := logged_name(meaning))}
+        if len(renamed) < len(given) or own_rows.files_of(path, given):
+            return own_rows.OwnRows(path, index, given)
+        return scalars.ScalarRun(path, renamed=renamed)
     name = _name_of(path)
     if name is None:
         raise RunFileError(
@@ -107,7 +126,7 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         raise RunFileError(failed(name, error)) from error
 
 
-WITH_LOG = ("completions", "verifiers", "verl")
+WITH_LOG = ("completions", "verifiers", "verl", "rows")
 """Formats of completions beside which the trainer's log is looked for."""
 _OURS = {
     "trace": Importer(
@@ -130,12 +149,23 @@ _OURS = {
     "converted": Importer(
         title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
     ),
+    "nemo_rl": Importer(
+        title=tr("NeMo-RL's training data (train_data_step12.jsonl)"), probe=nemo_rl.probe, open=nemo_rl.NemoRun
+    ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
+    "rows": Importer(
+        title=tr("rows of completions with rewards (JSON, JSONL, CSV or Parquet)"),
+        probe=own_rows.probe,
+        open=own_rows.OwnRows,
+        open_indexed=own_rows.OwnRows,
+        general=True,
+    ),
     "log": Importer(
         title=tr("what a trainer logged (trainer_state.json, JSON, JSONL, CSV, TensorBoard, printed lines)"),
         probe=scalars.probe,
         open=scalars.ScalarRun,
+        general=True,
     ),
 }
 IMPORTERS: Rows[Importer] = Rows("reader", _OURS, of_type(Importer))
-"""All formats by short name, in the order in which they are tried; those of packages come last."""
+"""All formats by short name, in the order in which they are tried: after ours those of packages, then general ones."""

@@ -76,11 +76,11 @@ def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | Non
     return _extended(path, key_of, notes, before)
 
 
-def read_end(path: Path, key_of: KeyOf) -> LineIndex:
-    """Index the last :data:`TAIL` bytes of ``path``, except for the line that begins before them."""
+def read_end(path: Path, key_of: KeyOf, size: int | None = None) -> LineIndex:
+    """Index the last ``size`` bytes, by default :data:`TAIL`, except for the line that begins before them."""
     with opened_regular(path) as file:
         facts = os.fstat(file.fileno())
-        first = max(facts.st_size - TAIL, 0)
+        first = max(facts.st_size - (TAIL if size is None else size), 0)
         if first:
             file.seek(first)
             first += len(file.readline(LONGEST_LINE))

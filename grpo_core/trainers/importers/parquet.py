@@ -46,6 +46,24 @@ def is_written(path: Path) -> bool:
         return False
 
 
+def unpacked(packed: bytes, size: int) -> bytes:
+    """Return the content of a zstd frame, which has ``size`` bytes.
+
+    Raises:
+        GrpoError: pyarrow, whose codec is used, is not installed.
+        OSError: it is damaged, or longer.
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise GrpoError(NEEDS_PYARROW) from None
+    try:
+        content: bytes = pyarrow.Codec("zstd").decompress(packed, size, asbytes=True)
+    except (pyarrow.ArrowException, MemoryError) as error:
+        raise OSError(error) from None
+    return content
+
+
 class Columns:
     """The columns of one Parquet file, read on access.
 
@@ -113,6 +131,19 @@ class Columns:
         except self._errors as error:
             raise self._unreadable(error) from None
         return self
+
+    def head(self, count: int) -> list[dict[str, Any]]:
+        """Return the first ``count`` rows, as mappings from column to value.
+
+        Raises:
+            RunFileError: they are damaged.
+        """
+        try:
+            batch = next(iter(self._file.iter_batches(count, use_threads=False)), None)
+            rows: list[dict[str, Any]] = [] if batch is None else _plain(batch).to_pylist()
+        except self._errors as error:
+            raise self._unreadable(error) from None
+        return rows
 
     def _bounded(self, names: list[str]) -> Any:
         """Return columns as an Arrow table, read piece by piece with a limit on their size.

@@ -3,7 +3,8 @@
 Based on the source code of prime-rl 559b447. The launcher writes ``configs/trainer.json`` (or ``configs/rl.json``, with
 the trainer's configuration as a part) with every default; a user's files are TOML. With ``trainer.enable_token_export``
 the trainer writes one packed sequence per line to ``token_exports/step_12/rank_0.jsonl`` (``token_export.py``), in
-float32, and ``STABLE`` once all processes have written. ``metrics.jsonl`` contains the mean of the losses of all
+float32, and ``STABLE`` once all processes have written; prime-rl since September 2026 has no such setting, and writes
+annotations instead (``prime_rl_stream.py``). ``metrics.jsonl`` contains the mean of the losses of all
 micro-batches as ``loss/mean``.
 
 A sequence is a branch of a rollout from its first token on, possibly truncated at its end. It does not name its
@@ -259,7 +260,13 @@ class PrimeRlFolder:
 def beside(path: Path) -> PrimeRlFolder | None:
     """Return the folder of the prime-rl run with the rollouts at ``path``. None if it is not a prime-rl run."""
     below = next((folder for folder in (path, *path.parents) if folder.name == "rollouts"), None)
-    home = path if (path / "rollouts").is_dir() else None if below is None else below.parent
+    home = (
+        path
+        if (path / "rollouts").is_dir() or (path / "monitors").is_dir()
+        else None
+        if below is None
+        else below.parent
+    )
     if home is None or not ((home / EXPORTS).is_dir() or any((home / "configs" / name).is_file() for name in CONFIGS)):
         return None
     return PrimeRlFolder(home)
@@ -313,7 +320,7 @@ def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.n
 
 
 def with_loss(
-    step: Step, folder: PrimeRlFolder, exported: Exported, rows: Sequence[RowTokens | None], trained: np.ndarray
+    step: Step, folder: PrimeRlFolder, count: int, rows: Sequence[RowTokens | None], trained: np.ndarray
 ) -> tuple[Step, int]:
     """Apply the loss of prime-rl's configuration to ``step``.
 
@@ -323,7 +330,7 @@ def with_loss(
     Args:
         step: step with the rows, as created by :func:`~grpo_core.trainers.importers.verifiers_tokens.step_of`.
         folder: folder of the run, whose loss can be recomputed.
-        exported: the token export of the update.
+        count: number of tokens by which the loss is divided.
         rows: the completions' tokens.
         trained: which of them were trained, boolean (B,).
     """
@@ -348,7 +355,7 @@ def with_loss(
         step,
         part=part,
         gate=gate[None],
-        denominator=np.array([[float(exported.tokens)]]),
+        denominator=np.array([[float(count)]]),
         ref_logp=np.where(step.mask & np.isfinite(sampling), sampling, 0.0),
     ), int(((theirs != out) & settled).sum())
 

@@ -23,6 +23,7 @@ from grpo_core.trainers.importers import event_file
 from grpo_core.trainers.importers.console import console_rows
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
+from grpo_core.trainers.importers.row_columns import NAMES
 
 PRINTED = (".log", ".txt", ".out", ".err", ".md", "")
 """Suffixes of files with what a trainer printed."""
@@ -82,6 +83,8 @@ def columns_of(rows: Sequence[Row]) -> set[str]:
     for row in rows[:HEAD]:
         names |= {name for name, value in row.items() if number(value) is not None}
         texts += any(isinstance(value, str | list) for name, value in row.items() if plain(name) in TEXTS)
+    if any(plain(name) in NAMES["group"] for name in names):
+        return set()  # a row is a completion
     return names if is_training(names) and 2 * texts < len(rows[:HEAD]) else set()
 
 

@@ -47,20 +47,9 @@ class Kind:
 
 
 _PROMPTS = frozenset(("prompt", "question", "problem", "query", "input", "instruction", "messages"))
-_WRITTEN = frozenset(("completion", "completions", "response", "responses", "output", "outputs", "generation"))
 _PAID = frozenset(("reward", "rewards", "score", "scores"))
 _LOSSES = frozenset(("loss", "train_loss", "eval_loss"))
 KINDS = (
-    Kind(
-        has=(frozenset(("example_id",)), _PROMPTS, _WRITTEN, _PAID),
-        seems=tr("results of a verifiers evaluation of before 0.2"),
-        then=tr("Evaluate with verifiers 0.4, which writes traces.jsonl."),
-    ),
-    Kind(
-        has=(_WRITTEN, _PAID),
-        seems=tr("completions with rewards under names of one's own"),
-        then=tr("Write them as TRL does, with the columns step, prompt, completion and one for each reward."),
-    ),
     Kind(
         has=(_PROMPTS, frozenset(("answer", "answers", "solution", "ground_truth", "reward_model", "target"))),
         seems=tr("a set of prompts with answers"),
@@ -116,6 +105,11 @@ def what_it_looks_like(path: Path) -> str:
 def _of_file(file: Path) -> str:
     """Describe a file that the user may have meant. Empty if nothing is known about it."""
     name, suffix = file.name, file.suffix.lower()
+    if name.endswith("rollout_summaries.jsonl"):
+        return tr(
+            "{name} is tinker-cookbook's summary of trajectories: it holds their lengths and rewards, but neither text "
+            "nor tokens. Its metrics.jsonl has the numbers of each step."
+        ).format(name=name)
     if not file.is_file() or _is_empty(file):
         return ""
     with suppress(OSError, ValueError), opened_regular(file) as opened:
@@ -127,8 +121,9 @@ def _of_file(file: Path) -> str:
         return tr("{name} is compressed: unpack it first.").format(name=name)
     if suffix in PICKLES:
         return tr(
-            "{name} is a pickle, which can run any program when it is opened, and is therefore not read. Write what "
-            "it contains as JSON, CSV or Parquet."
+            "{name} is a pickle. Opening a pickle can run the code of whoever wrote it, so it is not opened. Write what "
+            "it contains as JSON, CSV or Parquet; miles also writes dashboard_columns (Parquet) and trajectory with "
+            "--dump-details, which open as a run."
         ).format(name=name)
     if suffix == ".wandb":
         return tr("{name} is W&B's own format. Export the history of the run as CSV, and open that.").format(name=name)

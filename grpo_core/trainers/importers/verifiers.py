@@ -1,5 +1,7 @@
 """Reader of ``traces.jsonl`` of verifiers and prime-rl: one episode per line, with its traces as graphs of messages.
 
+The episodes of prime-rl since September 2026 lie in a stream of chunks (``prime_rl_stream.py``).
+
 Based on the source code of verifiers 0.4.0. A branch, from the root to a leaf, is a row. A rollout with several
 branches counts once in its group. The writer rounds the tokens' numbers to four decimals. These numbers do not belong
 to a particular optimizer step.
@@ -35,6 +37,7 @@ from grpo_core.trainers.importers.line_index import (
     read_end,
     read_on,
 )
+from grpo_core.trainers.importers.prime_rl_stream import EpisodeStream, traces_in
 from grpo_core.trainers.importers.text_run import TextRun, names_in, numbered, recorded_settings
 from grpo_core.trainers.importers.verifiers_rows import EpisodeRows
 from grpo_core.trainers.importers.verifiers_tokens import step_of
@@ -50,7 +53,7 @@ def probe(path: Path) -> bool:
     """Return whether ``path`` is a file of episodes, or the folder of a run that contains such files."""
     if path.is_file():
         return path.suffix == ".jsonl" and _first_line_fits(path)
-    return (path / FILE).is_file() or bool(_step_files(path))
+    return (path / FILE).is_file() or bool(_step_files(path)) or traces_in(path) is not None
 
 
 def _first_line_fits(path: Path) -> bool:
@@ -94,6 +97,8 @@ class VerifiersRun(TextRun):
         self._kind = TRAINING
         self._of_index: tuple[str, ...] = ()
         self._single = path if path.is_file() else path / FILE
+        self._traces = None if path.is_file() else traces_in(path)
+        self._stream: EpisodeStream | None = None
         self._prime = prime_rl.beside(path)
         self.note(
             tr("The numbers of trained tokens are those of prime-rl's token export; other numbers have four decimals.")
@@ -111,7 +116,10 @@ class VerifiersRun(TextRun):
             last = self.last_readable()
             size = int(np.bincount(last.group[last.counted]).max()) if last.counted is not None else 1
             self.settings = recorded_settings(
-                "verifiers", names=last.reward_names, weights=last.reward_weights, group_size=size
+                "verifiers" if self._traces is None else "prime-rl",
+                names=last.reward_names,
+                weights=last.reward_weights,
+                group_size=size,
             )
         if self._prime is not None:
             self.settings = self._prime.settings(self.settings)
@@ -139,12 +147,26 @@ class VerifiersRun(TextRun):
         """
         if self._prime is None or self.has_losses:
             return ""
+        if self._stream is not None:
+            return self._prime.why_unknown or tr(
+                "The trainer's log-probabilities are annotations of these episodes, so the loss is recomputed. It is "
+                "not compared with prime-rl's, because the number of micro-batches is not recorded."
+            )
         return self._prime.why_unknown or tr(
-            "prime-rl's rollouts contain only the sampler's log-probabilities; with trainer.enable_token_export = "
-            "true it also writes the trainer's, and the loss can be recomputed."
+            "These rollouts contain only the sampler's log-probabilities. prime-rl also writes the trainer's: since "
+            "September 2026 to monitors/file/traces/annotations, earlier with trainer.enable_token_export = true."
         )
 
     def refresh(self) -> int:
+        if self._traces is not None:
+            found: list[str] = []
+            self._stream = EpisodeStream(self._traces, found, self._stream)
+            self.labels = sorted(self._stream.places)
+            if count := self._stream.evaluations:
+                found.append(_left_out(count))
+            for sentence in found:
+                self.note(sentence)
+            return len(self.labels)
         if not self._single.is_file():
             self._files = dict(_step_files(self.path))
             self.labels = sorted(self._files)
@@ -178,13 +200,7 @@ class VerifiersRun(TextRun):
                 ),
             )
         if count and training.any():
-            self._of_index += (
-                plural(
-                    "{count} evaluation episode is among those of training; it is left out.",
-                    "{count} evaluation episodes are among those of training; they are left out.",
-                    count,
-                ).format(count=count),
-            )
+            self._of_index += (_left_out(count),)
         elif count:
             self._of_index += (tr("These are evaluation episodes; nothing was trained on them."),)
         self.notes += self._of_index
@@ -196,6 +212,8 @@ class VerifiersRun(TextRun):
 
     def stamp(self, position: int) -> tuple[int, ...]:
         label = self.labels[position - 1]
+        if self._stream is not None:
+            return self._stream.stamp(label)
         if label in self._files:
             beside = () if self._prime is None else self._prime.stamp(label)
             return file_stamp(self._files[label], 1, *beside)
@@ -203,6 +221,9 @@ class VerifiersRun(TextRun):
 
     def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
         """Yield the episodes of a step. Invalid JSON is noted."""
+        if self._stream is not None:
+            yield from self._stream.episodes(label, notes)
+            return
         if label in self._files:
             seen = set()
             for file in self._files_of(label):
@@ -295,6 +316,10 @@ class VerifiersRun(TextRun):
         exported = None if prime is None else prime.exported(label)
         if prime is None or exported is None:
             step = step_of(rows.tokens, table, self.settings, position, label)
+            trained = np.array([row is not None and row.exact for row in rows.tokens])
+            if self._stream is not None and prime is not None and not prime.why_unknown and trained.any():
+                count = sum(int(row.mask.sum()) for row, one in zip(rows.tokens, trained, strict=True) if one and row)
+                return prime_rl.with_loss(step, prime, count, rows.tokens, trained)[0]
             if not step.settings.objective.beta or step.ref_logp is not None:
                 return step
             return dataclasses.replace(step, ref_logp=step.logp[0])  # π stands for the sampler's
@@ -302,7 +327,7 @@ class VerifiersRun(TextRun):
         step = step_of(tokens, table, self.settings, position, label)
         if prime.why_unknown:
             return step
-        step, apart = prime_rl.with_loss(step, prime, exported, tokens, trained)
+        step, apart = prime_rl.with_loss(step, prime, exported.tokens, tokens, trained)
         if apart:
             self.note(
                 tr(
@@ -313,12 +338,16 @@ class VerifiersRun(TextRun):
         return step
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        if not self.has_losses or self._prime is None or self._prime.exported(self.labels[position - 1]) is None:
+        prime = self._prime
+        exported = prime is not None and self.has_losses and prime.exported(self.labels[position - 1]) is not None
+        annotated = self._stream is not None and prime is not None and not prime.why_unknown
+        if not exported and not annotated:
             return self.completions(position), None  # numbers derived from tokens alone are not the run's
         rows = self._rows(position, with_tokens=True)
         table = rows.table()
-        with suppress(NotRecordedError):
-            return table, self._step(position, rows, table)
+        if exported or any(row is not None and row.exact for row in rows.tokens):
+            with suppress(NotRecordedError):
+                return table, self._step(position, rows, table)
         return table, None
 
     def _rows(self, position: int, *, with_tokens: bool = False) -> EpisodeRows:
@@ -350,6 +379,14 @@ class VerifiersRun(TextRun):
                 )
             )
         return rows
+
+
+def _left_out(count: int) -> str:
+    return plural(
+        "{count} evaluation episode is among those of training; it is left out.",
+        "{count} evaluation episodes are among those of training; they are left out.",
+        count,
+    ).format(count=count)
 
 
 RUN = re.compile(rb'(?<!\\)"run"\s*:\s*(?=\{)')

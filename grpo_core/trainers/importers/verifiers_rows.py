@@ -89,7 +89,7 @@ class EpisodeRows:
             key = (str(group) if group is not None else json.dumps(task, sort_keys=True), str(agent.get("name")))
             try:
                 graph = Graph(trace)
-                for number, branch in enumerate(_branches(trace["nodes"])):
+                for number, branch in enumerate(branches(trace["nodes"])):
                     self.messages += len(branch)
                     if self.messages > MOST_MESSAGES:
                         raise ValueError(
@@ -194,8 +194,8 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
-    """Yield the node indices from the root to each leaf that has sampled tokens or text.
+def branches(nodes: list[dict[str, Any]], *, sampled: bool = True) -> Iterator[list[int]]:
+    """Yield the node indices from the root to each leaf, by default only if it has sampled tokens or text.
 
     Raises:
         ValueError: a node comes before its parent.
@@ -212,7 +212,7 @@ def _branches(nodes: list[dict[str, Any]]) -> Iterator[list[int]]:
         while at is not None:
             path.append(at)
             at = parents[at]
-        if any(nodes[place].get("sampled") for place in path):
+        if not sampled or any(nodes[place].get("sampled") for place in path):
             yield path[::-1]
 
 

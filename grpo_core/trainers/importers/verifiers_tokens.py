@@ -81,6 +81,8 @@ def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajector
     """
     first = len(trajectory.prompt)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("ids", "mask", *STREAMS)}
+    dropped: list[np.ndarray] = []
+    told = False
     for place in range(first, len(path)):
         node = nodes[path[place]]
         ids, mask = node.get("token_ids") or [], np.array(node.get("mask") or [], bool)
@@ -92,11 +94,21 @@ def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajector
             whole = np.full(len(ids), np.nan)
             whole[mask] = stream(node, recorded)
             parts[name].append(whole)
+        known = node.get("is_masked") or []
+        out = np.zeros(len(ids), bool)
+        if len(known) == mask.sum():
+            out[mask] = [value is True for value in known]
+        dropped.append(out)
+        told |= bool(known)
     if not parts["ids"]:
         return None
     prompt = [nodes[place].get("token_ids") or [] for place in path[:first]]
     before = np.array([number for ids in prompt for number in ids], np.int64) if all(prompt) else None
-    return RowTokens(**{name: np.concatenate(values) for name, values in parts.items()}, before=before)
+    return RowTokens(
+        **{name: np.concatenate(values) for name, values in parts.items()},
+        before=before,
+        dropped=np.concatenate(dropped) if told else None,
+    )
 
 
 def step_of(

@@ -4,7 +4,8 @@ The files of TRL and trackio are from one real run (``benchmarks/trl/tiny_run.py
 --set report_to=trackio``). Those of verifiers, of which one is from an agent with a tool, were written by
 ``Episode.to_record`` of verifiers 0.4.0 with invented episodes. The token export, configuration and loss of prime-rl
 were computed by its own code from the verifiers file (``benchmarks/prime_rl/make_export.py``). The files of verl are
-based on the source code of verl 0.9.1, both of its current trainer and of the earlier one.
+based on the source code of verl 0.9.1, both of its current trainer and of the earlier one. Those of NeMo-RL were
+written by its own code (``test_nemo_rl.py``); the rows under names of one's own are invented.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ SOURCES = {
     "trackio": "trackio.db.gz",
     "verifiers": "verifiers/traces.jsonl",
     "verl": "verl",
+    "nemo_rl": "nemo_rl",
+    "rows": "rows/rollouts.jsonl",
 }
 """Name in ``IMPORTERS`` -> file or folder in ``DATA``."""
 
-TEXTS = tuple(name for name in SOURCES if name != "verifiers")
+TEXTS = tuple(name for name in SOURCES if name not in ("verifiers", "nemo_rl"))
 """Sources without tokens."""
 
 

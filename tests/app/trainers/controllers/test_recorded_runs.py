@@ -277,10 +277,10 @@ def test_a_file_that_is_none_of_them_is_refused_in_a_sentence(driver: Driver, tm
 
 def test_a_file_of_another_trainer_that_is_unknown_is_refused_by_what_it_holds(driver: Driver, tmp_path: Path) -> None:
     path = tmp_path / "rollouts.jsonl"
-    path.write_text('{"prompt": "1+1=", "response": "2", "reward": 1.0}\n')
+    path.write_text('{"prompt": "1+1=", "reply": "2", "mark": 1.0}\n')
     driver.program.runs.open_path(path)
     driver.qtbot.waitUntil(lambda: bool(driver.messages))
-    assert "A line of rollouts.jsonl contains prompt, response, reward" in driver.messages[0]
+    assert "A line of rollouts.jsonl contains prompt, reply, mark" in driver.messages[0]
 
 
 def test_a_run_whose_last_update_cannot_be_read_opens_and_says_so_where_its_completions_would_be(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from grpo_core.traces.recorders import trl
+from grpo_core.trainers.importers import trl_settings
 
 torch = pytest.importorskip("torch")
 
@@ -193,3 +194,29 @@ def test_a_trainer_with_another_loss_is_recorded_as_text_or_refused_at_once() ->
     of_rloo.args.to_dict = lambda: {"num_generations": 2}  # type: ignore[method-assign]
     with pytest.warns(UserWarning, match="records nothing.*have no loss_type"):
         assert trl.record(of_rloo, Path("unused")) is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("loss_type", "a_newer_one"), ("loss_type", None), ("scale_rewards", "by_prompt")]
+)
+def test_settings_that_no_trace_can_be_opened_with_are_refused_at_once(
+    setting: str, value: Any, tmp_path: Path
+) -> None:
+    trainer = Trainer()
+    trainer.args.to_dict = lambda: {"loss_type": "grpo", setting: value}  # type: ignore[method-assign]
+    with pytest.warns(UserWarning, match=f"records nothing.*{setting} is {value}"):
+        assert trl.record(trainer, tmp_path / "trace") is None
+    assert not (tmp_path / "trace").exists()
+
+
+def test_the_recorder_knows_the_settings_that_a_trace_can_be_opened_with() -> None:
+    assert set(trl.LOSSES) == trl_settings.REDUCTIONS.keys() and set(trl.SCALES) == trl_settings.STDS.keys()
+
+
+def test_a_trainer_that_unsloth_rewrote_is_named_at_once() -> None:
+    """Unsloth makes ``UnslothGRPOTrainer(_UnslothGRPOTrainer)`` in a compiled file, without some of TRL's methods."""
+    made = type("_UnslothGRPOTrainer", (Trainer,), {"_compute_loss": None})
+    patched = type("UnslothGRPOTrainer", (made,), {"__module__": "unsloth_compiled_cache.UnslothGRPOTrainer"})
+    own = type("MyTrainer", (patched,), {"__module__": "__main__"})
+    for kind in (patched, own):
+        assert "rewritten by Unsloth" in trl.unknown_methods(kind())

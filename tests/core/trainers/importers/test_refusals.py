@@ -20,7 +20,7 @@ from grpo_core.commands.cli import main
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.audit.compare import Comparison
-from grpo_core.trainers.importers import importer_for, open_source
+from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.importers.trace import Trace
 from tests.core.trainers.importers.test_text_sources import verl_row, written
 from tests.core.trainers.importers.test_trace_variants import rewritten
@@ -91,13 +91,10 @@ def test_a_table_without_a_column_of_rewards_says_which_columns_it_has(values: l
     assert any("No column" in note and "among right." in note for note in run.notes)
 
 
-def test_files_that_are_only_called_like_completions_are_not_taken_for_a_run_without_updates(tmp_path: Path) -> None:
+def test_files_that_are_only_called_like_completions_open_by_their_columns(tmp_path: Path) -> None:
     completions(tmp_path, 1).rename(tmp_path / "completions_step_1.parquet")
-    assert importer_for(tmp_path) is None
-    with pytest.raises(
-        RunFileError, match=r"completions_step_1\.parquet looks like .* columns step, prompt, completion"
-    ):
-        open_source(tmp_path)
+    run = open_source(tmp_path)
+    assert list(run.labels) == [1] and run.completions(1).reward_names == ("right",)
 
 
 def compressed(path: Path) -> None:
@@ -105,7 +102,14 @@ def compressed(path: Path) -> None:
 
 
 def other_names(path: Path) -> None:
-    written(path / "rollouts.jsonl", [{"prompt": "p", "response": "r", "reward": 1.0}])
+    written(path / "rollouts.jsonl", [{"prompt": "p", "reply": "r", "mark": 1.0}])
+
+
+def summaries(path: Path) -> None:
+    """Write what tinker-cookbook writes to ``iteration_000001``."""
+    row = {"schema_version": 1, "split": "train", "iteration": 1, "group_idx": 0, "traj_idx": 0, "total_reward": 1.0}
+    steps = [{"step_idx": 0, "ob_len": 12, "ac_len": 3, "reward": 1.0, "episode_done": True}]
+    written(path / "train_rollout_summaries.jsonl", [row | {"final_reward": 1.0, "steps": steps}])
 
 
 def no_description(path: Path) -> None:
@@ -117,13 +121,15 @@ def no_description(path: Path) -> None:
     [
         (lambda path: None, "The folder is empty"),
         (compressed, "1.jsonl.gz is compressed: unpack it first."),
-        (
-            other_names,
-            "rollouts.jsonl looks like completions with rewards under names of one's own: it has the columns",
-        ),
+        (other_names, "rollouts.jsonl has the columns prompt, reply, mark, of which none is known as a reward"),
         (lambda path: (path / "a.jsonl").write_text("[1]\n"), "The first line of a.jsonl is not a JSON object."),
         (no_description, "It looks like a trace, but its trace.json"),
         (lambda path: (path / "notes.txt").write_text("hello"), "The folder contains notes.txt."),
+        (
+            lambda path: (path / "12.pt").write_bytes(b"PK"),
+            "12.pt is a pickle. Opening a pickle can run the code of whoever wrote it",
+        ),
+        (summaries, "train_rollout_summaries.jsonl is tinker-cookbook's summary of trajectories"),
         (lambda path: (path / "x.parquet").write_bytes(b"PAR1 nothing PAR1"), "x.parquet cannot be read as Parquet"),
     ],
 )
@@ -151,15 +157,10 @@ def test_a_file_that_is_unknown_is_refused_by_what_it_is(content: bytes, tmp_pat
         (
             "rank_0_call_1.pt",
             "PK",
-            "is a pickle, which can run any program when it is opened, and is therefore not read",
+            "is a pickle. Opening a pickle can run the code of whoever wrote it, so it is not opened",
         ),
         ("training_args.bin", "PK", "Write what it contains as JSON, CSV or Parquet"),
         ("run-x.wandb", ":W&B", "Export the history of the run as CSV"),
-        (
-            "results.jsonl",
-            {"example_id": 0, "prompt": [], "completion": [], "reward": 1.0, "answer": "a"},
-            "looks like results of a verifiers evaluation of before 0.2",
-        ),
         ("train.jsonl", {"question": "1+1", "answer": "#### 2"}, "looks like a set of prompts with answers"),
         ("logs.json", [{"step": 1, "loss": 0.5, "lr": 0.1}], "looks like the log of a training without rewards"),
         ("own.csv", "step,goodness\n1,0.5\n", "grpo-lab diagnose FILE --columns “NAME=reward”"),

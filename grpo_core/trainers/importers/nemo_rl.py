@@ -1,0 +1,219 @@
+"""Reader of NeMo-RL's ``train_data_step12.jsonl``: a sequence per line, with its tokens, advantages and rewards.
+
+Based on the source code of NeMo-RL 7ea279a (``algorithms/grpo.py``, ``grpo_sync.py`` and
+``Logger.log_batched_dict_as_jsonl``), which writes the files by default. Each value is a list of one; arrays are padded
+and hold prompt and response. ``prev_logprobs`` are the policy's before the update, ``generation_logprobs`` the
+sampler's. The reference's log-probabilities and the loss are not in the files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.record import Step
+from grpo_core.text import tr
+from grpo_core.trainers.importers import nemo_rl_settings, recipe
+from grpo_core.trainers.importers.jsonl import complete_lines
+from grpo_core.trainers.importers.records import Record, records
+from grpo_core.trainers.importers.rows import Row, RowRun, number, numbers
+from grpo_core.trainers.importers.text_run import names_in, numbered, recorded_settings
+from grpo_core.trainers.importers.trl_table import as_text
+from grpo_core.trainers.importers.verifiers_tokens import RowTokens
+
+BEFORE, AFTER = "train_data_step", ".jsonl"
+TRAINED_BY = "NeMo-RL"
+
+
+def probe(path: Path) -> bool:
+    """Return whether ``path`` is a file of NeMo-RL's training data, or a folder of them."""
+    if path.is_file():
+        return bool(numbered(path.parent, [path.name], BEFORE, AFTER))
+    return bool(numbered(path, [file.name for file in path.glob(f"{BEFORE}*{AFTER}")], BEFORE, AFTER))
+
+
+class NemoRun(RowRun):
+    """A folder of NeMo-RL's training data, or a single file from such a folder.
+
+    Attributes:
+        has_losses: True, because advantages can be compared.
+        processes: number of processes for a loss, of which there is none.
+    """
+
+    processes, has_losses = 1, True
+    why_no_step = tr(
+        "These files contain no token numbers with log-probabilities, so there is no loss to recompute; NeMo-RL writes "
+        "them unless env.should_log_nemo_gym_responses is true."
+    )
+
+    def __init__(self, path: Path) -> None:
+        folder = path.parent if path.is_file() else path
+        super().__init__(path, path.stem if path.is_file() else path.name, recorded_settings(TRAINED_BY))
+        self._folder = folder
+        found = recipe.beside([folder] if path.is_dir() else [], nemo_rl_settings.known)
+        for note in found.notes:
+            self.note(note)
+        self._read = nemo_rl_settings.completed(found.values)
+        self._unsupported = nemo_rl_settings.unsupported(self._read)
+        self._known = found.path is not None
+        self._describe(found)
+        self.refresh()
+        if self.files:
+            sizes = np.bincount(self.last_readable().group)
+            self.settings = recorded_settings(
+                TRAINED_BY,
+                group_size=int(sizes.max()),
+                objective=None if self._unsupported else nemo_rl_settings.objective_of(self._read),
+                max_tokens=_whole(self._read["policy.max_total_sequence_length"]),
+                trainer_settings=json.dumps(self._read, sort_keys=True, default=str) if self._known else "",
+            )
+
+    def _describe(self, found: recipe.Recipe) -> None:
+        """Note which settings are known, and which numbers are not recorded."""
+        self.note(
+            tr(
+                "The settings of the loss are those of {name}; NeMo-RL's defaults are assumed for those not in it."
+            ).format(name=found.path.name)
+            if found.path is not None
+            else tr(
+                "The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) lies in an opened "
+                "folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance "
+                "weights), and nothing is compared. Put the recipe there, and open the folder."
+            )
+        )
+        if self._unsupported:
+            self.note(self._unsupported)
+        penalty = self._read["loss_fn.reference_policy_kl_penalty"]
+        if found.path is not None and penalty and not self._read["loss_fn.use_kl_in_reward"]:
+            self.note(
+                tr(
+                    "The loss had a KL term with the coefficient {beta}; NeMo-RL does not write the reference's "
+                    "log-probabilities, so it is left out."
+                ).format(beta=penalty)
+            )
+
+    def refresh(self) -> int:
+        names = [self.path.name] if self.path.is_file() else names_in(self._folder)
+        files = self.without_unwritten(numbered(self._folder, names, BEFORE, AFTER), _has_line)
+        self.files = dict(files)
+        self.labels = sorted(self.files)
+        return len(self.labels)
+
+    def rows(self, position: int) -> list[Row]:
+        label = self.labels[position - 1]
+        notes: list[str] = []
+        found = [_unwrapped(record) for record in records(self.files[label], notes)]
+        filtered = next((record["filtered_rewards"] for record in found if "filtered_rewards" in record), None)
+        if filtered is not None:
+            notes.append(
+                tr(
+                    "NeMo-RL sampled dynamically: rewards are those of the completions that were kept "
+                    "(filtered_rewards)."
+                )
+            )
+        rows = self.converted(label, [record for record in found if not _is_surplus(record)])
+        for sentence in notes:
+            self.note(sentence)
+        return rows
+
+    def row_of(self, record: Record) -> Row:
+        reward = number(record.get("filtered_rewards", record.get("rewards")))
+        texts = record.get("content")
+        texts = [texts] if isinstance(texts, str) else texts or []
+        ids, count = record.get("token_ids"), int(record.get("input_lengths") or 0)
+        counted = np.array(record["token_loss_mask"], bool)
+        count = count if 0 < count <= len(counted) else len(counted)
+        counted = counted[:count]
+        first = int(counted.argmax()) if counted.any() else count
+        prompt, completion = _split(texts, counted)
+        if ids is None:
+            return Row(prompt=prompt, completion=completion, reward=reward, length=int(counted.sum()))
+        if len(ids) < count:
+            raise ValueError(f"{len(ids)} tokens for a mask of {count}")
+        whole = np.array(ids[:count], np.int64)
+        streams = {
+            field: numbers(None if (stream := record.get(name)) is None else stream[:count], count)[first:]
+            for field, name in (
+                ("sampler", "generation_logprobs"), ("trainer", "prev_logprobs"), ("advantage", "advantages"),
+            )
+        }  # fmt: skip # one stream per pair
+        given = streams["advantage"][counted[first:]]
+        none = np.full(count - first, math.nan)
+        return Row(
+            prompt=prompt,
+            completion=completion,
+            group=whole[:first].tobytes(),
+            reward=reward,
+            advantage=float(given.mean()) if len(given) else math.nan,
+            length=int(counted.sum()),
+            tokens=RowTokens(
+                ids=whole[first:], mask=counted[first:], before=whole[:first], reference=none, entropy=none, **streams
+            ),
+            used=bool(record.get("sample_loss_mask", True)),
+        )
+
+    def _step(self, position: int, rows: Sequence[Row]) -> Step:
+        step = super()._step(position, rows)
+        if step.sampling_logp is None or not nemo_rl_settings.gates(self._read) or self._unsupported:
+            return step
+        weight = nemo_rl_settings.weights(self._read, step.old_logp, step.sampling_logp, step.mask)
+        return dataclasses.replace(step, gate=weight.astype(np.float32))
+
+    def is_first_pass(self, rows: Sequence[Row]) -> bool:
+        return self._known and not self._unsupported and self._read["policy.train_global_batch_size"] == len(rows)
+
+    def losses(self, position: int) -> np.ndarray | None:
+        """Return None: NeMo-RL writes no losses to these files."""
+        return None
+
+    def incomplete(self, position: int) -> str:
+        """Return why the losses of an update cannot be compared."""
+        return tr("NeMo-RL does not write the loss to these files, so only advantages are compared.")
+
+
+def _unwrapped(record: Record) -> Record:
+    """Return a line without the lists of one in which NeMo-RL wraps its values. An empty list becomes None."""
+    return {
+        name: (value[0] if value else None) if isinstance(value, list) and len(value) < 2 else value
+        for name, value in record.items()
+    }
+
+
+def _is_surplus(record: Record) -> bool:
+    """Return whether a line holds nothing but the reward of a completion that dynamic sampling dropped."""
+    return record.get("token_loss_mask") is None and record.get("content") is None
+
+
+def _split(texts: Sequence[Any], counted: np.ndarray) -> tuple[str | None, str | None]:
+    """Return prompt and completion of a conversation, of which NeMo-RL writes the texts without their speakers.
+
+    The model wrote as many messages as there are runs of counted tokens, each followed by one of the environment,
+    except for the last if the sequence ends with a counted token.
+    """
+    if not texts:
+        return None, None
+    runs = int(np.count_nonzero(np.diff(counted.astype(np.int8), prepend=0) == 1))
+    written = 2 * runs - bool(counted.size and counted[-1])
+    first = min(max(len(texts) - written, 0), len(texts))
+    said = [as_text(text) or "" for text in texts]
+    if len(texts) - first < 2:
+        return "\n".join(said[:first]), "".join(said[first:])
+    turns = [
+        {"role": "assistant" if place % 2 == 0 else "environment", "content": text}
+        for place, text in enumerate(said[first:])
+    ]
+    return "\n".join(said[:first]), json.dumps(turns, ensure_ascii=False)
+
+
+def _has_line(path: Path) -> bool:
+    return next(iter(complete_lines(path, [])), None) is not None
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int and 0 < value <= 10**9 else None

@@ -1,0 +1,229 @@
+"""Base class of sources whose files hold a completion per row, with or without tokens."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError, RunFileError, shortened
+from grpo_core.foreign.recording import Completions, file_stamp
+from grpo_core.foreign.trajectory import trajectories_in
+from grpo_core.record import Step
+from grpo_core.text import plural, tr
+from grpo_core.trainers.importers.records import Record
+from grpo_core.trainers.importers.text_run import TextRun, equal_groups
+from grpo_core.trainers.importers.trace_rewards import weighted
+from grpo_core.trainers.importers.trl_table import MOST_REWARDS
+from grpo_core.trainers.importers.verifiers_tokens import RowTokens, step_of
+
+MALFORMED = (LookupError, TypeError, ValueError, OverflowError, AttributeError)
+"""Errors of a conversion that show that a row is not what the trainer writes."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Row:
+    """A completion. A number that is not recorded is NaN or None.
+
+    Attributes:
+        prompt, completion: as text, a conversation as JSON; None if not recorded.
+        group: key that the completions of a prompt share; None if unknown.
+        reward: the reward; if it is NaN, the sum of the parts is used.
+        parts: name -> value of each part of the reward.
+        metrics: name -> value of the environment's numbers that are not rewards.
+        advantage: the trainer's advantage.
+        length: number of tokens that the policy sampled.
+        truncated: whether a limit cut the completion off.
+        entropy: mean entropy of the policy over the tokens, in nats.
+        tokens: the tokens; None if not recorded.
+        used: whether the trainer used the completion.
+    """
+
+    prompt: str | None = None
+    completion: str | None = None
+    group: Hashable = None
+    reward: float = math.nan
+    parts: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    advantage: float = math.nan
+    length: int | None = None
+    truncated: bool | None = None
+    entropy: float = math.nan
+    tokens: RowTokens | None = None
+    used: bool = True
+
+
+class RowRun(TextRun):
+    """A source with a completion per row. Subclasses implement :meth:`rows` and :meth:`refresh`.
+
+    Attributes:
+        files: the file of each update, by the trainer's number, if each update has its own.
+    """
+
+    def __init__(self, path: Path, title: str, settings: Settings) -> None:
+        super().__init__(path, title, settings)
+        self.files: dict[int, Path] = {}
+
+    def rows(self, position: int) -> list[Row]:
+        """Return the completions of an update. Unreadable ones are noted."""
+        raise NotImplementedError
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        return file_stamp(self.files[self.labels[position - 1]])
+
+    def completions(self, position: int) -> Completions:
+        table = table_of(self._some(position))
+        self.compare_groups(position, table.group)
+        return self.with_repeats_marked(position, table, lambda other: table_of(self._some(other)))
+
+    def step(self, position: int) -> Step:
+        return self._step(position, self._some(position))
+
+    def _step(self, position: int, rows: Sequence[Row]) -> Step:
+        """Return the tokens of an update.
+
+        Raises:
+            NotRecordedError: none are recorded.
+        """
+        if not any(row.tokens is not None for row in rows):
+            raise NotRecordedError(self.why_no_step)
+        tokens = [row.tokens for row in rows]
+        step = step_of(tokens, table_of(rows), self.settings, position, self.labels[position - 1])
+        return dataclasses.replace(step, part=np.where([row.used for row in rows], step.part, -1))
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        rows = self._some(position)
+        step = None
+        if self.is_first_pass(rows):
+            with suppress(NotRecordedError):
+                step = self._step(position, rows)
+        return table_of(rows), step
+
+    def is_first_pass(self, rows: Sequence[Row]) -> bool:
+        """Return whether the log-probabilities of an update are known to be those of its only pass."""
+        return False
+
+    def _some(self, position: int) -> list[Row]:
+        """Return the completions of an update, of which there is at least one.
+
+        Raises:
+            RunFileError: none can be read.
+        """
+        rows = self.rows(position)
+        if not rows:
+            label = self.labels[position - 1]
+            raise RunFileError(
+                tr("{name} contains no readable completion.").format(name=self.files.get(label, self.path).name)
+            )
+        return rows
+
+    def note_malformed(self, label: int, count: int, why: BaseException | None) -> None:
+        """Note that ``count`` rows of the update ``label`` were left out, the first because of the error ``why``."""
+        if count:
+            self.note(
+                plural(
+                    "Step {label}: {count} row is not what {source} writes and is left out; the first: {why}.",
+                    "Step {label}: {count} rows are not what {source} writes and are left out; the first: {why}.",
+                    count,
+                ).format(label=label, count=count, source=self.settings.recorded.source, why=shortened(repr(why), 200))
+            )
+
+    def converted(self, label: int, found: Iterable[Record]) -> list[Row]:
+        """Return the rows of ``found`` that :meth:`row_of` can convert, and note the others."""
+        rows: list[Row] = []
+        bad, first = 0, None
+        for record in found:
+            try:
+                rows.append(self.row_of(record))
+            except MALFORMED as error:
+                bad, first = bad + 1, first or error
+        self.note_malformed(label, bad, first)
+        return rows
+
+    def row_of(self, record: Record) -> Row:
+        """Convert a row of the file.
+
+        Raises:
+            LookupError, TypeError, ValueError, OverflowError, AttributeError: it is not what the trainer writes.
+        """
+        raise NotImplementedError
+
+
+def table_of(rows: Sequence[Row]) -> Completions:
+    """Return rows as the table of an update."""
+    names = tuple(dict.fromkeys(name for row in rows for name in row.parts))[:MOST_REWARDS]
+    measured = tuple(dict.fromkeys(name for row in rows for name in row.metrics))[:MOST_REWARDS]
+    parts = np.array([[row.parts.get(name, math.nan) for name in names] for row in rows]).reshape(len(rows), -1)
+    rewards = np.array([row.reward for row in rows])
+    if names:
+        rewards = np.where(np.isnan(rewards), weighted(parts, np.ones(len(names))), rewards)
+    prompts, completions = tuple(row.prompt for row in rows), tuple(row.completion for row in rows)
+    tokens = [row.tokens for row in rows]
+    known = [row.length if row.tokens is None else int(row.tokens.mask.sum()) for row in rows]
+    length = np.array([-1 if n is None else n for n in known])
+    cut = [row.truncated for row in rows]
+    advantage, entropy = np.array([row.advantage for row in rows]), np.array([row.entropy for row in rows])
+    return Completions(
+        prompts=prompts,
+        completions=completions,
+        group=equal_groups([_key(row, place) for place, row in enumerate(rows)]),
+        rewards=rewards,
+        reward_names=names,
+        reward_parts=parts if names else None,
+        trajectories=trajectories_in(prompts, completions),
+        advantage=None if np.isnan(advantage).all() else advantage,
+        length=None if (length < 0).any() else length,
+        truncated=None if None in cut else np.array(cut, bool),
+        entropy=None if np.isnan(entropy).all() else entropy,
+        sampling_logp=_scores(tokens, "sampler"),
+        training_logp=_scores(tokens, "trainer"),
+        metric_names=measured,
+        metrics=np.array([[row.metrics.get(name, math.nan) for name in measured] for row in rows])
+        if measured
+        else None,
+    )
+
+
+def _key(row: Row, place: int) -> Hashable:
+    """Return what completions of a group share: their key, or else the prompt. A row without either is alone."""
+    if row.group is not None:
+        return "group", row.group
+    return ("prompt", row.prompt) if row.prompt is not None else ("row", place)
+
+
+def _scores(tokens: Sequence[RowTokens | None], name: str) -> tuple[np.ndarray, ...] | None:
+    """Return the log-probabilities of the tokens in the loss of each row. None if no row has any."""
+    rows = [np.zeros(0) if one is None else getattr(one, name)[one.mask] for one in tokens]
+    return tuple(rows) if any(np.isfinite(row).any() for row in rows) else None
+
+
+def number(value: Any) -> float:
+    """Return a value as a number, NaN for a missing one. Text is parsed.
+
+    Raises:
+        TypeError, ValueError, OverflowError: it is not a number.
+    """
+    if isinstance(value, str):
+        value = value.strip() or None
+    return math.nan if value is None else float(value)
+
+
+def numbers(value: Any, count: int, empty: float = math.nan) -> np.ndarray:
+    """Return a list of ``count`` numbers, ``empty`` for a missing one, or for all if ``value`` is None.
+
+    Raises:
+        TypeError, ValueError, OverflowError: it is something else.
+    """
+    if value is None:
+        return np.full(count, empty)
+    found = np.array([empty if one is None else one for one in value], np.float64)
+    if found.shape != (count,):
+        raise ValueError(f"{len(found)} numbers for {count} tokens")
+    return found
