@@ -11,7 +11,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.arrays import at_one, band, gained, is_still, ratios, silent
+from grpo_core.claims.arrays import at_one, band, gained, is_moving, ratios, silent
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.kl import ESTIMATORS
 from grpo_core.premises import can_move, drawn_by_earlier
@@ -185,7 +185,7 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "later_it_can": Kind(
         text=tr("With two or more inner passes μ it may."),
-        holds=lambda step, v: step.passes == 1 and not silent(step) and can_move(step) and not is_still(step, 0),
+        holds=lambda step, v: step.passes == 1 and not silent(step) and can_move(step) and is_moving(step, 0),
     ),
     "inside": Kind(
         text=tr("In pass {number} the ratios run from {first} to {last}, inside {low} to {high}."),

@@ -85,6 +85,27 @@ def test_a_cap_next_to_the_largest_weight_is_borne_out_however_near_to_1_that_is
     assert claim.check(step), (claim, np.exp(step.logp[1] - step.old_logp))
 
 
+def test_a_gradient_next_to_the_limit_has_the_same_reason_however_its_pushes_are_added() -> None:
+    changes = {"objective.beta": 0.0, "objective.baseline": "none", "objective.std": "none"}
+    shape = {"prompts": 1, "group_size": 4, "tokens": 1, "passes": 1, "contexts": 1, "actions": 2}
+    base, chance = random_step(1, settings=Settings().replace(changes), **shape), np.random.default_rng(1)
+    for _ in range(60):
+        paid = chance.uniform(0.2, 1.5, 4)
+        rest = 1e-12 / paid.mean() * (1 + 1e-4 * chance.uniform(-1, 1))  # what the drawn action's probability lacks to 1
+        step = dataclasses.replace(
+            base,
+            tokens=np.zeros_like(base.tokens),
+            rewards=paid,
+            dist_logp=np.broadcast_to([-rest, np.log(rest)], (2, 1, 2)).copy(),
+            logp=np.full_like(base.logp, -rest),
+            old_logp=np.full_like(base.old_logp, -rest),
+            resume={"logits": np.zeros((1, 2))},
+            measurements={},
+        )
+        for reason in reasons(step, 0).values():
+            assert all(claim.check(step) for claim in reason.claims), (reason, rest)
+
+
 @np.errstate(all="ignore")
 def test_claims_that_name_no_number_are_refused_where_another_kind_is_made() -> None:
     """If all advantages of an update are 0, nothing is claimed about pushes, and vice versa."""
