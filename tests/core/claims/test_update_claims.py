@@ -91,7 +91,7 @@ def test_a_gradient_next_to_the_limit_has_the_same_reason_however_its_pushes_are
     base, chance = random_step(1, settings=Settings().replace(changes), **shape), np.random.default_rng(1)
     for _ in range(60):
         paid = chance.uniform(0.2, 1.5, 4)
-        rest = 1e-12 / paid.mean() * (1 + 1e-4 * chance.uniform(-1, 1))  # what the drawn action's probability lacks to 1
+        rest = 1e-12 / paid.mean() * (1 + 1e-4 * chance.uniform(-1, 1))  # 1 - π of the drawn action
         step = dataclasses.replace(
             base,
             tokens=np.zeros_like(base.tokens),
