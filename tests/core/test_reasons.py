@@ -407,7 +407,7 @@ def in_two_batches(step: Step) -> Step:
 
 def penalised(rewards: list[float], **objective: Any) -> Step:
     """Return an update with the KL in the reward, whose completions are at different distances from the reference."""
-    step = first_pass(rewards, kl_in="reward", kl="k1", beta=0.5, **objective)
+    step = first_pass(rewards, **{"kl_in": "reward", "kl": "k1", "beta": 0.5, **objective})
     return dataclasses.replace(step, ref_logp=step.old_logp + np.linspace(0, 1, len(rewards))[:, None])
 
 
@@ -419,6 +419,9 @@ NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
     ),
     "rewards equal to the batch's mean are no reason to push": (
         "group:0", "compare with the mean of the whole batch", lambda: penalised([0.5] * 4, baseline="batch_mean"), 0,
+    ),
+    "a β of 0 takes nothing from a reward": (
+        "group:0", "β times", lambda: penalised([0.1] * 3, baseline="batch_mean", beta=0.0), 0,
     ),
     "a reward of 0 is no reason to push": (
         "group:0", "a reward that is not 0 pushes", lambda: penalised([0.0] * 4, baseline="none"), 0,
