@@ -190,8 +190,8 @@ LOSSES: dict[str, Kind[Step]] = {
     ),
     "only_k1": Kind(
         text=tr(
-            "No completion is pushed by its advantage; the gradient is that of the KL term alone, and as a loss k1 "
-            "pulls nowhere on average. With β = 0 this pass would have no gradient."
+            "No completion is pushed by its advantage; the gradient is that of the KL term alone, and k1 as a loss "
+            "does not pull towards the reference. With β = 0 this pass would have no gradient."
         ),
         holds=lambda step, v: _only_kl(step, v, nowhere=True),
     ),

@@ -110,13 +110,14 @@ def test_a_gradient_next_to_the_limit_has_the_same_reason_however_its_pushes_are
 def test_claims_that_name_no_number_are_refused_where_another_kind_is_made() -> None:
     """If all advantages of an update are 0, nothing is claimed about pushes, and vice versa."""
     chance, kinds = np.random.default_rng(5), {"no_advantage": "given", "kl_outside": "only_kl"}
-    kinds |= {"is_reference": "far", "one_pass": "never_moved", "beta_would": "k1_would_not", "only_kl": "only_k1"}
+    kinds |= {"is_reference": "far", "one_pass": "never_moved", "above_0:beta": "above_0:k1", "only_kl": "only_k1"}
     kinds |= {"longer_won": "shorter_won", "kl_pulls_them": "kl_outside", "no_spread": "no_spread_scored"}
     kinds |= {
         "dead": "dead_or_empty",
         "needs_easier": "needs_harder",
         "needs_rewards": "needs_difference",
-        "nearer": "nearer_slower",
+        "nearer": "nearer_shorter",
+        "larger:beta": "larger:k1",
     }
     kinds |= {"slower": "adam_divides", "cannot_act": "off_one", "left:silent": "left:balanced"}
     refused = Counter[str]()
