@@ -319,7 +319,7 @@ SAID: tuple[tuple[str, Callable[..., bool]], ...] = (
     (r"This run passed it at update (\d+), later than (\d+) of them",
      lambda m, d: int(m[2]) == int((passing(d) < int(m[1])).sum())),
     (r"This run passed it at update (\d+); no repeat was earlier", lambda m, d: not (passing(d) < int(m[1])).any()),
-    (r"(\d+) of (\d+) end on another action than the best", _wrong),
+    (r"(\d+) of (\d+) end on an action other than the best", _wrong),
     (rf"Mean reward at update ([\d,]+): median {NUMBER}, mean {NUMBER}, range {NUMBER} to {NUMBER}"
      r"(?:; (\d+) of (\d+) diverged)?", _rewarded),
     (r"π\((\S+)\) after ([\d,]+) updates?, mean and 95 % interval: (.*)", _reached),
