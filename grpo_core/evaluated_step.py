@@ -130,8 +130,8 @@ class EvaluatedStep:
 
     @property
     def penalised(self) -> bool:
-        """Whether the KL is subtracted from the rewards."""
-        return recompute.summed_log_ratio(self.step, self.objective) is not None
+        """Whether the KL is subtracted from the rewards, with a β that is not 0."""
+        return bool(self.objective.beta) and recompute.summed_log_ratio(self.step, self.objective) is not None
 
     @cached_property
     def td_errors(self) -> np.ndarray:

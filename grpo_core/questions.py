@@ -232,11 +232,12 @@ def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
     return Replayed.from_json(text) if isinstance(question, Replay) else Answer.from_json(text)
 
 
-def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
+def placed(step: Step, group: int, answer: Answer, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rewards and advantages (G + 1,) of a group after adding the completion of ``answer`` as its last
     member.
 
-    With the KL in the reward, the new completion's divergence is subtracted like those of the others.
+    With the KL in the reward, the new completion's divergence is subtracted like those of the others. It is summed over
+    the tokens that the loss counts: ``counted`` (T,) is True for these.
     """
     objective = step.settings.objective
     rewards = recompute.grouped(step, step.rewards)  # (P, G)
@@ -246,7 +247,7 @@ def placed(step: Step, group: int, answer: Answer) -> tuple[np.ndarray, np.ndarr
     if k1 is not None:
         each = recompute.grouped(step, k1)
         k1 = np.concatenate([each, np.zeros((len(each), 1))], axis=-1)
-        k1[group, -1] = float((answer.logp - answer.ref_logp).sum())
+        k1[group, -1] = float((answer.logp - answer.ref_logp)[counted].sum())
     if BASELINES[objective.baseline].from_critic:
         objective = objective.replace(baseline="group_mean")
     return rewards[group], advantages(objective, rewards, kl=k1)[group]

@@ -21,7 +21,7 @@ def file_commands(targets: CommandTargets) -> list[Command]:
                 shortcuts=("Ctrl+N",), icon="new",
                 tip=tr("Start again at update 0 with the settings shown; the run you leave stays in the list.")),
         Command(id="open_run", text=tr("Open…"), menu=FILE, run=runs.ask_open, shortcuts=("Ctrl+O",), icon="open",
-                tip=tr("Open a run, a session, a model, or what another trainer wrote: the program looks what it is.")),
+                tip=tr("Open a run, a session, a model, or what another trainer wrote: the program recognizes it.")),
         *_recent_files(targets),
         Command(id="save_as", subject="saving", text=tr("Save run as…"), menu=FILE, run=runs.ask_save, divided=True,
                 shortcuts=("Ctrl+S", "Ctrl+Shift+S"), icon="save", blocked=when.needs_own_update,

@@ -113,7 +113,9 @@ LEARN = Experience(
         ),
         Act(updates=31, speed=10.0, text=tr("Update after update the policy climbs onto action 7, which pays most.")),
     ),
-    then=tr("Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has left it."),
+    then=tr(
+        "Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has moved away."
+    ),
 )
 TOKENS = Experience(
     name=tr("A language model, token by token"),

@@ -20,7 +20,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.claims.claim import told
 from grpo_core.claims.typed import RARE, Joined, Typed
 from grpo_core.errors import GrpoError
-from grpo_core.lm.calculator import own
+from grpo_core.lm.calculator import counted, own
 from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
 from grpo_core.record import Origin, Step
@@ -128,7 +128,9 @@ class ScorePanel(Panel):
             self.strip.show_nothing(view.theme, view.scale)
             return
         stale = self._stale(step)
-        rewards, advantages = placed(self.submission.step, self.submission.question.group, self._answer)
+        task, tokens = self.submission.step.settings.language, self._answer.tokens
+        in_loss = counted(task, tokens[None], np.ones((1, len(tokens)), dtype=bool))[0]
+        rewards, advantages = placed(self.submission.step, self.submission.question.group, self._answer, in_loss)
         vocabulary = view.run.origin.vocabulary
         self.strip.show_answer(view.theme, view.scale, vocabulary, self._answer, rewards, advantages, stale=stale)
         submission = self.submission
@@ -136,7 +138,7 @@ class ScorePanel(Panel):
         words = answers.words_for(prompt, submission.question.completion, view.run.origin)
         typed = Joined(
             logp=self._answer.logp,
-            own=own(submission.step.settings.language, self._answer.tokens),
+            own=own(task, tokens),
             reward=self._answer.reward,
             parts=self._answer.parts,
             names=submission.step.settings.language.part_titles,

@@ -12,6 +12,8 @@ from grpo_core.surrogates import SURROGATES, Ratio
 
 ALIKE = 1e-12
 """Largest difference between equal rewards, relative to the largest absolute reward (at least 1)."""
+CANCELLED = 1e-14
+"""Largest rounding error of a gradient, relative to the sum of the absolute values of the pushes that cancel in it."""
 
 
 def paid(step: Step, group: int) -> np.ndarray:
@@ -97,9 +99,21 @@ def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
 
 
 def is_still(step: Step, passed: int) -> bool:
-    """Return whether the gradient of a pass is known and 0."""
+    """Return whether the gradient of a pass is known and can be 0, given the rounding of the pushes that cancel."""
     whole = whole_gradient(step, passed)
-    return whole is not None and float(np.abs(whole).max(initial=0.0)) <= step.precision * 1e-3
+    return whole is not None and float(np.abs(whole).max(initial=0.0)) <= step.precision * 1e-3 + _lost(step, passed)
+
+
+def is_moving(step: Step, passed: int) -> bool:
+    """Return whether the gradient of a pass is unknown or can be other than 0, given rounding. Both this and
+    :func:`is_still` are True of a gradient within rounding of the limit.
+    """
+    whole = whole_gradient(step, passed)
+    return whole is None or not float(np.abs(whole).max(initial=0.0)) <= step.precision * 1e-3 - _lost(step, passed)
+
+
+def _lost(step: Step, passed: int) -> float:
+    return CANCELLED * float(np.abs(on_tokens(step, passed)).sum())
 
 
 def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:

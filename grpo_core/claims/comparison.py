@@ -111,7 +111,8 @@ class Level(Claim[Trained]):
     """Claims that the seeds do not show which of ``names`` is ahead, but show that ``behind`` other runs are behind.
 
     The first has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``. The
-    lowest mean of ``names`` is ``least``.
+    lowest mean of ``names`` is ``least``. ``few``: whether there are fewer than :data:`FEWEST` seeds, and runs that
+    differ.
     """
 
     names: tuple[str, ...]
@@ -121,6 +122,7 @@ class Level(Claim[Trained]):
     by: float
     low: float
     high: float
+    few: bool
 
     def check(self, data: Trained) -> bool:
         ranked = data.ranked()
@@ -131,6 +133,8 @@ class Level(Claim[Trained]):
         if (self.names, self.behind) != (level, behind) or len(level) < 2 or not agrees(self.best, best):
             return False
         here, means = found[level[1]], dict(ranked)
+        if self.few != any(found[name].few for name in level[1:]):
+            return False
         numbers = (min(means[name] for name in level), here.by, here.low, here.high)
         told = zip((self.least, self.by, self.low, self.high), numbers, strict=True)
         return all(agrees(*pair) for pair in told)
@@ -138,7 +142,7 @@ class Level(Claim[Trained]):
     def words(self) -> str:
         by, low, high, best = written(self.by, self.low, self.high, self.best)
         (least,), (most,) = written(self.least), written(self.best)
-        if np.isinf(self.low):
+        if self.few:
             return plural(
                 "Fewer than {fewest} seed is too few to tell who leads; highest is {first}, at {best}",
                 "Fewer than {fewest} seeds are too few to tell who leads; highest is {first}, at {best}",
@@ -156,7 +160,7 @@ class Level(Claim[Trained]):
                 names=joined(self.names), least=least, most=most
             )
         if len(self.names) > 2 or not (self.low or self.by or self.high):
-            return tr("{names} end level at {best}").format(names=joined(self.names), best=best)
+            return tr("{names} end level at {best}").format(names=joined(self.names), best=most)
         return tr("{names} end level at {best}, {by} [{low}, {high}] apart").format(
             names=joined(self.names), best=best, by=by, low=low, high=high
         )
@@ -210,6 +214,7 @@ class Sooner(Claim[Trained]):
 
     No other run is earlier. It is ``by`` updates sooner than the second, with the interval ``low`` to ``high``. If the
     interval contains 0, the seeds do not show which is first. Never passing the line counts as infinitely late.
+    ``few``: whether the reason is that there are fewer than :data:`FEWEST` seeds.
     """
 
     names: tuple[str, ...]
@@ -218,6 +223,7 @@ class Sooner(Claim[Trained]):
     by: float
     low: float
     high: float
+    few: bool
 
     def check(self, data: Trained) -> bool:
         found = sooner(data)
@@ -226,19 +232,30 @@ class Sooner(Claim[Trained]):
         names, line, updates, here = found
         told = (self.line, self.updates, self.by, self.low, self.high)
         same = zip(told, (line, updates, here.by, here.low, here.high), strict=True)
-        return self.names == names and all(agrees(*pair) for pair in same)
+        return (self.names, self.few) == (names, here.few) and all(agrees(*pair) for pair in same)
 
     def words(self) -> str:
         (line,) = written(self.line)
         by, low, high = (whole(value) for value in (self.by, self.low, self.high))
         updates = whole(self.updates)
-        pattern = tr("{first} is past {line} after {updates} updates, {by} [{low}, {high}] earlier than {second}")
-        if np.isinf(self.low) and np.isinf(self.high) and self.low < 0:
-            pattern = tr("Too few seeds to tell; {first} is past {line} after {updates} updates")
+        pattern = plural(
+            "{first} is past {line} after {updates} update, {by} [{low}, {high}] earlier than {second}",
+            "{first} is past {line} after {updates} updates, {by} [{low}, {high}] earlier than {second}",
+            int(self.updates),
+        )
+        if self.few:
+            pattern = plural(
+                "Too few seeds to tell; {first} is past {line} after {updates} update",
+                "Too few seeds to tell; {first} is past {line} after {updates} updates",
+                int(self.updates),
+            )
         elif self.low <= 0:
-            pattern = tr(
+            pattern = plural(
+                "Too close to tell: {first} is past {line} after {updates} update, "
+                "{by} [{low}, {high}] earlier than {second}",
                 "Too close to tell: {first} is past {line} after {updates} updates, "
-                "{by} [{low}, {high}] earlier than {second}"
+                "{by} [{low}, {high}] earlier than {second}",
+                int(self.updates),
             )
         return pattern.format(
             first=self.names[0], line=line, updates=updates, by=by, low=low, high=high, second=self.names[1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.arrays import at_one, dead, gained, groups, is_still, kl_pulls, silent, whole_gradient
+from grpo_core.claims.arrays import at_one, dead, gained, groups, is_moving, is_still, kl_pulls, silent, whole_gradient
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.claims.pushes import on_tokens
 from grpo_core.premises import can_move, step_follows_rate
@@ -40,7 +40,7 @@ def _cancels(step: Step, v: Any) -> bool:
     whole, (_, _, size) = float(recompute.terms(step, 0).loss), _sums(step)
     weighed = recompute.terms(step, 0).weight * gained(step)
     cancelled = abs(float(weighed.sum())) <= 4 * step.precision * float(np.abs(weighed).sum())
-    return at_one(step, 0) and cancelled and abs(whole) <= step.precision * size and not is_still(step, 0)
+    return at_one(step, 0) and cancelled and abs(whole) <= step.precision * size and is_moving(step, 0)
 
 
 def _left_is_kl(step: Step, v: Any) -> bool:
@@ -190,8 +190,8 @@ LOSSES: dict[str, Kind[Step]] = {
     ),
     "only_k1": Kind(
         text=tr(
-            "No completion is pushed by its advantage; the gradient is that of the KL term alone, and as a loss k1 "
-            "pulls nowhere on average. With β = 0 this pass would have no gradient."
+            "No completion is pushed by its advantage; the gradient is that of the KL term alone, and k1 as a loss "
+            "does not pull towards the reference. With β = 0 this pass would have no gradient."
         ),
         holds=lambda step, v: _only_kl(step, v, nowhere=True),
     ),

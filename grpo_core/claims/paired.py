@@ -32,12 +32,14 @@ class Difference:
         by: the statistic of the paired differences: their mean, or their median if some can be infinite.
         low, high: its confidence interval, corrected for multiple comparisons.
         confidence: confidence level of the interval, 0.95 for a single comparison.
+        few: whether the interval is infinite because there are fewer than :data:`FEWEST` seeds.
     """
 
     by: float
     low: float
     high: float
     confidence: float = 1 - ALPHA
+    few: bool = False
 
     @property
     def level(self) -> bool:
@@ -102,10 +104,11 @@ def _found(apart: Mapping[str, np.ndarray], *, median: bool, holm: bool) -> dict
         clearer = sum(other < chance[name] for other in chance.values())
         alpha = alpha if held or not holm else ALPHA / (len(drawn) - clearer)
         low, high = _limits(drawn[name], alpha)
-        if len(apart[name]) < FEWEST and np.any(apart[name] != 0):
+        few = bool(len(apart[name]) < FEWEST and np.any(apart[name] != 0))
+        if few:
             low, high = -np.inf, np.inf
         by = float(_middle(apart[name]) if median else apart[name].mean())
-        result[name] = Difference(by=by, low=low, high=high, confidence=1 - alpha)
+        result[name] = Difference(by=by, low=low, high=high, confidence=1 - alpha, few=few)
         held = held or result[name].level
     return {name: result[name] for name in apart}
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.arrays import at_one, band, gained, is_still, ratios, silent
+from grpo_core.claims.arrays import at_one, band, gained, is_moving, ratios, silent
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.kl import ESTIMATORS
-from grpo_core.premises import can_move, drawn_by_earlier
+from grpo_core.premises import can_move, drawn_by_earlier, step_follows_rate
 from grpo_core.record import Step
 from grpo_core.rounding import DOUBLE, SINGLE
 from grpo_core.surrogates import SURROGATES
@@ -167,7 +167,11 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "slower_fewer_wider": Kind(
         text=tr("A smaller learning rate, fewer passes or a wider range may change that."),
-        holds=lambda step, v: v.number > 1 and at_one(step, 0),
+        holds=lambda step, v: v.number > 1 and at_one(step, 0) and step_follows_rate(step),
+    ),
+    "shorter_fewer_wider": Kind(
+        text=tr("A smaller step length, fewer passes or a wider range may change that."),
+        holds=lambda step, v: v.number > 1 and at_one(step, 0) and not step_follows_rate(step),
     ),
     "wider": Kind(
         text=tr("A wider range may change that."), holds=lambda step, v: v.number == 1 or not at_one(step, 0)
@@ -185,7 +189,7 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "later_it_can": Kind(
         text=tr("With two or more inner passes μ it may."),
-        holds=lambda step, v: step.passes == 1 and not silent(step) and can_move(step) and not is_still(step, 0),
+        holds=lambda step, v: step.passes == 1 and not silent(step) and can_move(step) and is_moving(step, 0),
     ),
     "inside": Kind(
         text=tr("In pass {number} the ratios run from {first} to {last}, inside {low} to {high}."),
@@ -246,11 +250,21 @@ POLICIES: dict[str, Kind[Step]] = {
         holds=lambda step, v: agrees(v.value, _distance(step)),
     ),
     "nearer": Kind(
-        text=tr("A larger β or a smaller learning rate may keep it nearer."), holds=lambda step, v: not _nowhere(step)
+        text=tr("A smaller learning rate may keep it nearer."), holds=lambda step, v: step_follows_rate(step)
     ),
-    "nearer_slower": Kind(
-        text=tr("A smaller learning rate may keep it nearer; a larger β does not, because k1 as a loss pulls nowhere."),
+    "nearer_shorter": Kind(
+        text=tr("A smaller step length may keep it nearer."), holds=lambda step, v: not step_follows_rate(step)
+    ),
+    "larger:beta": Kind(
+        text=tr("So may a larger β."), holds=lambda step, v: not _nowhere(step) and not _leaves_it_out(step)
+    ),
+    "larger:k1": Kind(
+        text=tr("A larger β does not, because k1 as a loss does not pull towards the reference."),
         holds=lambda step, v: _nowhere(step),
+    ),
+    "larger:critic": Kind(
+        text=tr("A larger β does not, because a critic's advantage leaves out the KL in the reward."),
+        holds=lambda step, v: _leaves_it_out(step),
     ),
     "is_reference": Kind(
         text=tr(
@@ -263,14 +277,14 @@ POLICIES: dict[str, Kind[Step]] = {
         text=tr("β is 0: the KL is shown, but it is not in the loss and does not pull the policy back."),
         holds=lambda step, v: step.settings.objective.beta == 0,
     ),
-    "beta_would": Kind(
+    "above_0:beta": Kind(
         text=tr("A β above 0 would."), holds=lambda step, v: not _nowhere(step) and not _leaves_it_out(step)
     ),
-    "k1_would_not": Kind(
-        text=tr("Nor would a β above 0 with k1 as a loss, which pulls nowhere on average."),
+    "above_0:k1": Kind(
+        text=tr("Nor would a β above 0 with k1 as a loss, which does not pull towards the reference."),
         holds=lambda step, v: _nowhere(step),
     ),
-    "critic_would_not": Kind(
+    "above_0:critic": Kind(
         text=tr("Nor would a β above 0 in the reward: a critic's advantage leaves it out."),
         holds=lambda step, v: _leaves_it_out(step),
     ),
@@ -285,8 +299,8 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "k1_noise": Kind(
         text=tr(
-            "As a loss, k1 pulls every sampled token down by the same β W, whatever the reference says: on average "
-            "that is 0. k2, or k3 times the ratio, pulls towards the reference."
+            "As a loss, k1 pulls every sampled token down by β W, whatever the reference says; averaged over the "
+            "policy's own samples, that is 0. k2, or k3 times the ratio, pulls towards the reference."
         ),
         holds=lambda step, v: _nowhere(step) and _pulls(step, v.passed),
     ),

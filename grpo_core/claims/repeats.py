@@ -198,7 +198,7 @@ class OnWrong(Claim[Repeated]):
         return (self.wrong, self.of, self.updates) == (wrong(data), data.max_prob.shape[1], len(data.max_prob))
 
     def words(self) -> str:
-        return tr("{wrong} of {of} end on another action than the best").format(wrong=self.wrong, of=self.of)
+        return tr("{wrong} of {of} end on an action other than the best").format(wrong=self.wrong, of=self.of)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,7 +150,7 @@ class LanguageTask:
     working_weight: float = weight(
         Reward(name="well_formed", title=tr("well-formed working"), symbol="x^{W}", score=lambda c: c.well_formed(),
                scored=lambda p: not (p.in_words or p.has_tool), bounded=True),
-        0.0, tr("Reward of a working that is well formed, right or wrong."),
+        0.0, tr("Reward for well-formed working, right or wrong."),
         tr("Well-formed working pays"), usual=(0, 1),
     )  # fmt: skip # table, one row per reward
     bonus: float = weight(

@@ -79,7 +79,14 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
     near = found[level[1]]
     least = min(dict(ranked)[name] for name in level)
     told = Level(
-        names=level, behind=len(ranked) - len(level), best=best, least=least, by=near.by, low=near.low, high=near.high
+        names=level,
+        behind=len(ranked) - len(level),
+        best=best,
+        least=least,
+        by=near.by,
+        low=near.low,
+        high=near.high,
+        few=any(found[name].few for name in level[1:]),
     )
     return (told, failed(data, level))
 
@@ -90,7 +97,8 @@ def speed(data: Trained) -> tuple[Claim[Trained], ...]:
     if there is None:
         return ()
     names, line, updates, lead = there
-    return (Sooner(names=names, line=line, updates=updates, by=lead.by, low=lead.low, high=lead.high),)
+    by = {"by": lead.by, "low": lead.low, "high": lead.high}
+    return (Sooner(names=names, line=line, updates=updates, **by, few=lead.few),)
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:

@@ -14,7 +14,7 @@ from grpo_core.claims.clip import NEXT_TO_ONE, NoRange, NothingToStop, WouldAct
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import ESTIMATORS
-from grpo_core.premises import can_move, drawn_by_earlier
+from grpo_core.premises import can_move, drawn_by_earlier, step_follows_rate
 from grpo_core.reasons.reason import Check, Reason, cell
 from grpo_core.record import Step
 from grpo_core.rounding import DOUBLE, SINGLE
@@ -59,6 +59,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
     if share > MOST:
         only_passes = passed and n.ratios_are_one(0)  # then only the previous passes have moved them
         stopped = "stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either"
+        change = "slower_fewer_wider" if step_follows_rate(n.step) else "shorter_fewer_wider"
         return Reason(
             key=key,
             chip=tr("most tokens clipped"),
@@ -66,7 +67,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
             quantities=at,
             claims=(
                 Card.of(stopped, share=100 * share, number=passed + 1),
-                Card.of("slower_fewer_wider" if only_passes else "wider", number=passed + 1),
+                Card.of(change if only_passes else "wider", number=passed + 1),
             ),
         )
     if share or not used.any():
@@ -206,14 +207,9 @@ def _one_at_first(n: Numbers) -> Card:
     return Card.of("never_moved") if moved is None else Card.of("moved_before", number=moved + 1)
 
 
-def _keeps_nearer(n: Numbers) -> Card:
-    """Return advice on keeping the policy closer to the reference.
-
-    A larger β is only advised if the gradient of the KL points to the reference.
-    """
-    alone = n.objective.kl in ESTIMATORS and ESTIMATORS[n.objective.kl].pulls_nowhere
-    nowhere = not n.objective.kl_in_reward and alone and not n.objective.kl_importance
-    return Card.of("nearer_slower" if nowhere else "nearer")
+def _keeps_nearer(n: Numbers) -> tuple[Card, Card]:
+    """Return advice on keeping the policy closer to the reference: on the size of the steps, and on β."""
+    return Card.of("nearer" if step_follows_rate(n.step) else "nearer_shorter"), Card.of(f"larger:{_pulls_back(n)}")
 
 
 def kl(n: Numbers) -> Reason | None:
@@ -233,7 +229,7 @@ def kl(n: Numbers) -> Reason | None:
             chip=tr("far from the reference"),
             kind="unhealthy",
             quantities=at,
-            claims=(Card.of("far", value=value), _keeps_nearer(n)),
+            claims=(Card.of("far", value=value), *_keeps_nearer(n)),
         )
     if abs(value) <= n.precision * 1e-3:
         return Reason(
@@ -249,20 +245,21 @@ def kl(n: Numbers) -> Reason | None:
             chip=tr("β is 0"),
             kind="note",
             quantities=at,
-            claims=(Card.of("beta_is_0"), _would_pull_back(n)),
+            claims=(Card.of("beta_is_0"), Card.of(f"above_0:{_pulls_back(n)}")),
         )
     return None
 
 
-def _would_pull_back(n: Numbers) -> Card:
-    """Return the claim that says whether a positive β would pull the policy back with the configured estimator."""
-    o = n.objective.replace(beta=1.0)
+def _pulls_back(n: Numbers) -> str:
+    """Return "beta" if a positive β pulls the policy back, otherwise what prevents it: "k1" or "critic".
+
+    k1 as a loss does not depend on the reference, and a critic's advantage leaves out the KL in the reward.
+    """
+    o = n.objective
     alone = o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere
     if not o.kl_in_reward and alone and not o.kl_importance:
-        return Card.of("k1_would_not")
-    if o.kl_in_reward and BASELINES[o.baseline].from_critic:
-        return Card.of("critic_would_not")
-    return Card.of("beta_would")
+        return "k1"
+    return "critic" if o.kl_in_reward and BASELINES[o.baseline].from_critic else "beta"
 
 
 def kl_term(n: Numbers, passed: int) -> Reason | None:
@@ -275,14 +272,14 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
     at = (cell("kl", n.step, row, token, passed),)
     if np.abs(estimates).max() > SPIKE:
         value, size = float(estimates[row, token]), float(np.abs(estimates).sum())
-        cure = _keeps_nearer(n)
+        cures = _keeps_nearer(n)
         if o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential:
-            cure = Card.of("exponential", kl=o.kl)
+            cures = (Card.of("exponential", kl=o.kl),)
         spike = Card.of("spike_infinite", passed=passed)
         if math.isfinite(size):
             spike = Card.of("spike", passed=passed, value=value, share=100 * abs(value) / size)
         return Reason(
-            key="kl_term", chip=tr("a token's KL spikes"), kind="unhealthy", quantities=at, claims=(spike, cure)
+            key="kl_term", chip=tr("a token's KL spikes"), kind="unhealthy", quantities=at, claims=(spike, *cures)
         )
     if n.pulls_nowhere and np.any(n.pull(passed)):
         return Reason(

@@ -40,6 +40,8 @@ class Finding:
 
 
 def _slower(settings: Settings) -> dict[str, object]:
+    if settings.optimizer.step_length is not None:  # which alone decides the size of a step
+        return {"optimizer.step_length": settings.optimizer.step_length / 4}
     return {"optimizer.learning_rate": settings.optimizer.learning_rate / 4}
 
 

@@ -383,7 +383,7 @@ def test_a_larger_beta_is_advised_only_where_the_kl_in_force_pulls_back(switches
     at_zero = trained(Settings(objective=Objective(beta=0.0, **switches)), 2)
     assert reasons(at_zero, 0)["kl"].sentence.endswith("A β above 0 would.") is pulls
     far = dataclasses.replace(at_zero, ref_dist_logp=np.array([[0.0] + [-30.0] * 9]))
-    assert ("A larger β or" in reasons(far, 0)["kl"].sentence) is pulls
+    assert ("So may a larger β." in reasons(far, 0)["kl"].sentence) is pulls
 
 
 def test_with_an_entropy_bonus_equal_rewards_are_not_said_to_push_nothing_at_all() -> None:
@@ -407,7 +407,7 @@ def in_two_batches(step: Step) -> Step:
 
 def penalised(rewards: list[float], **objective: Any) -> Step:
     """Return an update with the KL in the reward, whose completions are at different distances from the reference."""
-    step = first_pass(rewards, kl_in="reward", kl="k1", beta=0.5, **objective)
+    step = first_pass(rewards, **{"kl_in": "reward", "kl": "k1", "beta": 0.5, **objective})
     return dataclasses.replace(step, ref_logp=step.old_logp + np.linspace(0, 1, len(rewards))[:, None])
 
 
@@ -419,6 +419,9 @@ NOT_SAID: dict[str, tuple[str, str, Callable[[], Step], int]] = {
     ),
     "rewards equal to the batch's mean are no reason to push": (
         "group:0", "compare with the mean of the whole batch", lambda: penalised([0.5] * 4, baseline="batch_mean"), 0,
+    ),
+    "a β of 0 takes nothing from a reward": (
+        "group:0", "β times", lambda: penalised([0.1] * 3, baseline="batch_mean", beta=0.0), 0,
     ),
     "a reward of 0 is no reason to push": (
         "group:0", "a reward that is not 0 pushes", lambda: penalised([0.0] * 4, baseline="none"), 0,

@@ -17,7 +17,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.race import spoken
 from grpo_core.text import plural, tr
 
-BANDS = tr("Bands hold the middle half of the seeds.")
+BANDS = tr("Bands contain the middle half of the seeds.")
 
 
 def joined(names: Sequence[str]) -> str:

@@ -111,7 +111,7 @@ def story(picture: RowsPicture) -> str:
             return tr("The program is reading when these answers changed.")
         if any(now is not None and now.verdict.right is True for now in picture.now):
             return tr("None of these answers has changed so far: those that are right were right from the start.")
-        return tr("No answer to these prompts has turned right yet.")
+        return tr("No answer to these prompts is right yet.")
     prompt, now, turn = picture.evolution.prompts[place], picture.now[place], picture.turns[place]
     assert now is not None and turn is not None and turn.former is not None
     former = turn.former.text

@@ -24,11 +24,11 @@ SHOWS = {
 }
 """The available views. The numbers are offered only if they do not fit next to the others."""
 ASK_TIP = tr(
-    "Makes the update with these settings on a copy of the model: all passes, and what becomes of every "
+    "Computes the update with these settings on a copy of the model: all passes, and the effect on every "
     "token. The run is not changed."
 )
 ASK_FOLDER_TIP = tr(
-    "Makes the update with these settings: all passes, and what becomes of every token. The loaded model "
+    "Computes the update with these settings: all passes, and the effect on every token. The loaded model "
     "does it, with its adapter put back to where the update began; no second model is loaded, and the run "
     "is not changed."
 )

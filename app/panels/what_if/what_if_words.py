@@ -16,12 +16,12 @@ def headline(picture: WhatIfPicture) -> str:
     turned = picture.direction
     if turned.ratio is None:
         return (
-            tr("Nothing was pushed as it ran, and something would be.")
+            tr("The recorded update pushes no token; this one would push some.")
             if picture.pushes
-            else tr("Nothing was pushed as it ran, and nothing would be.")
+            else tr("The recorded update pushes no token, and neither would this one.")
         )
     if turned.cosine is None:
-        return tr("Something was pushed as it ran, and nothing would be.")
+        return tr("The recorded update pushes tokens; this one would push none.")
     here, there = (nearest for _, nearest in w.passes(passed))
     if max(side.passes for side in w.sides) == 1:
         where = tr("The pushes on log π.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grpo_core.claims.claim import told
 from grpo_core.text import tr
-from grpo_core.trainers.claims.cause_words import CAUSES
-from grpo_core.trainers.claims.causes import Done, Explained, Misplaced
+from grpo_core.trainers.claims.causes import Explained, Misplaced, Remedy, done_in
+from grpo_core.trainers.claims.effects import Effect
 
 NAMED, POSSIBLE, SUSPECTED = "named", "possible", "suspected"
 """Grades of a cause.
@@ -26,6 +27,7 @@ class Cause:
         since: the trainer's number for the first affected update; None if that is the first update of the run.
         until: the trainer's number for the last affected update; None if that is the last update of the run.
         residual: largest remaining difference, relative to the rounding tolerance; None if not measured.
+        effects: the claims about the pushes on tokens under the first cause of the class.
     """
 
     grade: str
@@ -33,11 +35,12 @@ class Cause:
     since: int | None = None
     until: int | None = None
     residual: float | None = None
+    effects: tuple[Effect, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the causes of the class."""
-        return tuple(dict.fromkeys(done.cause for claim in self.claims for done in _done(claim)))
+        return tuple(dict.fromkeys(done.cause for claim in self.claims for done in done_in(claim)))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -45,14 +48,14 @@ class Cause:
         return tuple(dict.fromkeys(claim.words() for claim in self.claims))
 
     @property
-    def instead(self) -> str:
-        """Sentence about what the run learned instead."""
-        return _of_first(self, "instead")
+    def effect(self) -> str:
+        """Sentences about the pushes on tokens under the cause. Empty if they cannot be computed."""
+        return told(self.effects)
 
     @property
     def remedy(self) -> str:
         """Sentence about the setting, or the line of the trainer's script, that would correct the cause."""
-        return _of_first(self, "remedy")
+        return Remedy(cause=self.claims[0]).words()
 
     @property
     def when(self) -> str:
@@ -64,12 +67,3 @@ class Cause:
         if self.since is None:
             return tr("Up to step {until}.").format(until=self.until)
         return tr("From step {since} to step {until}.").format(since=self.since, until=self.until)
-
-
-def _done(claim: Explained | Misplaced) -> tuple[Done, ...]:
-    return claim.done if isinstance(claim, Explained) else (claim.done,)
-
-
-def _of_first(cause: Cause, field: str) -> str:
-    those = _done(cause.claims[0])
-    return " ".join(dict.fromkeys(done.sentence(getattr(CAUSES[done.cause], field)) for done in those))

@@ -15,6 +15,7 @@ from grpo_core.trainers.changes.numbers import Numbers, Update
 from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
 from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
 from grpo_core.trainers.claims.causes import Done, Explained, Misplaced, settings_of
+from grpo_core.trainers.claims.effects import effects, sides
 
 SEARCHED, ENOUGH = 8, 4
 """Maximum and minimum number of updates in which causes are searched for.
@@ -146,9 +147,11 @@ class _Held:
             explanation, since, until, residual = those[0]
             enough = sum(int((n.excess() > 1).sum()) for n in self.search.base) > explanation.numbers
             named = len(classes) == 1 and clear and enough
+            claims = tuple(self._claim(each[0]) for each in those)
             yield Cause(
                 grade=NAMED if named else POSSIBLE,
-                claims=tuple(self._claim(each[0]) for each in those),
+                claims=claims,
+                effects=effects(sides(claims[0], self.search.updates)),
                 since=since,
                 until=until,
                 residual=residual,

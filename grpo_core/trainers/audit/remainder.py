@@ -98,6 +98,6 @@ def _common(departing: Sequence[Comparison], compared: Sequence[Comparison], our
         return tr("always in the same completions ({rows})").format(rows=named)
     error = float(off.std(ddof=1)) / np.sqrt(len(off))
     if abs(float(off.mean())) < 2 * error:
-        return tr("up and down alike, as if by noise, or by another order of tokens or completions")
+        return tr("in both directions alike, as by noise or by a different order of tokens or completions")
     side = tr("theirs are larger") if off.mean() > 0 else tr("theirs are smaller")
     return tr("{side}, by differing amounts").format(side=side)

@@ -113,7 +113,7 @@ def _departure(result: Audit) -> Iterator[str]:
 
 
 def told(cause: Cause) -> Iterator[str]:
-    """Yield sentences about a cause: what was done, since when, what the run learned instead, and what to change."""
+    """Yield sentences about a cause: what was done, since when, its effect on the pushes, and what to change."""
     first, *others = cause.sentences
     kind = {NAMED: tr("Cause: {what}"), SUSPECTED: tr("Suspected cause: {what}")}.get(
         cause.grade, tr("Possible: {what}")
@@ -123,7 +123,8 @@ def told(cause: Cause) -> Iterator[str]:
         yield tr("Or (this run cannot tell the two apart): {what}").format(what=other)
     if cause.residual is not None and cause.grade != NAMED:
         yield tr("What remains is at most {residual:.2g} times what rounding allows.").format(residual=cause.residual)
-    yield tr("What the run learned instead: {instead}").format(instead=cause.instead)
+    if cause.effect:
+        yield tr("Effect: {effect}").format(effect=cause.effect)
     yield tr("What to change: {remedy}").format(remedy=cause.remedy)
 
 
@@ -189,7 +190,7 @@ def _plain_cause(cause: Cause) -> dict[str, Any]:
         "since": cause.since,
         "until": cause.until,
         "residual": cause.residual,
-        "instead": cause.instead,
+        "effect": cause.effect,
         "remedy": cause.remedy,
     }
 

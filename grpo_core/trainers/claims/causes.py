@@ -93,6 +93,10 @@ class Explained(Claim[Recorded]):
         """Return the trainer's numbers of an update next to those that follow from the claimed cause."""
         return self._numbers(update, *self._applied(update.step))
 
+    def adds(self, step: Step) -> bool:
+        """Return whether the claimed cause adds something to a loss that no update can represent."""
+        return any(change.added is not None for change, _ in self._applied(step)[0])
+
     def _applied(self, step: Step) -> tuple[tuple[tuple[Change, Done], ...], Factor | None, float]:
         """Return the claimed changes, and the claimed factor with its value, from the tables of known causes."""
         table = (of_loss.of_loss if self.what == "loss" else of_advantage.of_advantage)(step)
@@ -186,6 +190,31 @@ class Misplaced(Claim[Recorded]):
 
     def words(self) -> str:
         return self.done.sentence(CAUSES[self.done.cause].what)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy(Claim[Recorded]):
+    """Claims that without ``cause`` the trainer's numbers are those of the settings, and says what to change for it."""
+
+    cause: Explained | Misplaced
+
+    def check(self, data: Recorded) -> bool:
+        return self.cause.check(data) and all(_departs(one) for one in done_in(self.cause))
+
+    def words(self) -> str:
+        return " ".join(dict.fromkeys(done.sentence(CAUSES[done.cause].remedy) for done in done_in(self.cause)))
+
+
+def done_in(claim: Explained | Misplaced) -> tuple[Done, ...]:
+    """Return what the claim says was done."""
+    return claim.done if isinstance(claim, Explained) else (claim.done,)
+
+
+def _departs(done: Done) -> bool:
+    """Return whether a number that the cause changes is not the configured one. True if it changes none."""
+    places = CLIPS.get(done.cause, tuple(range(len(done.set))))
+    pairs = [(done.values[place], known) for place, known in zip(places, done.set, strict=True) if place is not None]
+    return not pairs or any(not agrees(*pair) for pair in pairs)
 
 
 def _with(data: Recorded, name: str, where: str) -> Iterator[dict[str, Sums]]:

@@ -121,9 +121,9 @@ def _of_file(file: Path) -> str:
         return tr("{name} is compressed: unpack it first.").format(name=name)
     if suffix in PICKLES:
         return tr(
-            "{name} is a pickle. Opening a pickle can run the code of whoever wrote it, so it is not opened. Write what "
-            "it contains as JSON, CSV or Parquet; miles also writes dashboard_columns (Parquet) and trajectory with "
-            "--dump-details, which open as a run."
+            "{name} is a pickle. Opening a pickle can run the code of whoever wrote it, so it is not opened. Write "
+            "what it contains as JSON, CSV or Parquet; miles also writes dashboard_columns (Parquet) and trajectory "
+            "with --dump-details, which open as a run."
         ).format(name=name)
     if suffix == ".wandb":
         return tr("{name} is W&B's own format. Export the history of the run as CSV, and open that.").format(name=name)

@@ -19,8 +19,10 @@ from grpo_core import learners, recompute
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from tests.app.panels.conftest import view_of
+from tests.core.claims import drawn_updates
+from tests.core.claims.second_check import earlier
 from tests.core.explain_cases import random_settings
-from tests.core.lm_steps import lm_settings, lm_step
+from tests.core.lm_steps import lm_origin, lm_settings, lm_step
 
 EQUAL = "Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing."
 SILENT = "Normalize: every advantage here is 0, so the rewards push nothing here."
@@ -41,6 +43,7 @@ class Case:
         said: the captions, by stage.
         passed: the pass shown; −1 for the entire update.
         context: index of a context of a bandit's policy; None for a group of a language model.
+        pays: reward of each action there, (A,); None if there is none, or if it is not checked.
     """
 
     step: Step
@@ -49,6 +52,7 @@ class Case:
     said: dict[Stage, str]
     passed: int = -1
     context: int | None = None
+    pays: np.ndarray | None = None
 
     @property
     def advantages(self) -> np.ndarray:
@@ -109,7 +113,56 @@ def groups(count: int, seed: int) -> Iterator[Case]:
             rows = np.flatnonzero(step.group == group)
             view = view_of(step)
             said = {stage: film.stage_sentence(view, group, Cursor(step=1, stage=stage)) for stage in Stage}
-            yield Case(step=step, rows=rows, tokens=np.zeros(len(rows), int), said=said)
+            yield Case(step=step, rows=rows, tokens=np.zeros(len(rows), int), said=said, passed=0)
+
+
+def premises(count: int, seed: int) -> Iterator[Case]:
+    """Yield contexts or groups of updates in which rewards, tokens and the policy that sampled mean different things.
+
+    These have penalties, hacked or missing rewards, stale samples, several prompts with levels, a tool's tokens, or are
+    another trainer's.
+    """
+    numbers, number = np.random.default_rng(seed), 0
+    while count > 0:
+        number += 1
+        drawn = [*drawn_updates.of_all_premises(numbers), drawn_updates.with_tool(numbers, number)]
+        drawn += [drawn_updates.of_language(numbers, number), drawn_updates.odd_rewards(numbers, number)]
+        for step in drawn:
+            bandit = not (step.settings.is_language or step.settings.is_recorded) and step.context is not None
+            for case in contexts_of(step) if bandit else groups_of(step):
+                yield case
+                count -= 1
+
+
+def contexts_of(step: Step) -> Iterator[Case]:
+    """Yield the contexts of a bandit's update, after each stage."""
+    assert step.context is not None and step.dist_logp is not None
+    rewards = learners.origin(step.settings).action_rewards
+    known = rewards is not None and rewards.shape == step.dist_logp.shape[1:]
+    for context in np.unique(step.context[step.mask]):
+        pays = rewards[int(context)] if rewards is not None and known else None
+        rows, tokens = np.nonzero((step.context == context) & step.mask)
+        said = {}
+        for stage in Stage:
+            shown_here = picture(
+                StepView(ORIGIN, step, stage, step.passes - 1), int(context), rewards if known else None
+            )
+            assert shown_here is not None
+            said[stage] = stage_sentence(shown_here)
+        yield Case(step=step, rows=rows, tokens=tokens, said=said, context=int(context), pays=pays)
+
+
+def groups_of(step: Step) -> Iterator[Case]:
+    """Yield the groups of a language model's or another trainer's update, after each stage."""
+    origin = lm_origin(step.settings) if step.settings.is_language else ORIGIN
+    view = StepView(origin, step, Stage.UPDATE, step.passes - 1)
+    for group in np.unique(step.group):
+        said = {stage: film.stage_sentence(view, int(group), Cursor(step=1, stage=stage)) for stage in Stage}
+        rows = np.flatnonzero(step.group == group)
+        yield Case(step=step, rows=rows, tokens=np.zeros(len(rows), int), said=said, passed=step.passes - 1)
+
+
+ORIGIN = learners.origin(Settings())
 
 
 def number(text: str) -> float:
@@ -124,15 +177,57 @@ def reads_as(text: str, value: float) -> bool:
     return abs(number(text) - value) <= 0.5000001 * 10.0 ** -len(text.partition(".")[2])
 
 
+def is_true_of_samples(sentence: str, case: Case) -> bool:
+    """Return whether a caption of the stage Sample is true."""
+    step = case.step
+    if case.context is not None:
+        found = re.fullmatch(r"Sample: (\d+) draws? from (.*); different actions: (\d+) of (\d+)\.", sentence)
+        policy = step.distribution(0)
+        assert found is not None and policy is not None, sentence
+        met = len(np.unique(step.tokens[case.rows, case.tokens]))
+        counted = tuple(int(found[n]) for n in (1, 3, 4)) == (len(case.rows), met, policy.shape[-1])
+        return counted and (found[2] == "the bars") != earlier(step)
+    found = re.fullmatch(r"Sample: (\d+) answers?(?:, all the same|; they part at token (\d+))\.", sentence)
+    assert found is not None, sentence
+    texts = [step.tokens[row][step.there[row]].tolist() for row in case.rows]
+    alike = [len({tuple(text[: n + 1]) for text in texts}) == 1 for n in range(max(map(len, texts)))]
+    part = None if all(alike) else alike.index(False) + 1
+    return (int(found[1]), found[2]) == (len(texts), None if part is None else str(part))
+
+
+def is_true_of_pushes(sentence: str, case: Case) -> bool:
+    """Return whether a caption of the stage Update on a group of answers is true."""
+    push, pull = recompute.token_gradient(case.step, case.passed)
+    down = (push if pull is None else push + pull)[case.rows]
+    used = case.step.mask[case.rows]
+    if re.search(r": (nothing here is pushed|the rewards push nothing here)\.", sentence):
+        return not down.any()
+    if found := re.search(r": of (\d+) tokens?, (\d+) (?:is|are) pushed up and (\d+) down\.", sentence):
+        true = (int(used.sum()), int((down < 0).sum()), int((down > 0).sum()))
+    elif found := re.search(r"the fork, token (\d+), is pushed up in (\d+) of (\d+) answers?, down in (\d+)", sentence):
+        at = down[:, int(found[1]) - 1]
+        true = (int(found[1]), int((at < 0).sum()), len(at), int((at > 0).sum()))
+    else:
+        return False
+    cut = re.search(r"Clipped tokens: (\d+)\.", sentence)
+    clipped = recompute.terms(case.step, case.passed).clipped[case.rows] & used
+    return tuple(map(int, found.groups())) == true and int(cut[1] if cut else 0) == clipped.sum()
+
+
 def is_true_of_rewards(sentence: str, case: Case) -> bool:
     """Return whether a caption of the stage Score is true."""
     paid = case.step.rewards[case.rows]
     scored = paid[~np.isnan(paid)]
     named = re.findall(r"(?<![\w.])−?\d+(?:\.\d+)?", sentence)
-    if re.fullmatch(r"Score: (no draw|none of these answers) was scored\.", sentence):
+    if re.fullmatch(r"Score: none of (the draws|these answers) was scored\.", sentence):
         return not len(scored)
     if "get a reward" in sentence:
         return named == [str(len(scored)), str(len(paid)), shown(float(scored.mean()))] and len(scored) < len(paid)
+    if found := re.match(r"Score: (\d+) of (\d+) are right", sentence):
+        parts = case.step.reward_parts
+        assert parts is not None
+        if (int(found[1]), int(found[2])) != (int(parts[case.rows, 0].sum()), len(paid)):
+            return False
     return len(scored) == len(paid) and named[-1] == shown(float(scored.mean()))
 
 
@@ -170,12 +265,26 @@ def is_true_of_probabilities(sentence: str, case: Case) -> bool:
     return true
 
 
+def is_true_of_undrawn(sentence: str, case: Case) -> bool:
+    """Return whether a caption of the stage Update rightly names, or leaves out, a best action that was not drawn."""
+    found = re.search(r"Action (\d+) pays most, but nobody drew it\.", sentence)
+    assert case.pays is not None
+    best = np.flatnonzero(case.pays == case.pays.max())
+    missed = len(best) == 1 and best[0] not in case.step.tokens[case.rows, case.tokens]
+    return (found is not None) == missed and (found is None or int(found[1]) == best[0] + 1)
+
+
 def judged(case: Case) -> list[bool]:
     """Return whether each of the case's captions is true."""
     result = [
+        is_true_of_samples(case.said[Stage.SAMPLE], case),
         is_true_of_rewards(case.said[Stage.SCORE], case),
         is_true_of_advantages(case.said[Stage.NORMALIZE], case),
     ]
+    if case.pays is not None:
+        result.append(is_true_of_undrawn(case.said[Stage.UPDATE], case))
+    if case.context is None:
+        result.append(is_true_of_pushes(case.said[Stage.UPDATE], case))
     if case.context is not None and case.step.settings.bandit.landscape not in ("chain", "length"):
         result.append(is_true_of_probabilities(case.said[Stage.UPDATE], case))
     return result
@@ -183,7 +292,7 @@ def judged(case: Case) -> list[bool]:
 
 @pytest.mark.parametrize("count", [60, pytest.param(1500, marks=pytest.mark.long)])
 def test_no_caption_of_a_drawn_update_is_false(count: int) -> None:
-    cases = [*bandits(count, 1), *groups(count // 3, 2)]
+    cases = [*bandits(count, 1), *groups(count // 3, 2), *premises(count, 4)]
     false = [(case.said, case.advantages) for case in cases if not all(judged(case))]
     assert not false, f"{len(false)} of {len(cases)}: {false[0]}"
     said = {re.sub(r"−?\d+(?:\.\d+)?", "#", case.said[Stage.NORMALIZE]) for case in cases}

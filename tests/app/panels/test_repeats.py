@@ -32,8 +32,8 @@ def test_repeats_that_pass_one_half_on_a_wrong_action_are_said_to_end_there() ->
     peaks = Settings().replace({**LOCAL_PEAK, "objective.std": "none", "learner.mu": 1})
     stuck = repeats(peaks, 200)
     assert stuck.sentence(None).startswith("All 16 repeats pass π = 0.5")
-    assert "16 of 16 end on another action than the best." in stuck.sentence(None)
-    assert "0 of 16 end on another action than the best." in repeats(Settings(), 60).sentence(None)
+    assert "16 of 16 end on an action other than the best." in stuck.sentence(None)
+    assert "0 of 16 end on an action other than the best." in repeats(Settings(), 60).sentence(None)
 
 
 def test_where_no_action_is_the_best_none_is_called_wrong() -> None:

@@ -72,7 +72,8 @@ def test_enter_scores_and_says_reward_odds_and_advantage(driver: Driver, panel: 
     told = score(driver, panel, "2+9=11")
     step = driver.program.workspace.view.step.step
     assert step is not None
-    _, advantages = placed(step, 1, answer_to("2+9=11", 1.0))
+    answer = answer_to("2+9=11", 1.0)
+    _, advantages = placed(step, 1, answer, np.ones(len(answer.tokens), dtype=bool))
     assert told.startswith("Right. Reward 1.000 (1 × right answer).")
     assert "1 time in 128" in told  # seven tokens of one half each
     assert f"advantage +{advantages[-1]:.3f}: it would be pushed up" in told

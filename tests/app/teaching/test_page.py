@@ -418,7 +418,7 @@ def test_the_menu_writes_the_update_shown_and_the_lesson_that_is_open(
         (["--lesson", "calculus", "--out", "a.html"], "Unknown lesson “calculus”"),
         (["--lesson", "5", "--updates", "1:2", "--out", "a.html"], "--updates is for a run"),
         (["run.grpo", "--updates", "9:13", "--out", "a.html"], "has no update 13; it has updates 1 to 12"),
-        (["run.grpo", "--updates", "1:60", "--out", "a.html"], "A page holds 50 updates at most."),
+        (["run.grpo", "--updates", "1:60", "--out", "a.html"], "A page contains at most 50 updates."),
         (["run.grpo", "--updates", "3:1", "--out", "a.html"], "give the first update before the last"),
         (["run.grpo", "--updates", "1:3", "--pass", "9", "--out", "a.html"], "has no pass 9; it has passes 1 to 4"),
         (["run.grpo", "--group", "2", "--out", "a.html"], "has no prompt 2; it has prompts 1 to 1"),

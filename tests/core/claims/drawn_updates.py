@@ -273,6 +273,8 @@ def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
             measured = {"kl": float(chance.uniform(4, 9)), "grad_norm": float(chance.uniform(5, 50)), "entropy": 0.01}
             goal = step.settings.objective.replace(
                 kl=str(chance.choice(["k1", "k1", "k3"])),
+                kl_in=str(chance.choice(["loss", "loss", "reward"])),
+                baseline=str(chance.choice(["given", "group_mean", "none"])),
                 kl_importance=False,
                 std=str(chance.choice(["none", "sample"])),
             )

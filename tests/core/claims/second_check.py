@@ -75,6 +75,14 @@ def rate_scales(step: Step) -> bool:
     return moves(step) and step.settings.optimizer.step_length is None
 
 
+def beta_holds(step: Step) -> bool:
+    """Return whether a larger β pulls towards the reference: not with k1 as a loss, nor past a critic's advantage."""
+    o = step.settings.objective
+    if o.kl_in == "reward":
+        return o.baseline != "given"
+    return o.kl != "k1" or o.kl_importance
+
+
 def earlier(step: Step) -> bool:
     """Return whether the policy before the update did not draw the samples."""
     own = step.settings.is_recorded or step.settings.is_language
@@ -111,7 +119,10 @@ SAID: tuple[tuple[str, Callable[[re.Match[str], Step, int], bool]], ...] = (
             (int(m[1]), int(m[2]), int(m[3])) == (cut_off(s), len(s.tokens), s.settings.language.max_tokens)
         ),
     ),
-    (r"smaller learning rate makes the step", lambda m, s, p: rate_scales(s)),
+    (r"smaller learning rate", lambda m, s, p: rate_scales(s)),
+    (r"(smaller|shorter) step length", lambda m, s, p: s.settings.optimizer.step_length is not None),
+    (r"pulls nowhere|on average that is 0", lambda m, s, p: not earlier(s)),
+    (r"A larger β (or .*)?may|[Ss]o may a larger β|A β above 0 would", lambda m, s, p: beta_holds(s)),
     (r"larger δ makes the step", lambda m, s, p: s.settings.optimizer.max_grad_norm is None),
     (r"two or more inner passes μ", lambda m, s, p: s.passes == 1 and moves(s)),
     (r"two or more inner passes μ it can\b|keeps it nearer|changes that\.", lambda m, s, p: False),

@@ -85,17 +85,39 @@ def test_a_cap_next_to_the_largest_weight_is_borne_out_however_near_to_1_that_is
     assert claim.check(step), (claim, np.exp(step.logp[1] - step.old_logp))
 
 
+def test_a_gradient_next_to_the_limit_has_the_same_reason_however_its_pushes_are_added() -> None:
+    changes = {"objective.beta": 0.0, "objective.baseline": "none", "objective.std": "none"}
+    shape = {"prompts": 1, "group_size": 4, "tokens": 1, "passes": 1, "contexts": 1, "actions": 2}
+    base, chance = random_step(1, settings=Settings().replace(changes), **shape), np.random.default_rng(1)
+    for _ in range(60):
+        paid = chance.uniform(0.2, 1.5, 4)
+        rest = 1e-12 / paid.mean() * (1 + 1e-4 * chance.uniform(-1, 1))  # 1 - π of the drawn action
+        step = dataclasses.replace(
+            base,
+            tokens=np.zeros_like(base.tokens),
+            rewards=paid,
+            dist_logp=np.broadcast_to([-rest, np.log(rest)], (2, 1, 2)).copy(),
+            logp=np.full_like(base.logp, -rest),
+            old_logp=np.full_like(base.old_logp, -rest),
+            resume={"logits": np.zeros((1, 2))},
+            measurements={},
+        )
+        for reason in reasons(step, 0).values():
+            assert all(claim.check(step) for claim in reason.claims), (reason, rest)
+
+
 @np.errstate(all="ignore")
 def test_claims_that_name_no_number_are_refused_where_another_kind_is_made() -> None:
     """If all advantages of an update are 0, nothing is claimed about pushes, and vice versa."""
     chance, kinds = np.random.default_rng(5), {"no_advantage": "given", "kl_outside": "only_kl"}
-    kinds |= {"is_reference": "far", "one_pass": "never_moved", "beta_would": "k1_would_not", "only_kl": "only_k1"}
+    kinds |= {"is_reference": "far", "one_pass": "never_moved", "above_0:beta": "above_0:k1", "only_kl": "only_k1"}
     kinds |= {"longer_won": "shorter_won", "kl_pulls_them": "kl_outside", "no_spread": "no_spread_scored"}
     kinds |= {
         "dead": "dead_or_empty",
         "needs_easier": "needs_harder",
         "needs_rewards": "needs_difference",
-        "nearer": "nearer_slower",
+        "nearer": "nearer_shorter",
+        "larger:beta": "larger:k1",
     }
     kinds |= {"slower": "adam_divides", "cannot_act": "off_one", "left:silent": "left:balanced"}
     refused = Counter[str]()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from grpo_core.lm.origin import origin
 from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.lm.vocabulary import STOP, decode
 from grpo_core.metrics import metrics
-from grpo_core.questions import Replay
+from grpo_core.questions import Answer, Replay, placed
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.trainers.agent_turns import trajectories
@@ -116,6 +118,30 @@ def test_without_the_mask_the_loss_counts_what_the_tool_wrote(first: Step) -> No
     assert EvaluatedStep(at_once).gradient(0).tobytes() == EvaluatedStep(other).gradient(0).tobytes()
     back = what_if(other, agent())
     assert EvaluatedStep(back).gradient(0).tobytes() == EvaluatedStep(first).gradient(0).tobytes()
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_the_penalty_of_a_typed_completion_counts_the_tokens_that_the_loss_counts(first: Step, masked: bool) -> None:
+    settings = agent(task__mask_tool=masked).replace({"objective.kl_in": "reward", "objective.beta": 0.1})
+    away = np.random.default_rng(3).normal(size=first.old_logp.shape)
+    mask = first.mask if masked else first.there
+    step = dataclasses.replace(first, settings=settings, mask=mask, ref_logp=first.old_logp + away)
+    row = int((first.there & ~first.mask).sum(axis=-1).argmax())
+    real, no_tokens = first.there[row], np.zeros((int(first.there[row].sum()), 0))
+    assert step.ref_logp is not None and step.reward_parts is not None
+    typed = Answer(
+        tokens=step.tokens[row][real],
+        logp=step.old_logp[row][real],
+        ref_logp=step.ref_logp[row][real],
+        dist_logp=no_tokens,
+        reward=float(step.rewards[row]),
+        parts=step.reward_parts[row],
+    )
+    counted = calculator.counted(settings.language, typed.tokens[None], np.ones((1, len(typed.tokens)), bool))[0]
+    group = int(step.group[row])
+    place = int(np.flatnonzero(step.group == group).tolist().index(row))
+    _, gained = placed(step, group, typed, counted)
+    assert gained[-1] == pytest.approx(gained[place]), "the same completion typed again has the same advantage"
 
 
 @pytest.mark.parametrize("changes", [{}, {"task__calls": 1}, {"task__max_tokens": 26}])

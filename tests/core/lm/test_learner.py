@@ -213,7 +213,7 @@ def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(two: 
     assert answer.tokens.tolist() == step.tokens[5][real].tolist()
     assert np.abs(answer.logp - step.old_logp[5][real]).max() < 1e-5
     assert answer.reward == step.rewards[5]
-    rewards, advantages = placed(step, 1, answer)
+    rewards, advantages = placed(step, 1, answer, np.ones(len(answer.tokens), dtype=bool))
     assert len(rewards) == 5
     assert advantages.sum() == pytest.approx(0)
     again = Answer.from_json(answer.to_json())

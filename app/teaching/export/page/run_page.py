@@ -42,7 +42,7 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
         if len(wanted) > MOST_UPDATES:
             raise GrpoError(
                 plural(
-                    "A page holds {most} update at most.", "A page holds {most} updates at most.", MOST_UPDATES
+                    "A page contains at most {most} update.", "A page contains at most {most} updates.", MOST_UPDATES
                 ).format(most=MOST_UPDATES)
             )
         if wanted[-1] > reader.last:

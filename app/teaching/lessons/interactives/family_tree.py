@@ -48,8 +48,10 @@ MEMBERS = (
     Column("baseline", tr("Baseline"), chars=11, kind="text", help=tr("What a reward is compared with.")),
     Column("clip", tr("Clipping"), chars=12, kind="text", help=tr("The ratios that the clip never touches.")),
     Column("kl", tr("KL penalty"), chars=9, kind="text", help=tr("Its weight and its estimator.")),
-    Column("samples", tr("Samples"), chars=4, decimals=0, help=tr("Completions in an update, as it is run here.")),
-    Column("least", tr("at least"), chars=4, decimals=0, help=tr("Completions without which it learns nothing.")),
+    Column("samples", tr("Samples"), chars=4, decimals=0, help=tr("Number of completions in an update here.")),
+    Column(
+        "least", tr("at least"), chars=4, decimals=0, help=tr("Smallest number of completions from which it learns.")
+    ),
 )
 """Columns of the table of members."""
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")

@@ -243,7 +243,7 @@ def test_a_fault_in_the_loss_is_named_first_and_alone(fault: str) -> None:
     result = audit(Planted(used=plant))
     assert not result.agrees and [cause.grade for cause in result.causes] == [NAMED]
     assert result.causes[0].names[0] == name and words in result.explanations[0]
-    assert result.causes[0].remedy and result.causes[0].instead and not result.remainder
+    assert result.causes[0].remedy and result.causes[0].effect and not result.remainder
 
 
 @pytest.mark.parametrize("fault", RECORDED)
@@ -318,7 +318,7 @@ def test_the_report_says_cause_step_consequence_and_remedy() -> None:
     (cause,) = audit(run).causes
     said = list(told(cause))
     assert said[0] == "Cause: The clip range was 0.2 below and 0.28 above. From step 6 on."
-    assert said[1].startswith("What the run learned instead: ") and said[2].startswith("What to change: ")
+    assert said[1].startswith("Effect: ") and said[2].startswith("What to change: ")
 
 
 def test_faults_that_a_run_cannot_tell_apart_are_one_class() -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from grpo_core.foreign.recording import Report
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.audit.audit import Updates
+from grpo_core.trainers.audit.report import told
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.claims.cause_words import CAUSES
-from grpo_core.trainers.claims.causes import Done, Explained, Misplaced
-from tests.core.claims.drawn import kinds_in
+from grpo_core.trainers.claims.causes import CLIPS, Done, Explained, Misplaced, Remedy
+from grpo_core.trainers.claims.effects import EFFECTS, effects, sides
+from tests.core.claims.drawn import kinds_in, others
 from tests.core.trainers.audit.planted import Planted
 from tests.core.trainers.audit.test_causes import IN_LOSS, RECORDED, SUSPICIONS, noisy, other
 
@@ -72,6 +76,43 @@ def test_a_cause_is_borne_out_by_the_updates_and_any_other_is_refused(name: str)
             assert not each.check(data), each
 
 
+@pytest.mark.parametrize("each", [9, pytest.param(1, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+def test_the_effect_of_a_cause_and_its_remedy_are_borne_out_and_any_other_is_refused(each: int) -> None:
+    runs = {name: Planted(used=IN_LOSS[name][0]) for name in list(IN_LOSS)[::each]}
+    runs |= {f"recorded: {name}": Planted(recorded=RECORDED[name][0]) for name in list(RECORDED)[:: 3 * each]}
+    chance, seen = np.random.default_rng(4), Counter[str]()
+    for name, run in {**runs, "factor": Planted(losing=0.5)}.items():
+        data, (cause, *_) = data_of(run), audit(run).causes
+        claim = cause.claims[0]
+        if not isinstance(claim, Explained):
+            continue
+        pairs = sides(claim, data)
+        assert cause.effects and effects(pairs) and Remedy(cause=claim).check(data), name
+        as_set = [dataclasses.replace(pair, ran=pair.other) for pair in pairs]
+        for effect in effects(pairs):
+            seen[effect.kind] += 1
+            assert effect.check(pairs), (name, effect)
+            assert effect.kind == "same" or not effect.check(as_set), (name, effect)
+            assert not any(other.check(pairs) for other in others(effect, chance)), (name, effect)
+        for done in (done for done in claim.done if done.set and done.cause not in CLIPS):
+            same = dataclasses.replace(done, values=done.set)
+            assert not Remedy(cause=dataclasses.replace(claim, done=(same,))).check(data), name
+    assert "factor" in seen and (each > 1 or set(seen) == {*EFFECTS} - {"same"}), seen
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (Planted(used=other(advantage=lambda s: 0.5 * s.advantage), beta=0.0), "Every push was 0.5 times"),
+        (Planted(losing=2.0), "Every push was 2 times"),
+        (Planted(used=IN_LOSS["sign turned"][0], beta=0.0), "tokens were pushed the other way"),
+    ],
+)
+def test_an_effect_is_measured_in_the_run(run: Planted, said: str) -> None:
+    (cause,) = audit(run).causes
+    assert said in cause.effect and cause.effect in " ".join(told(cause))
+
+
 def test_a_clip_where_no_ratio_moved_is_claimed_with_its_share() -> None:
     class Clipping(Planted):
         """A run whose trainer reports that it clipped a tenth of the tokens in each first pass."""
@@ -90,5 +131,5 @@ def test_a_clip_where_no_ratio_moved_is_claimed_with_its_share() -> None:
 def test_every_cause_has_its_words() -> None:
     for name, words in CAUSES.items():
         done = Done(cause=name, values=(0.5, 0.25), detail="right", set=(0.2, 0.3))
-        for text in (words.what, words.instead, words.remedy):
+        for text in (words.what, words.remedy):
             assert "{" not in done.sentence(text) and done.sentence(text).endswith("."), name

@@ -1,0 +1,178 @@
+"""Claims about the effect of a cause: the pushes on tokens as trained, next to those that the settings give.
+
+They are checked against the pairs of updates that :func:`sides` returns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from grpo_core import recompute
+from grpo_core.claims.claim import Kind, Tabled, agrees
+from grpo_core.claims.pushes import Pair
+from grpo_core.text import plural, tr
+from grpo_core.trainers.changes.numbers import Update, advantages
+from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
+from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
+from grpo_core.trainers.claims.causes import Explained
+
+ALIKE, NOTHING = 1e-5, 1e-9
+"""Largest difference between equal pushes, and largest push that counts as 0, relative to the largest push."""
+Sides = Sequence[Pair]
+
+
+def sides(claim: Explained, updates: Sequence[Update]) -> list[Pair]:
+    """Return each pass of the updates whose numbers deviate: as trained under the claimed cause, and as set.
+
+    Empty if the cause cannot be represented in an update.
+    """
+    found, numbers = [], advantage_numbers if claim.what == "advantage" else loss_numbers
+    for update in updates:
+        base = numbers(update)
+        if base is None or base.excess().max() <= 1:
+            continue
+        for passed in range(update.step.passes):
+            ran, other = claim.stood(update, passed), update.step
+            if claim.what == "advantage":
+                bare = dataclasses.replace(update.step, advantage=None)
+                ran, other = update.step, dataclasses.replace(bare, advantage=advantages(update, bare))
+            if ran is None or claim.adds(update.step):
+                return []
+            found.append(Pair(ran=ran, other=other, passes=(passed, passed)))
+    return found
+
+
+def pushes(data: Sides, *, surrogate: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the pushes of all pairs as trained and as set, 0 where they are next to nothing, and a number for each
+    completion of a pass, (n,) each. ``surrogate``: whether to leave out the KL.
+    """
+    each = [pair.tokens for pair in data]
+    if surrogate:
+        both = [((pair.ran, pair.passes[0]), (pair.other, pair.passes[1])) for pair in data]
+        each = [(recompute.token_gradient(*one)[0], recompute.token_gradient(*other)[0]) for one, other in both]
+    rows = [np.broadcast_to(np.arange(len(ran))[:, None], ran.shape) + n * 10**6 for n, (ran, _) in enumerate(each)]
+    ran, other = (np.concatenate([tokens[side].ravel() for tokens in each]).astype(float) for side in (0, 1))
+    least = NOTHING * max(float(np.abs(ran).max(initial=0.0)), float(np.abs(other).max(initial=0.0)))
+    ran, other = (np.where(np.abs(x) <= least, 0.0, x) for x in (ran, other))
+    return ran, other, np.concatenate([row.ravel() for row in rows])
+
+
+def factor(ran: np.ndarray, other: np.ndarray) -> float | None:
+    """Return by what factor the pushes ``ran`` differ from ``other``. None if there is no such factor above 0."""
+    size = float(np.vdot(other, other))
+    ratio = float(np.vdot(ran, other)) / size if size else 0.0
+    alike = np.abs(ran - ratio * other).max(initial=0.0) <= ALIKE * np.abs(ran).max(initial=0.0)
+    return ratio if alike and ratio > 0 else None
+
+
+def factors(data: Sides) -> tuple[float, float] | None:
+    """Return the lowest and the highest factor of a completion. None if one of them has no factor, or only one does."""
+    ran, other, row = pushes(data)
+    found = [factor(ran[here], other[here]) for each in np.unique(row) if (ran[here := row == each]).any()]
+    known = [one for one in found if one is not None]
+    return (min(known), max(known)) if len(known) == len(found) > 1 else None
+
+
+def gradients(data: Sides) -> tuple[float, float]:
+    """Return the length of the gradient as trained, relative to the one as set, and the cosine between the two."""
+    ran, other, _ = pushes(data)
+    a, b = float(np.linalg.norm(ran)), float(np.linalg.norm(other))
+    return (a / b, float(np.clip(np.vdot(ran, other) / (a * b), -1.0, 1.0))) if a and b else (float("nan"),) * 2
+
+
+def in_loss(data: Sides) -> int:
+    """Return the number of tokens that the settings put into the loss, summed over the passes."""
+    return sum(int(pair.other.mask.sum()) for pair in data)
+
+
+COUNTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "turned": lambda ran, other: ran * other < 0,
+    "added": lambda ran, other: (ran != 0) & (other == 0),
+    "missing": lambda ran, other: (ran == 0) & (other != 0),
+}
+"""Which tokens are counted, from their pushes as trained and as set; the KL belongs to the first only."""
+
+
+def counted(data: Sides, name: str) -> int:
+    """Return the number of tokens of one of the :data:`COUNTS`."""
+    return int(COUNTS[name](*pushes(data, surrogate=name != "turned")[:2]).sum())
+
+
+def _count(name: str, one: str, several: str) -> Kind[Sides]:
+    return Kind(
+        text=lambda v: plural(one, several, v.count),
+        holds=lambda data, v: v.count > 0 and (v.count, v.all) == (counted(data, name), in_loss(data)),
+    )
+
+
+def _ratio(data: Sides) -> float | None:
+    ran, other, _ = pushes(data)
+    return factor(ran, other)
+
+
+def _between(data: Sides, v: Any) -> bool:
+    found = factors(data)
+    return found is not None and _ratio(data) is None and agrees(v.low, found[0]) and agrees(v.high, found[1])
+
+
+EFFECTS: dict[str, Kind[Sides]] = {
+    "same": Kind(
+        text=tr("Advantages and KL pushed every sampled token as the settings give."),
+        holds=lambda data, v: (ratio := _ratio(data)) is not None and abs(ratio - 1) <= ALIKE,
+    ),
+    "factor": Kind(
+        text=tr("Every push was {ratio:.4g} times the one that the settings give."),
+        holds=lambda data, v: abs(v.ratio - 1) > ALIKE and agrees(v.ratio, _ratio(data) or 0.0),
+    ),
+    "between": Kind(
+        text=tr("The pushes of a completion were all {low:.3g} to {high:.3g} times those that the settings give."),
+        holds=_between,
+    ),
+    "gradient": Kind(
+        text=tr(
+            "The gradient on log π was {ratio:.3g} times as long as the settings give, at a cosine of {cosine:.3f}."
+        ),
+        holds=lambda data, v: agrees(v.ratio, gradients(data)[0]) and agrees(v.cosine, gradients(data)[1]),
+    ),
+    "turned": _count(
+        "turned",
+        tr("{count} of {all} tokens was pushed the other way."),
+        tr("{count} of {all} tokens were pushed the other way."),
+    ),
+    "added": _count(
+        "added",
+        tr("An advantage pushed {count} token where the settings give no push; the loss counts {all}."),
+        tr("An advantage pushed {count} tokens where the settings give no push; the loss counts {all}."),
+    ),
+    "missing": _count(
+        "missing",
+        tr("{count} of {all} tokens was not pushed by its advantage, although the settings push it."),
+        tr("{count} of {all} tokens were not pushed by their advantage, although the settings push them."),
+    ),
+}
+"""The kinds of claims in this module, by name."""
+
+
+class Effect(Tabled[Sides]):
+    """A claim about the pushes under a cause."""
+
+    KINDS = EFFECTS
+
+
+def effects(data: Sides) -> tuple[Effect, ...]:
+    """Return the claims about the pushes as trained and as set. Empty if there are none, or if one is not finite."""
+    if not data or not all(np.isfinite(side).all() for pair in data for side in pair.tokens):
+        return ()
+    ratio, rows, (length, cosine) = _ratio(data), factors(data), gradients(data)
+    if ratio is not None:
+        return (Effect.of("same") if abs(ratio - 1) <= ALIKE else Effect.of("factor", ratio=ratio),)
+    counts = {name: counted(data, name) for name in COUNTS}
+    return (
+        *([Effect.of("between", low=rows[0], high=rows[1])] if rows is not None else []),
+        *([Effect.of("gradient", ratio=length, cosine=cosine)] if np.isfinite(length) else []),
+        *(Effect.of(name, count=count, all=in_loss(data)) for name, count in counts.items() if count),
+    )
