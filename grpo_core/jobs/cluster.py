@@ -6,41 +6,52 @@ its workers.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from grpo_core import __version__
 from grpo_core.bandit.simulate import never
+from grpo_core.child.process import ChildProcess
+from grpo_core.child.wire import MalformedError, Message
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.experiments.ensemble import Ensemble, portions
 from grpo_core.experiments.repeats import Repeats
-from grpo_core.jobs.cluster_calls import Crossing, answered, apart, opened_result, sealed, versions
+from grpo_core.jobs.cluster_calls import (
+    LONGEST_PROBLEM,
+    apart,
+    opened_result,
+    require_ensembles,
+    require_repeats,
+    sealed,
+    versions,
+)
+from grpo_core.jobs.cluster_client import LIMITS, NEEDED, PAUSE, not_reached, serve
 from grpo_core.jobs.slurm import SlurmJobs, described, submit
 from grpo_core.text import tr
 
 Key = TypeVar("Key")
 CONNECTS, LOST = 10, 30
 """Times in seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
-PAUSE = 0.1
-"""Interval in seconds between two checks for cancellation."""
-NEEDED = tr("A cluster needs the package “distributed”; install GRPO Lab with the extra “cluster”.")
+CLOSES = 5.0
+"""Time in seconds for the connection to close."""
 CALLS_PER_WORKER = 2
 """Number of parts, per worker, into which an experiment is divided. Smaller parts shorten the wait for the last one."""
 
 
 class Cluster:
-    """Workers that answer calls.
+    """Workers that answer calls, through a process that is connected to their scheduler.
 
     Args:
         where: the address of a scheduler (``tcp://host:8786``), a scheduler's file with the address (``….json``),
             “local” for workers on this machine, “local:4” for four of them, or “slurm:FILE” for SLURM jobs as described
             by :class:`grpo_core.jobs.slurm.SlurmJobs`.
-        poll: called while waiting for the first SLURM job; can raise an exception to cancel.
+        poll: called while waiting for the connection and for the first SLURM job; can raise an exception to cancel.
+
+    Attributes:
+        workers: number of calls that can run at once, including those on jobs that have yet to begin.
 
     Raises:
         GrpoError: no scheduler answers, it has no worker, a worker's versions differ, or ``distributed`` is not
@@ -48,133 +59,137 @@ class Cluster:
     """
 
     def __init__(self, where: str, poll: Callable[[], None] = never) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise GrpoError(NEEDED) from None
         if not where.strip():
             raise GrpoError(tr("Give the address of a scheduler, such as tcp://HOST:8786, or its scheduler file."))
-        self.where, self._own, self._coming = where, None, 0
+        self._own, coming, self._number = None, 0, 0
         kind, _, rest = where.partition(":")
-        options: dict[str, Any] = {"timeout": CONNECTS, "set_as_default": False}
-        try:
-            if kind == "local":
-                self._own = distributed.LocalCluster(
-                    n_workers=int(rest) if rest else None, threads_per_worker=1, dashboard_address=None
-                )
-                self._client = distributed.Client(self._own, direct_to_workers=True, **options)
-            elif kind == "slurm":
-                jobs = SlurmJobs.read(Path(rest))
-                self._own, self._coming = described(jobs), jobs.jobs * jobs.cores
-                self._client = distributed.Client(self._own, **options)
-            elif where.endswith(".json"):
-                self._client = distributed.Client(scheduler_file=where, **options)
-            else:
-                self._client = distributed.Client(where, **options)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise GrpoError(
-                tr(
-                    "No scheduler responds at {where} ({error}). Give the address of a scheduler, its scheduler "
-                    "file, or “local”; docs/clusters.md shows how to start one."
-                ).format(where=where, error=shortened(error))
-            ) from None
+        if kind == "local":
+            self._own = _local(rest)
+        elif kind == "slurm":
+            jobs = SlurmJobs.read(Path(rest))
+            self._own, coming = described(jobs), jobs.jobs * jobs.cores
         try:
             if kind == "slurm":
                 submit(self._own, jobs.jobs)
-                while not self._client.nthreads():
-                    poll()
-                    time.sleep(PAUSE)
-            self._require_same_versions()
+            dask = {name: value for name, value in os.environ.items() if name.startswith("DASK_")}
+            self._process = ChildProcess(serve, limits=LIMITS, environment=dask)
+        except BaseException:
+            self._close_own()
+            raise
+        try:
+            address = where if self._own is None else self._own.scheduler_address
+            begin = {"where": address, "direct": True if kind == "local" else None, "patient": kind == "slurm"}
+            self._send({**begin, "seconds": CONNECTS, "lost": LOST})
+            match self._first(poll):
+                case {"is": "connected", "threads": int(threads), "versions": dict(found)}:
+                    self.workers = max(threads, coming, 1)
+                case message:
+                    raise self._malformed(message)
+            for worker, theirs in found.items():
+                sentence = apart(theirs if isinstance(theirs, dict) else {})
+                if sentence:
+                    raise GrpoError(
+                        tr("The worker {worker} {sentence}").format(worker=shortened(worker), sentence=sentence)
+                    )
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Disconnect from the scheduler. Workers started by this object end."""
-        self._client.close(timeout=2)
+        self._process.connection.close()  # which ends it
+        self._process.close(CLOSES)
+        self._close_own()
+
+    def _close_own(self) -> None:
         if self._own is not None:
             self._own.close()
 
-    @property
-    def workers(self) -> int:
-        """Number of calls that can run at once, including those on jobs that have yet to begin."""
-        return max(sum(int(count) for count in self._client.nthreads().values()), self._coming, 1)
+    # -- messages --------------------------------------------------------------------------------------------------
 
-    def _require_same_versions(self) -> None:
-        if not self._client.nthreads():
-            raise GrpoError(tr("The scheduler at {where} has no workers.").format(where=self.where))
+    def _send(self, message: Message, blobs: Sequence[bytes] = ()) -> None:
         try:
-            found: Mapping[str, Mapping[str, str]] = self._client.run(versions)
-        except Exception as error:  # a worker without the package can answer anything
-            raise GrpoError(
-                tr("A worker cannot run GRPO Lab {version} ({error}); install the same version there.").format(
-                    version=__version__, error=shortened(error)
-                )
-            ) from None
-        for worker, theirs in found.items():
-            sentence = apart(theirs)
-            if sentence:
-                raise GrpoError(tr("The worker {worker} {sentence}").format(worker=worker, sentence=sentence))
+            self._process.send(message, blobs)
+        except OSError:
+            raise self._ended() from None
+
+    def _heard(self) -> Message | None:
+        """Return the next message, or None if none arrives in a short time.
+
+        Raises:
+            GrpoError: the process sent an error or something else than a message, or has ended.
+        """
+        try:
+            messages = self._process.received() if self._process.connection.poll(PAUSE) else []
+        except (EOFError, OSError):
+            raise self._ended() from None
+        except MalformedError as error:
+            raise self._malformed(error) from None
+        for message in messages:
+            match message:
+                case {"is": "error", "text": str(text)}:
+                    raise GrpoError(shortened(text, LONGEST_PROBLEM))
+                case _:
+                    return message
+        return None
+
+    def _first(self, poll: Callable[[], None]) -> Message:
+        """Return the first message."""
+        while (message := self._heard()) is None:
+            poll()
+        return message
+
+    def _malformed(self, why: object) -> GrpoError:
+        self._process.kill()
+        return GrpoError(tr("The cluster sent something that cannot be understood ({why}).").format(why=shortened(why)))
+
+    def _ended(self) -> GrpoError:
+        how = self._process.close(CLOSES)
+        return GrpoError(tr("The process that is connected to the cluster has ended ({how}).").format(how=how))
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def asked(self, call: str, *arguments: object) -> Any:
-        """Submit the call named ``call``, a key of :data:`CALLS`. Return Dask's future."""
-        return self._client.submit(answered, call, sealed(arguments), versions(), pure=False)
+    def asked(self, call: str, *arguments: object) -> int:
+        """Submit the call named ``call``, a key of :data:`CALLS`. Return its number."""
+        self._number += 1
+        blobs, text, digest = sealed(arguments)
+        message = {"do": "call", "call": call, "text": text, "digest": digest, "versions": versions()}
+        self._send({**message, "number": self._number}, blobs)
+        return self._number
 
-    def answers(self, waiting: dict[Any, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
+    def answers(self, call: str, waiting: dict[int, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
         """Yield the result of each call as it arrives. Calls added to ``waiting`` meanwhile are included.
 
         A call whose worker is lost is repeated by another one. ``poll`` is called regularly; an exception in it cancels
         the remaining calls.
 
+        Args:
+            call: the name of all these calls.
+            waiting: what each call is for, by its number.
+            poll: can raise an exception to cancel.
+
         Raises:
             GrpoError: a call failed, or the scheduler is lost.
         """
-        from distributed import wait
-
-        silent = 0.0
         try:
             while waiting:
                 poll()
-                # a timeout, or futures lost with their scheduler
-                with suppress(TimeoutError, CancelledError), self._client.as_current():
-                    wait([*waiting], timeout=PAUSE, return_when="FIRST_COMPLETED")
-                silent = 0.0 if self._client.status == "running" else silent + PAUSE
-                if silent > LOST or self._client.status == "closed":
-                    raise self._lost()
-                for future in [each for each in waiting if each.done()]:
-                    answer = self._answer(future)
-                    if answer is not None:
-                        yield waiting.pop(future), opened_result(answer)
+                match self._heard():
+                    case {"is": "answer", "number": int(number)} if number not in waiting:
+                        pass  # it was cancelled
+                    case {"is": "answer", "problem": str(problem)}:
+                        raise GrpoError(shortened(problem, LONGEST_PROBLEM))
+                    case {"is": "answer", "number": int(number), "text": str(text), "digest": str(digest), **rest}:
+                        result = opened_result(call, (rest.get("blobs", []), text, digest))
+                        yield waiting.pop(number), result
+                    case None:
+                        pass
+                    case message:
+                        raise self._malformed(message)
         finally:
-            if waiting and self._client.status == "running":
-                self._client.cancel([*waiting])
-
-    def _lost(self) -> GrpoError:
-        return GrpoError(
-            tr(
-                "The connection to the scheduler at {where} was lost. Finished work is kept; start the same job again "
-                "to continue."
-            ).format(where=self.where)
-        )
-
-    def _answer(self, future: Any) -> Crossing | None:
-        """Return the answer to a call, or None if its worker was lost, so that it must be repeated."""
-        status = future.status
-        if status == "cancelled":
-            raise self._lost()
-        if status == "error":
-            raise GrpoError(tr("The cluster failed: {error}.").format(error=shortened(future.exception())))
-        if status != "finished":
-            return None
-        try:
-            crossing: Crossing = future.result(timeout=CONNECTS)
-        except TimeoutError:
-            return None
-        except CancelledError:
-            raise self._lost() from None
-        return crossing
+            if waiting:
+                with suppress(GrpoError):  # it has ended
+                    self._send({"do": "cancel"})
 
     def ensembles(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
@@ -186,12 +201,20 @@ class Cluster:
         """
         parts = portions(points, len(seeds), CALLS_PER_WORKER * self.workers)
         waiting = {self.asked("ensembles", part, tuple(seeds), updates): place for place, part in enumerate(parts)}
-        return self._in_order(waiting, poll)
+        return self._in_order(parts, tuple(seeds), updates, waiting, poll)
 
-    def _in_order(self, waiting: dict[Any, int], poll: Callable[[], None]) -> Iterator[Ensemble]:
+    def _in_order(
+        self,
+        parts: list[list[Settings]],
+        seeds: tuple[int, ...],
+        updates: int,
+        waiting: dict[int, int],
+        poll: Callable[[], None],
+    ) -> Iterator[Ensemble]:
         came: dict[int, list[Ensemble]] = {}
         following = 0
-        for place, result in self.answers(waiting, poll):
+        for place, result in self.answers("ensembles", waiting, poll):
+            require_ensembles(result, parts[place], seeds, updates)
             came[place] = result
             while following in came:
                 yield from came.pop(following)
@@ -205,8 +228,26 @@ class Cluster:
 
         This is a single call: computing so few runs together takes no longer than computing half of them.
         """
-        for _, parts in self.answers({self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
+        for _, parts in self.answers("repeats", {self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
+            require_repeats(parts, settings, tuple(seeds), count)
             yield from parts
+
+
+def _local(workers: str) -> Any:
+    """Start workers on this machine, by default as many as it has processors.
+
+    Raises:
+        GrpoError: ``distributed`` is not installed, or they cannot be started.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise GrpoError(NEEDED) from None
+    try:
+        count = int(workers) if workers else None
+        return distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise not_reached(f"local:{workers}", error) from None
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from grpo_core.jobs.cluster import PAUSE, Cluster, cluster
 from grpo_core.jobs.cluster_calls import apart, opened, sealed, versions
 from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue import queue
+from tests.core.experiments import lying_worker
 
 pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
@@ -37,14 +38,18 @@ def never() -> None:
 
 
 @contextmanager
-def started(folder: Path, workers: int = 2) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
-    """Start a scheduler and its workers as in docs/clusters.md. Yields the scheduler's file and the processes."""
+def started(
+    folder: Path, workers: int = 2, options: Sequence[str] = ()
+) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
+    """Start a scheduler and its workers as in docs/clusters.md, the workers with further options. Yields the
+    scheduler's file and the processes.
+    """
     file = folder / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
     scheduler = [*dask, "scheduler", "--port", "0", "--scheduler-file", str(file), "--no-dashboard"]
     worker = [*dask, "worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-dashboard"]
-    worker += ["--local-directory", str(folder)]
+    worker += ["--local-directory", str(folder), *options]
     processes = [subprocess.Popen(scheduler, **quiet)]
     try:
         processes += [subprocess.Popen(worker, **quiet) for _ in range(workers)]
@@ -196,6 +201,29 @@ def test_where_no_scheduler_answers_is_said(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(GrpoError, match="extra “cluster”"):
         Cluster("local")
+
+
+@pytest.fixture(scope="module")
+def liar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path, Path]]:
+    """A cluster whose only worker lies, the file that names the lie, and the one that its pickles would make."""
+    folder = tmp_path_factory.mktemp("liar")
+    lie, touched = folder / "lie", folder / "touched"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(lying_worker.LIE, str(lie))
+        patch.setenv(lying_worker.TOUCHED, str(touched))
+        with started(folder, 1, ["--preload", lying_worker.__file__]) as (file, _), cluster(str(file)) as found:
+            yield found, lie, touched
+
+
+@pytest.mark.parametrize("name", lying_worker.LIES)
+def test_a_lie_of_a_worker_ends_in_a_sentence_and_runs_nothing_here(
+    name: str, liar: tuple[Cluster, Path, Path], tmp_path: Path
+) -> None:
+    found, lie, touched = liar
+    lie.write_text(name, encoding="utf-8")
+    with pytest.raises(GrpoError) as error:
+        [*found.ensembles(POINTS[:2], SEEDS, 3, poll=never)]
+    assert not touched.exists() and 20 < len(str(error.value)) < 400
 
 
 def killing(processes: list[subprocess.Popen[bytes]], restart: Callable[[], subprocess.Popen[bytes]]) -> None:
