@@ -6,7 +6,9 @@ its workers.
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,8 +35,9 @@ from grpo_core.jobs.slurm import SlurmJobs, described, submit
 from grpo_core.text import tr
 
 Key = TypeVar("Key")
-CONNECTS, LOST = 10, 30
-"""Times in seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
+CONNECTS, STARTS, LOST = 10, 30, 30
+"""Times in seconds within which a scheduler must answer, that the process may take to start, and after which an
+unresponsive scheduler counts as lost."""
 CLOSES = 5.0
 """Time in seconds for the connection to close."""
 CALLS_PER_WORKER = 2
@@ -51,6 +54,7 @@ class Cluster:
         poll: called while waiting for the connection and for the first SLURM job; can raise an exception to cancel.
 
     Attributes:
+        where: the argument.
         workers: number of calls that can run at once, including those on jobs that have yet to begin.
 
     Raises:
@@ -61,7 +65,7 @@ class Cluster:
     def __init__(self, where: str, poll: Callable[[], None] = never) -> None:
         if not where.strip():
             raise GrpoError(tr("Give the address of a scheduler, such as tcp://HOST:8786, or its scheduler file."))
-        self._own, coming, self._number = None, 0, 0
+        self.where, self._own, coming, self._number = where, None, 0, 0
         kind, _, rest = where.partition(":")
         if kind == "local":
             self._own = _local(rest)
@@ -80,7 +84,7 @@ class Cluster:
             address = where if self._own is None else self._own.scheduler_address
             begin = {"where": address, "direct": True if kind == "local" else None, "patient": kind == "slurm"}
             self._send({**begin, "seconds": CONNECTS, "lost": LOST})
-            match self._first(poll):
+            match self._first(poll, math.inf if kind == "slurm" else CONNECTS + STARTS):
                 case {"is": "connected", "threads": int(threads), "versions": dict(found)}:
                     self.workers = max(threads, coming, 1)
                 case message:
@@ -133,10 +137,14 @@ class Cluster:
                     return message
         return None
 
-    def _first(self, poll: Callable[[], None]) -> Message:
-        """Return the first message."""
+    def _first(self, poll: Callable[[], None], patience: float) -> Message:
+        """Return the first message, which must come within ``patience`` seconds."""
+        end = time.monotonic() + patience
         while (message := self._heard()) is None:
             poll()
+            if time.monotonic() > end:
+                self._process.kill()
+                raise not_reached(self.where, tr("no answer for {seconds:g} seconds").format(seconds=patience))
         return message
 
     def _malformed(self, why: object) -> GrpoError:

@@ -55,6 +55,7 @@ def serve(connection: Connection) -> None:
                 client.close(timeout=2)
         except GrpoError as error:
             send(connection, error_message(error))
+    os._exit(0)  # without waiting for Dask's threads
 
 
 def connected(where: str, direct: bool | None, seconds: float) -> Any:
@@ -79,11 +80,11 @@ def connected(where: str, direct: bool | None, seconds: float) -> Any:
             timeout=seconds,
             set_as_default=False,
         )
-    except (OSError, ValueError, TimeoutError) as error:
+    except Exception as error:  # whatever answers there
         raise not_reached(where, error) from None
 
 
-def not_reached(where: str, error: Exception) -> GrpoError:
+def not_reached(where: str, error: object) -> GrpoError:
     """Return the error that no scheduler answers."""
     return GrpoError(
         tr(

@@ -69,12 +69,14 @@ def _require_own(path: Path, run: Planned, answer: Ran, poll: Callable[[], None]
     Raises:
         GrpoError: it is damaged, or it holds another run or other updates than the answer says.
     """
-    if Readers(own_process=True).is_converted(path, poll=poll):
-        raise unexpected(tr("it contains a run of another trainer"))
-    with RunReader.open(path) as reader:
-        done = answer["made"][-1][0] if answer["made"] else reader.last
-        if (reader.meta.settings, reader.last) != (run.settings, done):
-            raise unexpected(tr("it contains another run, or other updates"))
+    try:
+        Readers(own_process=True).is_converted(path, poll=poll)
+        with RunReader.open(path) as reader:
+            done = answer["made"][-1][0] if answer["made"] else reader.last
+            if (reader.meta.settings, reader.last) != (run.settings, done):
+                raise unexpected(tr("it contains another run, or other updates"))
+    except RunFileError as error:
+        raise unexpected(str(error).replace(path.name, run.file)) from None
 
 
 def _require_free(path: Path, title: str) -> None:

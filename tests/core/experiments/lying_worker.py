@@ -20,16 +20,20 @@ LIE, TOUCHED = "GRPO_LYING_WORKER_LIE", "GRPO_LYING_WORKER_TOUCHES"
 
 
 class Runs:
-    """A value whose pickle runs a program where it is read. A worker itself reads the pickles of its errors."""
+    """A value whose pickle runs a program where it is read, except in the process with the number ``spared``."""
+
+    def __init__(self, spared: int = 0) -> None:
+        self.spared = spared
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
-        return os.system, (f"[ $PPID = {os.getpid()} ] || touch '{os.environ[TOUCHED]}'",)
+        return os.system, (f"[ $PPID = {self.spared} ] || touch '{os.environ[TOUCHED]}'",)
 
 
 class Fails(Exception):  # noqa: N818 # a name like any other
-    """An error whose pickle runs a program where it is read."""
+    """An error whose pickle does the same. The worker itself, which reads it too, is spared."""
 
-    __reduce__ = Runs.__reduce__  # type: ignore[assignment]
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
+        return Runs(os.getpid()).__reduce__()
 
 
 def honest(crossing: Crossing) -> Any:
@@ -42,6 +46,18 @@ def raising(error: BaseException) -> Any:
 
 def changed(result: list[Any], **fields: Any) -> Crossing:
     return sealed({"result": [dataclasses.replace(one, **fields) for one in result]})
+
+
+def trained(crossing: Crossing, **fields: Any) -> Crossing:
+    """Train the run that was asked for, and change fields of the answer."""
+    return sealed({"result": {**CALLS["run"](*opened(crossing), poll=lambda: None), **fields}})
+
+
+def another_run(crossing: Crossing) -> Crossing:
+    """Train another run from its beginning."""
+    settings, title, updates, _ = opened(crossing)
+    settings = settings.replace({"seed": settings.seed + 1})
+    return sealed({"result": CALLS["run"](settings, title, updates, NO_FILE[:0], poll=lambda: None)})
 
 
 def redigested(text: str) -> Crossing:
@@ -80,10 +96,22 @@ LIES: dict[str, Callable[[Crossing], Any]] = {
 }
 """Answers to a call for ensembles, by what they are."""
 
+NO_FILE = np.frombuffer(b"no run file" * 999, np.uint8)
+LIES_OF_RUNS: dict[str, Callable[[Crossing], Any]] = {
+    "a file that is none": lambda crossing: trained(crossing, file=NO_FILE),
+    "an empty file": lambda crossing: trained(crossing, file=NO_FILE[:0]),
+    "numbers in place of a file": lambda crossing: trained(crossing, file=np.zeros((3, 3))),
+    "a run with other settings": another_run,
+    "updates that are not in the file": lambda crossing: trained(crossing, made=[(99, {}, "")]),
+    "fewer updates than there were": lambda crossing: trained(crossing, made=[], file=NO_FILE),
+    "metrics that are texts": lambda crossing: trained(crossing, made=[(1, {"loss": "high"}, "")]),
+}
+"""Answers to a call for more updates of a run, by what they are."""
+
 
 def answered(call: str, crossing: Crossing, wanted: Mapping[str, str]) -> Any:
     """Answer with the lie that the file names."""
-    return LIES[Path(os.environ[LIE]).read_text(encoding="utf-8")](crossing)
+    return {**LIES, **LIES_OF_RUNS}[Path(os.environ[LIE]).read_text(encoding="utf-8")](crossing)
 
 
 def dask_setup(worker: Any) -> None:
