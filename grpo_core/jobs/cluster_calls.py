@@ -23,7 +23,7 @@ from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, given_up, sho
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.repeats import SERIES, Repeats, repeated
 from grpo_core.foreign.replies import fits
-from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.packing import packed, unpacked
 from grpo_core.parsing import from_json
 from grpo_core.queue.queue import Planned, trained_until
 from grpo_core.text import tr

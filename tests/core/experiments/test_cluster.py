@@ -230,6 +230,7 @@ def test_a_lie_of_a_worker_ends_in_a_sentence_and_runs_nothing_here(
     assert not touched.exists() and 20 < len(str(error.value)) < 400
 
 
+@pytest.mark.quick_cases("a file that is none")
 @pytest.mark.parametrize("name", lying_worker.LIES_OF_RUNS)
 def test_a_run_s_file_stays_as_it_was_if_another_one_comes_back(
     name: str, liar: tuple[Cluster, Path, Path], tmp_path: Path
@@ -276,6 +277,7 @@ def lies_of_a_scheduler(touched: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.quick_cases("nothing", "a pickle of a family")
 @pytest.mark.parametrize("name", lies_of_a_scheduler(Path()))
 def test_what_is_no_scheduler_is_said_and_runs_nothing_here(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
