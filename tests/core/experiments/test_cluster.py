@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
@@ -25,8 +26,9 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.race import race
 from grpo_core.jobs import cluster as clusters
-from grpo_core.jobs.cluster import PAUSE, Cluster, cluster
+from grpo_core.jobs.cluster import Cluster, cluster
 from grpo_core.jobs.cluster_calls import apart, opened, sealed, versions
+from grpo_core.jobs.cluster_client import PAUSE
 from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue import queue
 from tests.core.experiments import lying_worker
@@ -256,8 +258,7 @@ def packed_frames(*messages: bytes) -> bytes:
 
 def lies_of_a_scheduler(touched: Path) -> dict[str, bytes]:
     """Return what a program that is no scheduler sends to whoever connects, by what it is."""
-    import msgpack
-
+    msgpack = importlib.import_module("msgpack")  # which has no types
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(lying_worker.TOUCHED, str(touched))
         pickled = pickle.dumps(lying_worker.Runs())
