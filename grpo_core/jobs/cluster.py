@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,15 +21,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.experiments.ensemble import Ensemble, portions
 from grpo_core.experiments.repeats import Repeats
-from grpo_core.jobs.cluster_calls import (
-    LONGEST_PROBLEM,
-    apart,
-    opened_result,
-    require_ensembles,
-    require_repeats,
-    sealed,
-    versions,
-)
+from grpo_core.jobs.cluster_calls import CHECKS, LONGEST_PROBLEM, opened_result, sealed, versions
 from grpo_core.jobs.cluster_client import LIMITS, NEEDED, PAUSE, not_reached, serve
 from grpo_core.jobs.slurm import SlurmJobs, described, submit
 from grpo_core.text import tr
@@ -65,49 +57,36 @@ class Cluster:
     def __init__(self, where: str, poll: Callable[[], None] = never) -> None:
         if not where.strip():
             raise GrpoError(tr("Give the address of a scheduler, such as tcp://HOST:8786, or its scheduler file."))
-        self.where, self._own, coming, self._number = where, None, 0, 0
+        self.where, self._number = where, 0
+        self._arguments: dict[int, tuple[str, tuple[Any, ...]]] = {}
         kind, _, rest = where.partition(":")
-        if kind == "local":
-            self._own = _local(rest)
-        elif kind == "slurm":
-            jobs = SlurmJobs.read(Path(rest))
-            self._own, coming = described(jobs), jobs.jobs * jobs.cores
-        try:
+        with ExitStack() as stack:
+            own, coming = None, 0
+            if kind == "local":
+                own = _local(rest)
+            elif kind == "slurm":
+                jobs = SlurmJobs.read(Path(rest))
+                own, coming = described(jobs), jobs.jobs * jobs.cores
+            if own is not None:
+                stack.callback(own.close)
             if kind == "slurm":
-                submit(self._own, jobs.jobs)
+                submit(own, jobs.jobs)
             dask = {name: value for name, value in os.environ.items() if name.startswith("DASK_")}
             self._process = ChildProcess(serve, limits=LIMITS, environment=dask)
-        except BaseException:
-            self._close_own()
-            raise
-        try:
-            address = where if self._own is None else self._own.scheduler_address
-            begin = {"where": address, "direct": True if kind == "local" else None, "patient": kind == "slurm"}
-            self._send({**begin, "seconds": CONNECTS, "lost": LOST})
+            stack.callback(self._process.close, CLOSES)
+            stack.callback(self._process.connection.close)  # first, which ends it
+            begin = {"where": where if own is None else own.scheduler_address, "seconds": CONNECTS, "lost": LOST}
+            self._send({**begin, "direct": True if kind == "local" else None, "patient": kind == "slurm"})
             match self._first(poll, math.inf if kind == "slurm" else CONNECTS + STARTS):
-                case {"is": "connected", "threads": int(threads), "versions": dict(found)}:
+                case {"is": "connected", "threads": int(threads)}:
                     self.workers = max(threads, coming, 1)
                 case message:
                     raise self._malformed(message)
-            for worker, theirs in found.items():
-                sentence = apart(theirs if isinstance(theirs, dict) else {})
-                if sentence:
-                    raise GrpoError(
-                        tr("The worker {worker} {sentence}").format(worker=shortened(worker), sentence=sentence)
-                    )
-        except BaseException:
-            self.close()
-            raise
+            self._stack = stack.pop_all()
 
     def close(self) -> None:
         """Disconnect from the scheduler. Workers started by this object end."""
-        self._process.connection.close()  # which ends it
-        self._process.close(CLOSES)
-        self._close_own()
-
-    def _close_own(self) -> None:
-        if self._own is not None:
-            self._own.close()
+        self._stack.close()
 
     # -- messages --------------------------------------------------------------------------------------------------
 
@@ -130,11 +109,9 @@ class Cluster:
         except MalformedError as error:
             raise self._malformed(error) from None
         for message in messages:
-            match message:
-                case {"is": "error", "text": str(text)}:
-                    raise GrpoError(shortened(text, LONGEST_PROBLEM))
-                case _:
-                    return message
+            if message.get("is") == "error":
+                raise GrpoError(shortened(message.get("text"), LONGEST_PROBLEM))
+            return message
         return None
 
     def _first(self, poll: Callable[[], None], patience: float) -> Message:
@@ -160,21 +137,17 @@ class Cluster:
     def asked(self, call: str, *arguments: object) -> int:
         """Submit the call named ``call``, a key of :data:`CALLS`. Return its number."""
         self._number += 1
+        self._arguments[self._number] = call, arguments if call in CHECKS else ()
         blobs, text, digest = sealed(arguments)
         message = {"do": "call", "call": call, "text": text, "digest": digest, "versions": versions()}
         self._send({**message, "number": self._number}, blobs)
         return self._number
 
-    def answers(self, call: str, waiting: dict[int, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
+    def answers(self, waiting: dict[int, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
         """Yield the result of each call as it arrives. Calls added to ``waiting`` meanwhile are included.
 
         A call whose worker is lost is repeated by another one. ``poll`` is called regularly; an exception in it cancels
         the remaining calls.
-
-        Args:
-            call: the name of all these calls.
-            waiting: what each call is for, by its number.
-            poll: can raise an exception to cancel.
 
         Raises:
             GrpoError: a call failed, or the scheduler is lost.
@@ -183,19 +156,21 @@ class Cluster:
             while waiting:
                 poll()
                 match self._heard():
+                    case None:
+                        pass
                     case {"is": "answer", "number": int(number)} if number not in waiting:
                         pass  # it was cancelled
                     case {"is": "answer", "problem": str(problem)}:
                         raise GrpoError(shortened(problem, LONGEST_PROBLEM))
                     case {"is": "answer", "number": int(number), "text": str(text), "digest": str(digest), **rest}:
-                        result = opened_result(call, (rest.get("blobs", []), text, digest))
+                        blobs: Any = rest.get("blobs", [])
+                        result = opened_result(*self._arguments.pop(number), (blobs, text, digest))
                         yield waiting.pop(number), result
-                    case None:
-                        pass
                     case message:
                         raise self._malformed(message)
         finally:
             if waiting:
+                self._arguments.clear()
                 with suppress(GrpoError):  # it has ended
                     self._send({"do": "cancel"})
 
@@ -209,20 +184,12 @@ class Cluster:
         """
         parts = portions(points, len(seeds), CALLS_PER_WORKER * self.workers)
         waiting = {self.asked("ensembles", part, tuple(seeds), updates): place for place, part in enumerate(parts)}
-        return self._in_order(parts, tuple(seeds), updates, waiting, poll)
+        return self._in_order(waiting, poll)
 
-    def _in_order(
-        self,
-        parts: list[list[Settings]],
-        seeds: tuple[int, ...],
-        updates: int,
-        waiting: dict[int, int],
-        poll: Callable[[], None],
-    ) -> Iterator[Ensemble]:
+    def _in_order(self, waiting: dict[int, int], poll: Callable[[], None]) -> Iterator[Ensemble]:
         came: dict[int, list[Ensemble]] = {}
         following = 0
-        for place, result in self.answers("ensembles", waiting, poll):
-            require_ensembles(result, parts[place], seeds, updates)
+        for place, result in self.answers(waiting, poll):
             came[place] = result
             while following in came:
                 yield from came.pop(following)
@@ -236,8 +203,7 @@ class Cluster:
 
         This is a single call: computing so few runs together takes no longer than computing half of them.
         """
-        for _, parts in self.answers("repeats", {self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
-            require_repeats(parts, settings, tuple(seeds), count)
+        for _, parts in self.answers({self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
             yield from parts
 
 

@@ -123,19 +123,49 @@ CALLS: dict[str, Callable[..., object]] = {"ensembles": _ensembles, "repeats": _
 """All calls that a worker can answer, by name."""
 
 
-def opened_result(call: str, crossing: Crossing) -> Any:
+def _are_ensembles(found: list[Ensemble], points: list[Settings], seeds: tuple[int, ...], updates: int) -> bool:
+    """Return whether these are ensembles of ``points``, with the shapes of one that is trained here."""
+    (own,) = ensembles(points[:1], seeds[:1], 1)
+    shapes = dict.fromkeys(own.measures, (updates + 1, len(seeds)))
+    asked = [(point, seeds, shapes, (len(seeds), *own.policy.shape[1:])) for point in points]
+    return asked == [(one.settings, one.seeds, _shapes(one.measures), one.policy.shape) for one in found]
+
+
+def _are_repeats(found: list[Repeats], settings: Settings, seeds: tuple[int, ...], count: int) -> bool:
+    """Return whether these are ``count`` updates in order, with the shapes of one that is computed here."""
+    (own,) = repeated(settings, seeds[:1], 1)
+    rows = [len(part.series[SERIES[0]]) for part in found]
+    return sum(rows) == count and all(
+        part.first == 1 + sum(rows[:place])
+        and _shapes(part.series) == dict.fromkeys(own.series, (rows[place], len(seeds)))
+        and part.likeliest.shape == (len(seeds), *own.likeliest.shape[1:])
+        and (None if part.best_prob is None else part.best_prob.shape)
+        == (None if own.best_prob is None else (rows[place], len(seeds)))
+        for place, part in enumerate(found)
+    )
+
+
+def _shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in arrays.items()}
+
+
+CHECKS: dict[str, Callable[..., bool]] = {"ensembles": _are_ensembles, "repeats": _are_repeats}
+"""Functions that compare the result of a call with its arguments, by the name of the call."""
+
+
+def opened_result(call: str, arguments: tuple[Any, ...], crossing: Crossing) -> Any:
     """Unpack the result of the call named ``call``. Whoever sent it is not trusted.
 
     Raises:
         GrpoError: the worker answered with a problem, or with something else than this call returns.
     """
     try:
-        answer = opened(crossing)
-        match answer:
+        match opened(crossing):
             case {"problem": str(problem)}:
                 raise GrpoError(shortened(problem, LONGEST_PROBLEM))
             case {"result": result} if fits(result, get_type_hints(CALLS[call])["return"]):
-                return result
+                if call not in CHECKS or CHECKS[call](result, *arguments):
+                    return result
     except GrpoError:
         raise
     except Exception as error:
@@ -146,39 +176,6 @@ def opened_result(call: str, crossing: Crossing) -> Any:
 def unexpected(why: str) -> GrpoError:
     """Return the error that a worker sent something that it was not asked for."""
     return GrpoError(tr("A worker of the cluster sent an answer that is not used: {why}.").format(why=why))
-
-
-def require_ensembles(found: list[Ensemble], points: Sequence[Settings], seeds: tuple[int, ...], updates: int) -> None:
-    """Raise a GrpoError unless these are ensembles of ``points``, with the shapes of one that is trained here."""
-    (own,) = ensembles(points[:1], seeds[:1], 1)
-    shapes = dict.fromkeys(own.measures, (updates + 1, len(seeds)))
-    of_policy = (len(seeds), *own.policy.shape[1:])
-    asked = [(point, seeds, shapes, of_policy) for point in points]
-    if asked != [(one.settings, one.seeds, _shapes(one.measures), one.policy.shape) for one in found]:
-        raise unexpected(tr("these are other runs than those requested"))
-
-
-def require_repeats(found: list[Repeats], settings: Settings, seeds: tuple[int, ...], count: int) -> None:
-    """Raise a GrpoError unless these are ``count`` updates, with the shapes of one that is computed here."""
-    (own,) = repeated(settings, seeds[:1], 1)
-    done = 0
-    for part in found:
-        rows = len(part.series.get(SERIES[0], ()))
-        known = None if own.best_prob is None or part.best_prob is None else part.best_prob.shape
-        if (part.first, _shapes(part.series), part.likeliest.shape, known) != (
-            done + 1,
-            dict.fromkeys(own.series, (rows, len(seeds))),
-            (len(seeds), *own.likeliest.shape[1:]),
-            None if own.best_prob is None else (rows, len(seeds)),
-        ):
-            break
-        done += rows
-    if done != count:
-        raise unexpected(tr("these are other runs than those requested"))
-
-
-def _shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
-    return {name: array.shape for name, array in arrays.items()}
 
 
 def sealed(value: object) -> Crossing:

@@ -12,19 +12,19 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from grpo_core import __version__
 from grpo_core.child.lifeline import watch_parent
 from grpo_core.child.limits import Limits
 from grpo_core.child.wire import Message, error_message, receive, send
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.foreign import walls
-from grpo_core.jobs.cluster_calls import Crossing, answered, unexpected, versions
+from grpo_core.jobs.cluster_calls import Crossing, answered, apart, unexpected, versions
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ RESPONDS = 10
 def serve(connection: Connection) -> None:
     """Connect to the scheduler that the first message names, and pass on calls and answers until ``connection`` closes.
 
-    Sends “connected” with the number of workers and their versions, an “answer” to each call with a text and a digest
+    Sends “connected” with the number of threads of the workers, an “answer” to each call with a text and a digest
     or a “problem”, and an “error” at the end.
     """
     with suppress(EOFError, OSError):
@@ -136,11 +136,12 @@ def _pass_on(connection: Connection, client: Any, begin: Message) -> None:
         if not asked.empty():  # the connection has closed
             return
         time.sleep(PAUSE)
-    send(connection, _facts(client, begin["where"]))
+    send(connection, {"is": "connected", "threads": _workers(client, begin["where"])})
     waiting: dict[Any, int] = {}
     silent = 0.0
     while True:
-        for message in _arrived(asked, block=not waiting):
+        while not (waiting and asked.empty()):
+            message = asked.get()
             if message is None:
                 return
             if message["do"] == "cancel":
@@ -170,32 +171,28 @@ def _listen(connection: Connection, asked: SimpleQueue[Message | None]) -> None:
     asked.put(None)
 
 
-def _arrived(asked: SimpleQueue[Message | None], *, block: bool) -> Iterator[Message | None]:
-    """Yield the messages that have arrived, at least one if ``block``."""
-    with suppress(Empty):
-        while True:
-            yield asked.get(block)
-            block = False
-
-
-def _facts(client: Any, where: str) -> Message:
-    """Return the message with the number of calls that can run at once, and with the workers' versions.
+def _workers(client: Any, where: str) -> int:
+    """Return the number of calls that can run at once.
 
     Raises:
-        GrpoError: there is no worker, or a worker has no GRPO Lab.
+        GrpoError: there is no worker, or a worker has no GRPO Lab or differs in a version.
     """
     threads = client.nthreads()
     if not threads:
         raise GrpoError(tr("The scheduler at {where} has no workers.").format(where=where))
     try:
         found = client.run(versions)
+        sentences = {worker: apart(theirs) for worker, theirs in found.items()}
     except Exception as error:  # a worker without the package can answer anything
         raise GrpoError(
             tr("A worker cannot run GRPO Lab {version} ({error}); install the same version there.").format(
-                version=versions()["GRPO Lab"], error=_told(error)
+                version=__version__, error=_told(error)
             )
         ) from None
-    return {"is": "connected", "threads": sum(map(int, threads.values())), "versions": found}
+    for worker, sentence in sentences.items():
+        if sentence:
+            raise GrpoError(tr("The worker {worker} {sentence}").format(worker=worker, sentence=sentence))
+    return sum(map(int, threads.values()))
 
 
 def _lost(where: str) -> GrpoError:

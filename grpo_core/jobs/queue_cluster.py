@@ -36,7 +36,7 @@ def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterat
         for place, status in enumerate(statuses):
             if not status.finished(queue):
                 waiting[_asked(cluster, folder, queue, place, status.done)] = place
-        for place, answer in cluster.answers("run", waiting, poll):
+        for place, answer in cluster.answers(waiting, poll):
             path = folder / queue.runs[place].file
             _require_free(path, queue.runs[place].title)
             with replacing(path) as temporary:
