@@ -162,12 +162,11 @@ class Cluster:
                         pass  # it was cancelled
                     case {"is": "answer", "problem": str(problem)}:
                         raise GrpoError(shortened(problem, LONGEST_PROBLEM))
-                    case {"is": "answer", "number": int(number), "text": str(text), "digest": str(digest), **rest}:
-                        blobs: Any = rest.get("blobs", [])
-                        result = opened_result(*self._arguments.pop(number), (blobs, text, digest))
-                        yield waiting.pop(number), result
-                    case message:
-                        raise self._malformed(message)
+                    case {"is": "answer", "number": int(number), "text": str(text), "digest": str(digest)} as answer:
+                        crossing = answer.get("blobs", []), text, digest
+                        yield waiting.pop(number), opened_result(*self._arguments.pop(number), crossing)
+                    case other:
+                        raise self._malformed(other)
         finally:
             if waiting:
                 self._arguments.clear()
