@@ -7,8 +7,8 @@ from typing import Any
 
 from grpo_core.child.asking import Asked
 from grpo_core.child.limits import Limits
-from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.jobs.table import serve
+from grpo_core.packing import packed, unpacked
 from grpo_core.text import tr
 
 NICE = 5

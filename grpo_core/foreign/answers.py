@@ -26,8 +26,8 @@ from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.probes import probe
 from grpo_core.foreign.recording import Completions, Report, Source, Texts, has_losses, stamps
 from grpo_core.foreign.replies import yielded_by
-from grpo_core.jobs.packing import Tree, packed, unpacked
 from grpo_core.lm.patterns import matcher
+from grpo_core.packing import Tree, packed, unpacked
 from grpo_core.record import Step
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
@@ -263,7 +263,7 @@ def allow(seconds: int = PROCESSOR_SECONDS) -> None:
 
 
 def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
-    """Pack a reply with :func:`grpo_core.jobs.packing.packed`.
+    """Pack a reply with :func:`grpo_core.packing.packed`.
 
     Raises:
         RunFileError: the reply is too large to be sent.

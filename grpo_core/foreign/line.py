@@ -53,7 +53,7 @@ class ReaderProcess(Asked):
     def __init__(self, main: Main | None = None) -> None:
         """Start the process, whose main function is by default :func:`grpo_core.foreign.answers.serve`."""
         from grpo_core.foreign.answers import serve
-        from grpo_core.jobs.packing import packed, unpacked  # many folders, which a window may never need
+        from grpo_core.packing import packed, unpacked  # many folders, which a window may never need
 
         super().__init__(main or serve, "{how}", pack=packed, unpack=unpacked, limits=LIMITS, error=RunFileError)
 

@@ -1,4 +1,4 @@
-"""System call filter of the process that reads an untrusted file (``man 2 seccomp``), written by hand for two machines.
+"""System call filter of a process that reads untrusted bytes (``man 2 seccomp``), written by hand for two machines.
 
 It refuses what such a process does not need and Landlock does not cover: other processes, programs, sockets, terminals,
 and what changes a file without opening it. Calls that the C library can do without fail as if the kernel lacked them,
@@ -61,12 +61,20 @@ REFUSED: dict[str, tuple[int, int]] = {
     "sethostname": (170, 161), "setdomainname": (171, 162), "iopl": (172, -1), "ioperm": (173, -1),
 }  # fmt: skip # table
 """Calls that fail with EPERM, by name: their numbers on x86_64 and aarch64, or -1 where there is no such call."""
+ONLINE = frozenset(
+    {
+        "socketpair", "connect", "sendto", "recvfrom", "setsockopt", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg",
+    }
+)  # fmt: skip # table
+"""Calls of :data:`REFUSED` that a process needs to connect to another machine, besides sockets of the internet."""
 UNKNOWN = (435, 437)
 """Calls that fail with ENOSYS, because a filter cannot see their arguments: clone3 and openat2."""
 _THREAD, _NAMESPACES = 0x10000, 0x7E020080
 """Flags of clone: for a thread, and for a new namespace of any kind."""
 _READ_ONLY, _TRUNCATED = 0b11, 0o1000
 """Flags of open: the mask of its mode, which is 0 for reading, and the request to truncate the file."""
+_INTERNET = (2, 10)
+"""Families of sockets of the internet: AF_INET and AF_INET6."""
 _IOCTLS = (0x5401, 0x802C542A, 0x5413, 0x5421, 0x5450, 0x5451, 0x541B)
 """Allowed requests of ioctl: TCGETS, TCGETS2, TIOCGWINSZ, FIONBIO, FIONCLEX, FIOCLEX, FIONREAD."""
 _FCNTLS = (8, 10, 15, 1024, 1026)
@@ -109,22 +117,25 @@ MACHINES = {
 }  # fmt: skip # table
 
 
-def refuse() -> bool:
+def refuse(*, online: bool) -> bool:
     """Install the filter for every thread of this process. Return whether the kernel has accepted it.
 
-    The process must have renounced new privileges (``PR_SET_NO_NEW_PRIVS``).
+    The process can connect to other machines if ``online``. It must have renounced new privileges
+    (``PR_SET_NO_NEW_PRIVS``).
     """
     machine = MACHINES.get(platform.machine())
     if machine is None:
         return False
-    program = program_for(machine, os.getpid())
+    program = program_for(machine, os.getpid(), online=online)
     code = ctypes.create_string_buffer(program)
     header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(code))
     return bool(ctypes.CDLL(None).syscall(machine.seccomp, 1, 1, header) == 0)  # a filter, for all threads
 
 
-def program_for(machine: Machine, process: int) -> bytes:
+def program_for(machine: Machine, process: int, *, online: bool = False) -> bytes:
     """Return the packet filter program for a machine and the number of the process itself.
+
+    With ``online``, it allows sockets of the internet.
 
     A call in the convention of another machine kills the process. Of an argument, only the lower 32 bits are compared,
     which are those that the kernel uses.
@@ -146,7 +157,10 @@ def program_for(machine: Machine, process: int) -> bytes:
     code += checked(machine.clone, 0, (_THREAD,), _EPERM, mask=_THREAD | _NAMESPACES)
     code += checked(machine.openat, 2, (_TRUNCATED,), _ALLOW, mask=_READ_ONLY | _TRUNCATED)
     code += checked(machine.open, 1, (_TRUNCATED,), _ALLOW, mask=_READ_ONLY | _TRUNCATED)
-    for calls, result in ((UNKNOWN, _ENOSYS), ([both[machine.column] for both in REFUSED.values()], _EPERM)):
+    if online:
+        code += checked(REFUSED["socket"][machine.column], 0, _INTERNET, _EPERM)
+    refused = [both[machine.column] for name, both in REFUSED.items() if not (online and name in ONLINE)]
+    for calls, result in ((UNKNOWN, _ENOSYS), (refused, _EPERM)):
         code += [row for call in calls if call >= 0 for row in ((_EQUAL, 0, 1, call), (_RETURN, 0, 0, result))]
     code.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *row) for row in code)

@@ -1,5 +1,7 @@
 """Sandbox of a process that reads an untrusted file: access only to the program, that file, and its own folder.
 
+The process that is connected to a cluster has the same sandbox, with sockets of the internet.
+
 It works only on Linux, with two mechanisms that need no privileges: Landlock for files (``man 7 landlock``), and a
 filter of system calls for everything else (:mod:`grpo_core.foreign.system_calls`). If the kernel lacks one, the process
 reads without it, and the problem report says so.
@@ -11,7 +13,7 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -30,7 +32,7 @@ _FIRST, _REFER, _TRUNCATE, _IOCTL = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
 """Rights that Landlock can restrict since its versions 1, 2, 3 and 5."""
 _OF_FILES = 0b110 | _TRUNCATE | _IOCTL
 """Rights to read and write that apply to a file rather than a folder."""
-_BIND_AND_CONNECT = 0b11
+_BIND, _BIND_AND_CONNECT = 0b01, 0b11
 _NO_NEW_PRIVILEGES = 38
 _LOOKED_THROUGH = 2_000
 """Maximum number of entries of a folder that are checked for links."""
@@ -45,6 +47,8 @@ SYSTEM = (
     "/sys/devices/system/cpu",
     "/dev/urandom",
 )
+NETWORK = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services")
+"""Files by which the system finds the address of another machine."""
 
 
 def version() -> int:
@@ -56,9 +60,9 @@ def version() -> int:
     return 0
 
 
-def enclose(path: Path, scratch: Path | None) -> tuple[bool, bool]:
+def enclose(path: Path, scratch: Path | None, *, online: Sequence[Path] | None = None) -> tuple[bool, bool]:
     """Restrict this process to reading the program and ``path`` and writing to ``scratch``, without other processes,
-    programs or sockets.
+    programs or sockets. If ``online`` is given, it can connect to other machines, and read these files.
 
     The restriction applies to the calling thread and to all threads that are started later.
 
@@ -80,22 +84,24 @@ def enclose(path: Path, scratch: Path | None) -> tuple[bool, bool]:
     system = _system()
     if system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         return False, False
-    return _restrict_files(system, path, scratch), refuse()
+    return _restrict_files(system, path, scratch, online), refuse(online=online is not None)
 
 
-def _restrict_files(system: ctypes.CDLL, path: Path, scratch: Path | None) -> bool:
+def _restrict_files(system: ctypes.CDLL, path: Path, scratch: Path | None, online: Sequence[Path] | None) -> bool:
     """Restrict the files and, where the kernel can, TCP and signals (Landlock). Return whether they are restricted."""
     known = version()
     if not known:
         return False
     handled = _FIRST | _REFER * (known >= 2) | _TRUNCATE * (known >= 3) | _IOCTL * (known >= 5)
-    attributes = struct.pack("QQQ", handled, _BIND_AND_CONNECT * (known >= 4), 0b11 * (known >= 6))
+    ports = _BIND_AND_CONNECT if online is None else _BIND
+    attributes = struct.pack("QQQ", handled, ports * (known >= 4), 0b11 * (known >= 6))
     size = 8 if known < 4 else 16 if known < 6 else 24
     ruleset = system.syscall(_CREATE, attributes, ctypes.c_size_t(size), 0)
     if ruleset < 0:
         return False
     try:
-        read, written = readable(path), writable(path, scratch)
+        read = [*readable(path), *(() if online is None else (*map(Path, NETWORK), *online))]
+        written = writable(path, scratch)
         for place, rights in [*((place, _READ) for place in read), *((place, handled & ~1) for place in written)]:
             _allow(system, ruleset, place, rights & handled)
         return bool(system.syscall(_RESTRICT, ruleset, 0) == 0)

@@ -6,41 +6,48 @@ its workers.
 
 from __future__ import annotations
 
+import math
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from grpo_core import __version__
 from grpo_core.bandit.simulate import never
+from grpo_core.child.process import ChildProcess
+from grpo_core.child.wire import MalformedError, Message
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.experiments.ensemble import Ensemble, portions
 from grpo_core.experiments.repeats import Repeats
-from grpo_core.jobs.cluster_calls import Crossing, answered, apart, opened_result, sealed, versions
+from grpo_core.jobs.cluster_calls import CHECKS, LONGEST_PROBLEM, opened_result, sealed, versions
+from grpo_core.jobs.cluster_client import LIMITS, NEEDED, PAUSE, not_reached, serve
 from grpo_core.jobs.slurm import SlurmJobs, described, submit
 from grpo_core.text import tr
 
 Key = TypeVar("Key")
-CONNECTS, LOST = 10, 30
-"""Times in seconds within which a scheduler must answer, and after which an unresponsive one counts as lost."""
-PAUSE = 0.1
-"""Interval in seconds between two checks for cancellation."""
-NEEDED = tr("A cluster needs the package “distributed”; install GRPO Lab with the extra “cluster”.")
+CONNECTS, STARTS, LOST = 10, 30, 30
+"""Times in seconds within which a scheduler must answer, that the process may take to start, and after which an
+unresponsive scheduler counts as lost."""
+CLOSES = 5.0
+"""Time in seconds for the connection to close."""
 CALLS_PER_WORKER = 2
 """Number of parts, per worker, into which an experiment is divided. Smaller parts shorten the wait for the last one."""
 
 
 class Cluster:
-    """Workers that answer calls.
+    """Workers that answer calls, through a process that is connected to their scheduler.
 
     Args:
         where: the address of a scheduler (``tcp://host:8786``), a scheduler's file with the address (``….json``),
             “local” for workers on this machine, “local:4” for four of them, or “slurm:FILE” for SLURM jobs as described
             by :class:`grpo_core.jobs.slurm.SlurmJobs`.
-        poll: called while waiting for the first SLURM job; can raise an exception to cancel.
+        poll: called while waiting for the connection and for the first SLURM job; can raise an exception to cancel.
+
+    Attributes:
+        where: the argument.
+        workers: number of calls that can run at once, including those on jobs that have yet to begin.
 
     Raises:
         GrpoError: no scheduler answers, it has no worker, a worker's versions differ, or ``distributed`` is not
@@ -48,81 +55,95 @@ class Cluster:
     """
 
     def __init__(self, where: str, poll: Callable[[], None] = never) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise GrpoError(NEEDED) from None
         if not where.strip():
             raise GrpoError(tr("Give the address of a scheduler, such as tcp://HOST:8786, or its scheduler file."))
-        self.where, self._own, self._coming = where, None, 0
+        self.where, self._number = where, 0
+        self._arguments: dict[int, tuple[str, tuple[Any, ...]]] = {}
         kind, _, rest = where.partition(":")
-        options: dict[str, Any] = {"timeout": CONNECTS, "set_as_default": False}
-        try:
+        with ExitStack() as stack:
+            own, coming = None, 0
             if kind == "local":
-                self._own = distributed.LocalCluster(
-                    n_workers=int(rest) if rest else None, threads_per_worker=1, dashboard_address=None
-                )
-                self._client = distributed.Client(self._own, direct_to_workers=True, **options)
+                own = _local(rest)
             elif kind == "slurm":
                 jobs = SlurmJobs.read(Path(rest))
-                self._own, self._coming = described(jobs), jobs.jobs * jobs.cores
-                self._client = distributed.Client(self._own, **options)
-            elif where.endswith(".json"):
-                self._client = distributed.Client(scheduler_file=where, **options)
-            else:
-                self._client = distributed.Client(where, **options)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise GrpoError(
-                tr(
-                    "No scheduler responds at {where} ({error}). Give the address of a scheduler, its scheduler "
-                    "file, or “local”; docs/clusters.md shows how to start one."
-                ).format(where=where, error=shortened(error))
-            ) from None
-        try:
+                own, coming = described(jobs), jobs.jobs * jobs.cores
+            if own is not None:
+                stack.callback(own.close)
             if kind == "slurm":
-                submit(self._own, jobs.jobs)
-                while not self._client.nthreads():
-                    poll()
-                    time.sleep(PAUSE)
-            self._require_same_versions()
-        except BaseException:
-            self.close()
-            raise
+                submit(own, jobs.jobs)
+            dask = {name: value for name, value in os.environ.items() if name.startswith("DASK_")}
+            self._process = ChildProcess(serve, limits=LIMITS, environment=dask)
+            stack.callback(self._process.close, CLOSES)
+            stack.callback(self._process.connection.close)  # first, which ends it
+            begin = {"where": where if own is None else own.scheduler_address, "seconds": CONNECTS, "lost": LOST}
+            self._send({**begin, "direct": True if kind == "local" else None, "patient": kind == "slurm"})
+            match self._first(poll, math.inf if kind == "slurm" else CONNECTS + STARTS):
+                case {"is": "connected", "threads": int(threads)}:
+                    self.workers = max(threads, coming, 1)
+                case message:
+                    raise self._malformed(message)
+            self._stack = stack.pop_all()
 
     def close(self) -> None:
         """Disconnect from the scheduler. Workers started by this object end."""
-        self._client.close(timeout=2)
-        if self._own is not None:
-            self._own.close()
+        self._stack.close()
 
-    @property
-    def workers(self) -> int:
-        """Number of calls that can run at once, including those on jobs that have yet to begin."""
-        return max(sum(int(count) for count in self._client.nthreads().values()), self._coming, 1)
+    # -- messages --------------------------------------------------------------------------------------------------
 
-    def _require_same_versions(self) -> None:
-        if not self._client.nthreads():
-            raise GrpoError(tr("The scheduler at {where} has no workers.").format(where=self.where))
+    def _send(self, message: Message, blobs: Sequence[bytes] = ()) -> None:
         try:
-            found: Mapping[str, Mapping[str, str]] = self._client.run(versions)
-        except Exception as error:  # a worker without the package can answer anything
-            raise GrpoError(
-                tr("A worker cannot run GRPO Lab {version} ({error}); install the same version there.").format(
-                    version=__version__, error=shortened(error)
-                )
-            ) from None
-        for worker, theirs in found.items():
-            sentence = apart(theirs)
-            if sentence:
-                raise GrpoError(tr("The worker {worker} {sentence}").format(worker=worker, sentence=sentence))
+            self._process.send(message, blobs)
+        except OSError:
+            raise self._ended() from None
+
+    def _heard(self) -> Message | None:
+        """Return the next message, or None if none arrives in a short time.
+
+        Raises:
+            GrpoError: the process sent an error or something else than a message, or has ended.
+        """
+        try:
+            messages = self._process.received() if self._process.connection.poll(PAUSE) else []
+        except (EOFError, OSError):
+            raise self._ended() from None
+        except MalformedError as error:
+            raise self._malformed(error) from None
+        for message in messages:
+            if message.get("is") == "error":
+                raise GrpoError(shortened(message.get("text"), LONGEST_PROBLEM))
+            return message
+        return None
+
+    def _first(self, poll: Callable[[], None], patience: float) -> Message:
+        """Return the first message, which must come within ``patience`` seconds."""
+        end = time.monotonic() + patience
+        while (message := self._heard()) is None:
+            poll()
+            if time.monotonic() > end:
+                self._process.kill()
+                raise not_reached(self.where, tr("no answer for {seconds:g} seconds").format(seconds=patience))
+        return message
+
+    def _malformed(self, why: object) -> GrpoError:
+        self._process.kill()
+        return GrpoError(tr("The cluster sent something that cannot be understood ({why}).").format(why=shortened(why)))
+
+    def _ended(self) -> GrpoError:
+        how = self._process.close(CLOSES)
+        return GrpoError(tr("The process that is connected to the cluster has ended ({how}).").format(how=how))
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def asked(self, call: str, *arguments: object) -> Any:
-        """Submit the call named ``call``, a key of :data:`CALLS`. Return Dask's future."""
-        return self._client.submit(answered, call, sealed(arguments), versions(), pure=False)
+    def asked(self, call: str, *arguments: object) -> int:
+        """Submit the call named ``call``, a key of :data:`CALLS`. Return its number."""
+        self._number += 1
+        self._arguments[self._number] = call, arguments if call in CHECKS else ()
+        blobs, text, digest = sealed(arguments)
+        message = {"do": "call", "call": call, "text": text, "digest": digest, "versions": versions()}
+        self._send({**message, "number": self._number}, blobs)
+        return self._number
 
-    def answers(self, waiting: dict[Any, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
+    def answers(self, waiting: dict[int, Key], poll: Callable[[], None]) -> Iterator[tuple[Key, Any]]:
         """Yield the result of each call as it arrives. Calls added to ``waiting`` meanwhile are included.
 
         A call whose worker is lost is repeated by another one. ``poll`` is called regularly; an exception in it cancels
@@ -131,50 +152,26 @@ class Cluster:
         Raises:
             GrpoError: a call failed, or the scheduler is lost.
         """
-        from distributed import wait
-
-        silent = 0.0
         try:
             while waiting:
                 poll()
-                # a timeout, or futures lost with their scheduler
-                with suppress(TimeoutError, CancelledError), self._client.as_current():
-                    wait([*waiting], timeout=PAUSE, return_when="FIRST_COMPLETED")
-                silent = 0.0 if self._client.status == "running" else silent + PAUSE
-                if silent > LOST or self._client.status == "closed":
-                    raise self._lost()
-                for future in [each for each in waiting if each.done()]:
-                    answer = self._answer(future)
-                    if answer is not None:
-                        yield waiting.pop(future), opened_result(answer)
+                match self._heard():
+                    case None:
+                        pass
+                    case {"is": "answer", "number": int(number)} if number not in waiting:
+                        pass  # it was cancelled
+                    case {"is": "answer", "problem": str(problem)}:
+                        raise GrpoError(shortened(problem, LONGEST_PROBLEM))
+                    case {"is": "answer", "number": int(number), "text": str(text), "digest": str(digest)} as answer:
+                        crossing = answer.get("blobs", []), text, digest
+                        yield waiting.pop(number), opened_result(*self._arguments.pop(number), crossing)
+                    case other:
+                        raise self._malformed(other)
         finally:
-            if waiting and self._client.status == "running":
-                self._client.cancel([*waiting])
-
-    def _lost(self) -> GrpoError:
-        return GrpoError(
-            tr(
-                "The connection to the scheduler at {where} was lost. Finished work is kept; start the same job again "
-                "to continue."
-            ).format(where=self.where)
-        )
-
-    def _answer(self, future: Any) -> Crossing | None:
-        """Return the answer to a call, or None if its worker was lost, so that it must be repeated."""
-        status = future.status
-        if status == "cancelled":
-            raise self._lost()
-        if status == "error":
-            raise GrpoError(tr("The cluster failed: {error}.").format(error=shortened(future.exception())))
-        if status != "finished":
-            return None
-        try:
-            crossing: Crossing = future.result(timeout=CONNECTS)
-        except TimeoutError:
-            return None
-        except CancelledError:
-            raise self._lost() from None
-        return crossing
+            if waiting:
+                self._arguments.clear()
+                with suppress(GrpoError):  # it has ended
+                    self._send({"do": "cancel"})
 
     def ensembles(
         self, points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None]
@@ -188,7 +185,7 @@ class Cluster:
         waiting = {self.asked("ensembles", part, tuple(seeds), updates): place for place, part in enumerate(parts)}
         return self._in_order(waiting, poll)
 
-    def _in_order(self, waiting: dict[Any, int], poll: Callable[[], None]) -> Iterator[Ensemble]:
+    def _in_order(self, waiting: dict[int, int], poll: Callable[[], None]) -> Iterator[Ensemble]:
         came: dict[int, list[Ensemble]] = {}
         following = 0
         for place, result in self.answers(waiting, poll):
@@ -207,6 +204,23 @@ class Cluster:
         """
         for _, parts in self.answers({self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
             yield from parts
+
+
+def _local(workers: str) -> Any:
+    """Start workers on this machine, by default as many as it has processors.
+
+    Raises:
+        GrpoError: ``distributed`` is not installed, or they cannot be started.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise GrpoError(NEEDED) from None
+    try:
+        count = int(workers) if workers else None
+        return distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise not_reached(f"local:{workers}", error) from None
 
 
 @contextmanager

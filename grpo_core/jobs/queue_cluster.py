@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from grpo_core.errors import RunFileError
+from grpo_core.foreign.readers import Readers
 from grpo_core.jobs.cluster import Cluster
-from grpo_core.queue.queue import Pace, Progress, Queue, claimed, read, run_status
+from grpo_core.jobs.cluster_calls import Ran, unexpected
+from grpo_core.queue.queue import Pace, Planned, Progress, Queue, claimed, read, run_status
 from grpo_core.queue.queue_state import trouble_beside
 from grpo_core.runs.files import in_use, replacing
+from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 
 
@@ -30,7 +32,7 @@ def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterat
     with claimed(folder):
         statuses = [run_status(folder, run) for run in queue.runs]
         pace = Pace(sum(queue.updates - one.done for one in statuses if not one.finished(queue)))
-        waiting: dict[Any, int] = {}
+        waiting: dict[int, int] = {}
         for place, status in enumerate(statuses):
             if not status.finished(queue):
                 waiting[_asked(cluster, folder, queue, place, status.done)] = place
@@ -39,6 +41,7 @@ def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterat
             _require_free(path, queue.runs[place].title)
             with replacing(path) as temporary:
                 temporary.write_bytes(answer["file"].tobytes())
+                _require_own(temporary, queue.runs[place], answer, poll)
             done = answer["last"]
             for done, scalars, note in answer["made"]:
                 yield Progress(place, done, scalars, pace.lap(), note=note)
@@ -50,7 +53,7 @@ def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterat
                 waiting[_asked(cluster, folder, queue, place, done)] = place
 
 
-def _asked(cluster: Cluster, folder: Path, queue: Queue, place: int, done: int) -> Any:
+def _asked(cluster: Cluster, folder: Path, queue: Queue, place: int, done: int) -> int:
     """Submit the next updates of a run, up to its next snapshot, so that nothing is replayed."""
     run = queue.runs[place]
     path, every = folder / run.file, run.settings.model.snapshot_every
@@ -58,6 +61,22 @@ def _asked(cluster: Cluster, folder: Path, queue: Queue, place: int, done: int) 
     file = path.read_bytes() if path.exists() else b""
     until = min((done // every + 1) * every, queue.updates)
     return cluster.asked("run", run.settings, run.title, until, np.frombuffer(file, np.uint8))
+
+
+def _require_own(path: Path, run: Planned, answer: Ran, poll: Callable[[], None]) -> None:
+    """Look at a run file from a worker in the process for untrusted files, and require that it holds this run.
+
+    Raises:
+        GrpoError: it is damaged, or it holds another run or other updates than the answer says.
+    """
+    try:
+        Readers(own_process=True).is_converted(path, poll=poll)
+        with RunReader.open(path) as reader:
+            done = answer["made"][-1][0] if answer["made"] else reader.last
+            if (reader.meta.settings, reader.last) != (run.settings, done):
+                raise unexpected(tr("it contains another run, or other updates"))
+    except RunFileError as error:
+        raise unexpected(str(error).replace(path.name, run.file)) from None
 
 
 def _require_free(path: Path, title: str) -> None:

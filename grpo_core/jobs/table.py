@@ -19,8 +19,8 @@ from grpo_core.experiments.language_ensemble import language_ensembles
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
 from grpo_core.jobs.cluster_job import on_cluster
-from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.learners import nothing_earlier
+from grpo_core.packing import packed, unpacked
 from grpo_core.queue import queue_job
 from grpo_core.record import Step
 from grpo_core.what_if.advice import tried
@@ -90,7 +90,7 @@ JOBS: dict[str, Answer] = {
     "ledger": ledger,
     "queue": queue_job.trained,
 }
-"""The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.jobs.packing` supports."""
+"""The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.packing` supports."""
 
 
 def jobs() -> dict[str, Answer]:

@@ -13,7 +13,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.foreign.recording import Completions, Source
-from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.packing import packed, unpacked
 from grpo_core.plugins import package_of
 from grpo_core.record import Step
 from grpo_core.trainers.claims.findings import Seen

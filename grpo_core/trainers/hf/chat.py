@@ -63,7 +63,7 @@ class Chat:
                     "takes a few milliseconds. Use another version of the model."
                 ).format(seconds=SECONDS)
             ) from None
-        except GrpoError:
+        except (GrpoError, MemoryError):
             raise
         except Exception as error:  # a template is a sandboxed program from the folder and can raise anything
             raise GrpoError(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pickle
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +26,12 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.race import race
 from grpo_core.jobs import cluster as clusters
-from grpo_core.jobs.cluster import PAUSE, Cluster, cluster
+from grpo_core.jobs.cluster import Cluster, cluster
 from grpo_core.jobs.cluster_calls import apart, opened, sealed, versions
+from grpo_core.jobs.cluster_client import PAUSE
 from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue import queue
+from tests.core.experiments import lying_worker
 
 pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
@@ -37,14 +44,18 @@ def never() -> None:
 
 
 @contextmanager
-def started(folder: Path, workers: int = 2) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
-    """Start a scheduler and its workers as in docs/clusters.md. Yields the scheduler's file and the processes."""
+def started(
+    folder: Path, workers: int = 2, options: Sequence[str] = ()
+) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
+    """Start a scheduler and its workers as in docs/clusters.md, the workers with further options. Yields the
+    scheduler's file and the processes.
+    """
     file = folder / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
     scheduler = [*dask, "scheduler", "--port", "0", "--scheduler-file", str(file), "--no-dashboard"]
     worker = [*dask, "worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-dashboard"]
-    worker += ["--local-directory", str(folder)]
+    worker += ["--local-directory", str(folder), *options]
     processes = [subprocess.Popen(scheduler, **quiet)]
     try:
         processes += [subprocess.Popen(worker, **quiet) for _ in range(workers)]
@@ -196,6 +207,101 @@ def test_where_no_scheduler_answers_is_said(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(GrpoError, match="extra “cluster”"):
         Cluster("local")
+
+
+@pytest.fixture(scope="module")
+def liar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path, Path]]:
+    """A cluster whose only worker lies, the file that names the lie, and the one that its pickles would make."""
+    folder = tmp_path_factory.mktemp("liar")
+    lie, touched = folder / "lie", folder / "touched"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(lying_worker.LIE, str(lie))
+        patch.setenv(lying_worker.TOUCHED, str(touched))
+        with started(folder, 1, ["--preload", lying_worker.__file__]) as (file, _), cluster(str(file)) as found:
+            yield found, lie, touched
+
+
+@pytest.mark.parametrize("name", lying_worker.LIES)
+def test_a_lie_of_a_worker_ends_in_a_sentence_and_runs_nothing_here(
+    name: str, liar: tuple[Cluster, Path, Path], tmp_path: Path
+) -> None:
+    found, lie, touched = liar
+    lie.write_text(name, encoding="utf-8")
+    with pytest.raises(GrpoError) as error:
+        [*found.ensembles(POINTS[:2], SEEDS, 3, poll=never)]
+    assert not touched.exists() and 20 < len(str(error.value)) < 400
+
+
+@pytest.mark.quick_cases("a file that is none")
+@pytest.mark.parametrize("name", lying_worker.LIES_OF_RUNS)
+def test_a_run_s_file_stays_as_it_was_if_another_one_comes_back(
+    name: str, liar: tuple[Cluster, Path, Path], tmp_path: Path
+) -> None:
+    found, lie, _ = liar
+    lie.write_text(name, encoding="utf-8")
+    runs = small_queue(tmp_path)
+    next(queue.training(tmp_path, lambda: False))
+    before = (tmp_path / runs.runs[0].file).read_bytes()
+    with pytest.raises(GrpoError) as error:
+        [*training(found, tmp_path, never)]
+    assert str(error.value).startswith("A worker of the cluster sent an answer that is not used: ")
+    assert (tmp_path / runs.runs[0].file).read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} <= {runs.runs[0].file, "queue.json"}, "nothing is left over"
+
+
+def packed_frames(*messages: bytes) -> bytes:
+    """Return a message of Dask's protocol, made of frames."""
+    prelude = struct.pack(f"<{1 + len(messages)}Q", len(messages), *map(len, messages))
+    body = b"".join((prelude, *messages))
+    return struct.pack("<Q", len(body)) + body
+
+
+def lies_of_a_scheduler(touched: Path) -> dict[str, bytes]:
+    """Return what a program that is no scheduler sends to whoever connects, by what it is."""
+    msgpack = importlib.import_module("msgpack")  # which has no types
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(lying_worker.TOUCHED, str(touched))
+        pickled = pickle.dumps(lying_worker.Runs())
+    hello = packed_frames(msgpack.packb({"compression": None, "python": [3, 11], "pickle-protocol": 5}))
+    error = packed_frames(msgpack.packb({"status": "error", "exception": pickled, "traceback": pickled}))
+    object_of = msgpack.packb({"pickled-obj": pickled, "num-sub-frames": 0})
+    header = msgpack.packb({"serializer": "pickle", "writeable": [], "num-sub-frames": 1})
+    return {
+        "nothing": b"",
+        "another protocol": b"HTTP/1.0 200 OK\r\n\r\n",
+        "a message of a petabyte": struct.pack("<Q", 1 << 50),
+        "a pickle": packed_frames(msgpack.packb({"__Pickled__": 1}), object_of),
+        "a pickle of a family": packed_frames(msgpack.packb({"__Serialized__": 1}), header, pickled),
+        "an import": packed_frames(msgpack.packb({"__Enum__": 1, "__module__": "this", "__name__": "s", "name": "x"})),
+        "an error that is a pickle": hello + 3 * error,
+        "a greeting, and a list": hello + packed_frames(msgpack.packb([1, 2])),
+    }
+
+
+@pytest.mark.quick_cases("nothing", "a pickle of a family")
+@pytest.mark.parametrize("name", lies_of_a_scheduler(Path()))
+def test_what_is_no_scheduler_is_said_and_runs_nothing_here(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "CONNECTS", 0.3)
+    if name == "nothing":
+        monkeypatch.setattr(clusters, "STARTS", 0.3)
+    touched = tmp_path / "touched"
+    connections: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    connections.append(server.accept()[0])
+                    connections[-1].sendall(lies_of_a_scheduler(touched)[name])
+
+        threading.Thread(target=accept, daemon=True).start()
+        with pytest.raises(GrpoError, match="No scheduler responds at") as error:
+            Cluster(f"tcp://127.0.0.1:{server.getsockname()[1]}")
+    for connection in connections:
+        connection.close()
+    assert not touched.exists() and len(str(error.value)) < 500
 
 
 def killing(processes: list[subprocess.Popen[bytes]], restart: Callable[[], subprocess.Popen[bytes]]) -> None:

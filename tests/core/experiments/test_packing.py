@@ -12,10 +12,10 @@ import pytest
 
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
-from grpo_core.jobs.packing import kinds, packed, unpacked
 from grpo_core.jobs.table import JOBS, jobs
 from grpo_core.learners import learner
 from grpo_core.memory import Block
+from grpo_core.packing import kinds, packed, unpacked
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from tests.core.steps import random_step

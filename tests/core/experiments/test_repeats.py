@@ -11,10 +11,10 @@ import pytest
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.experiments.repeats import PARTS, SERIES, Repeats, repeated
-from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.jobs.table import JOBS
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
+from grpo_core.packing import packed, unpacked
 
 SEEDS = (3, 4, 11)
 

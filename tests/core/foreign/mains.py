@@ -25,7 +25,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.foreign.answers import enclosed, guarded, pack_bounded
 from grpo_core.foreign.probes import attempts, probe, tried
 from grpo_core.foreign.recording import Completions
-from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.packing import packed, unpacked
 
 
 def prisoner(path: str, room: str, outside: str, *, poll: Poll) -> Iterator[dict[str, str]]:

@@ -19,8 +19,8 @@ from app.trainers.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.jobs.packing import packed, unpacked
 from grpo_core.learners import origin
+from grpo_core.packing import packed, unpacked
 from grpo_core.trainers.health import Evidence, diagnose
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_jobs import examination

@@ -16,7 +16,6 @@ from grpo_core.trainers.importers import trl_settings
 torch = pytest.importorskip("torch")
 
 
-@pytest.mark.timeout(20)
 def test_a_disk_that_does_not_answer_does_not_keep_training_from_ending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,6 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "verl.workers.utils.padding", padding)
 
 
-@pytest.mark.timeout(20)
 def test_an_update_is_written_without_padding_and_opens(tmp_path: Path) -> None:
     worker = Worker()
     recorder = verl.record(worker, tmp_path / "trace")
@@ -144,7 +143,6 @@ def test_an_update_is_written_without_padding_and_opens(tmp_path: Path) -> None:
     assert (tmp_path / "trace/trace.json").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.timeout(20)
 def test_a_batch_that_cannot_be_read_switches_the_recorder_off_and_not_the_training(tmp_path: Path) -> None:
     worker = Worker()
     recorder = verl.record(worker, tmp_path / "trace")
@@ -157,7 +155,6 @@ def test_a_batch_that_cannot_be_read_switches_the_recorder_off_and_not_the_train
     assert recorder.written == 0
 
 
-@pytest.mark.timeout(20)
 def test_a_disk_that_is_slower_than_training_loses_whole_updates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +195,6 @@ def test_what_the_recorder_does_not_know_is_left_alone_and_said(worker: Any, wor
     assert not (tmp_path / "trace").exists()
 
 
-@pytest.mark.timeout(20)
 def test_without_text_neither_words_nor_their_numbers_are_written(tmp_path: Path) -> None:
     worker = Worker()
     recorder = verl.record(worker, tmp_path / "trace", text=False)

@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from typing import Any
 import pytest
 
 from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.foreign.readers import SILENCE, Readers
 from grpo_core.lm.checkpoint import device_named
 from grpo_core.trainers.hf.folder import look, vocabulary
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.memory import need
+from grpo_core.trainers.hf.reading import read_model
 from tests.core.trainers.hf.test_folder import changed
 from tests.core.trainers.hf.tiny import KINDS, small
 from tests.core.trainers.hf.tiny_gguf import saved_gguf
@@ -173,6 +176,40 @@ def test_a_configuration_that_asks_for_a_billion_of_something_is_refused_before_
     changed(folder, "config.json", **{name: 10**9})
     with pytest.raises(SettingsError):
         load(look(folder), device_named("cpu"), "float32")
+
+
+def normalizing(folder: Path) -> None:
+    """Let the tokenizer repeat each letter “a” ten billion times."""
+    repeat = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100_000}
+    changed(folder, "tokenizer.json", normalizer={"type": "Sequence", "normalizers": [repeat, repeat]})
+
+
+def templated(template: str) -> Callable[[Path], object]:
+    """Return a function that gives a folder a chat template."""
+    return lambda folder: (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
+
+
+ENDLESS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a normalizer": (normalizing, "killed by signal 6|ran out of memory"),
+    "a long template": (templated("{{ 'a' * 10000000000 }}"), "ran out of memory"),
+    "a slow template": (templated("{{ (10 ** 100000000) % 7 }}"), "did not respond for"),
+}
+"""What takes all memory or time when a prompt is encoded, and what is said."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits")
+@pytest.mark.quick_cases("a long template")
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_tokenizer_or_template_without_end_ends_the_reader_alone(
+    name: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    spoil, sentence = ENDLESS[name]
+    folder = tmp_path / "model"
+    shutil.copytree(folders["llama"], folder)
+    assert read_model(Readers(own_process=True), folder)[0].parameters > 0
+    spoil(folder)
+    with pytest.raises(GrpoError, match=f"model could not be read: .*({sentence})"):
+        read_model(Readers(own_process=True, silence=5 if "respond" in sentence else SILENCE), folder)
 
 
 @pytest.mark.parametrize("end", ["x", 1.5, [[1]], {"a": 1}, True])

@@ -13,7 +13,7 @@ import pytest
 from grpo_core.foreign.answers import LONGEST_TEXT, pack_bounded
 from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import ENDS, Trajectory, Turn, as_text, turns_in
-from grpo_core.jobs.packing import packed, unpacked
+from grpo_core.packing import packed, unpacked
 from grpo_core.trainers.importers import open_source, trl_table, verifiers_rows
 from tests.core.trainers.sources import AGENT
 
