@@ -65,14 +65,16 @@ def probe(path: Path) -> bool:
 
 def fits(rows: list[Record], given: Mapping[str, str]) -> bool:
     """Return whether rows hold completions with rewards, advantages or log-probabilities."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    found = meanings(names, given)
-    told = [row.get(found.get("completion", "")) for row in rows]
-    whole = any(isinstance(one, str | list | dict) for one in told) or any(
-        isinstance(row.get(found.get("ids", "")), list) for row in rows
-    )
+    found = meanings(names_of(rows), given)
+    kinds = {"completion": str | list | dict, "ids": list}
+    whole = any(isinstance(row.get(found.get(name, "")), kind) for row in rows for name, kind in kinds.items())
     scored = {"reward", "advantage", "sampler", "trainer"} & found.keys() or parts_of(rows, found, given)
     return whole and bool(scored or given)
+
+
+def names_of(rows: list[Record]) -> list[str]:
+    """Return the names of the columns, in the order in which they appear."""
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def parts_of(rows: list[Record], found: Mapping[str, str], given: Mapping[str, str]) -> tuple[str, ...]:
@@ -86,7 +88,7 @@ def parts_of(rows: list[Record], found: Mapping[str, str], given: Mapping[str, s
         found: the column of each meaning.
         given: meanings that the user gave.
     """
-    left = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in found.values()]
+    left = [name for name in names_of(rows) if name not in found.values()]
     chosen = [name for name in left if given.get(name) == PART]
     chosen += [name for name in left if name not in given and OF_PARTS.search(name) and _are_numbers(rows, name)]
     if not chosen and "advantage" in found and "reward" not in found:
@@ -121,13 +123,11 @@ def files_of(path: Path, given: Mapping[str, str]) -> list[tuple[int | None, Pat
         file = next((file for name in inside if (file := entry / name if name else entry).is_file()), None)
         if file is None or file.suffix.lower() not in SUFFIXES:
             continue
-        split = NUMBERED.match(entry.stem if entry.is_file() else entry.name)
-        if split is None:
-            single.append(file)
+        name, kind = (entry.stem, entry.suffix) if entry.is_file() else (entry.name, file.name)
+        if split := NUMBERED.match(name):
+            families.setdefault((split[1], split[3], kind), []).append((int(split[2]), file))
         else:
-            families.setdefault((split[1], split[3], file.name if entry.is_dir() else entry.suffix), []).append(
-                (int(split[2]), file)
-            )
+            single.append(file)
     for _, family in sorted(families.items(), key=lambda one: ("eval" in one[0][0], -len(one[1]))):
         if any(fits(sample(file), given) for _, file in family[:3]):
             return sorted(family)
@@ -164,13 +164,13 @@ class OwnRows(RowRun):
         if not found:
             raise RunFileError(tr("{name} holds no rows of completions.").format(name=path.name))
         rows = next((rows for _, file in found if fits(rows := sample(file), self._given)), [])
-        names = list(dict.fromkeys(name for row in rows for name in row))
+        names = names_of(rows)
         self._columns = meanings(names, self._given)
         self._parts = parts_of(rows, self._columns, self._given)
         self._objects = [name for name in OBJECTS if any(isinstance(row.get(name), dict) for row in rows)]
-        writer = next((title for title, needed in WRITERS.items() if needed <= set(names)), "")
-        self._writer = writer
-        self.settings = recorded_settings(writer or tr("a trainer of one's own"))
+        self._writer = next((title for title, needed in WRITERS.items() if needed <= set(names)), "")
+        source = self._writer or tr("a trainer of one's own")
+        self.settings = recorded_settings(source)
         self._describe(names)
         if index is not None and path.is_file() and path.suffix.lower() in LINES:
             kept = kept_index(index, path)
@@ -183,11 +183,8 @@ class OwnRows(RowRun):
             self.refresh()
         if self.labels:
             last = self.last_readable()
-            self.settings = recorded_settings(
-                writer or tr("a trainer of one's own"),
-                names=last.reward_names,
-                group_size=int(np.bincount(last.group).max()),
-            )
+            size = int(np.bincount(last.group).max())
+            self.settings = recorded_settings(source, names=last.reward_names, group_size=size)
 
     def _describe(self, names: list[str]) -> None:
         """Note how the columns were read."""
@@ -199,15 +196,10 @@ class OwnRows(RowRun):
                 others=", ".join(name for name in names if name not in used) or tr("none", "columns"),
             )
         )
-        metadata = self.path / "metadata.json"
-        if self._writer == "verifiers" and metadata.is_file():
-            with suppress(OSError, ValueError, AttributeError):
-                facts = from_json(read_limited(metadata, LARGEST_METADATA) or b"{}")
-                self.note(
-                    tr("These are results of the environment {env} with the model {model}.").format(
-                        env=facts.get("env_id"), model=facts.get("model")
-                    )
-                )
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            facts = from_json(read_limited(self.path / "metadata.json", LARGEST_METADATA) or b"")
+            said = tr("These are results of the environment {env} with the model {model}.")
+            self.note(said.format(env=facts["env_id"], model=facts["model"]))
 
     def refresh(self) -> int:
         found = files_of(self.path, self._given)

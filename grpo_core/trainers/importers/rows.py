@@ -124,17 +124,6 @@ class RowRun(TextRun):
             )
         return rows
 
-    def note_malformed(self, label: int, count: int, why: BaseException | None) -> None:
-        """Note that ``count`` rows of the update ``label`` were left out, the first because of the error ``why``."""
-        if count:
-            self.note(
-                plural(
-                    "Step {label}: {count} row is not what {source} writes and is left out; the first: {why}.",
-                    "Step {label}: {count} rows are not what {source} writes and are left out; the first: {why}.",
-                    count,
-                ).format(label=label, count=count, source=self.settings.recorded.source, why=shortened(repr(why), 200))
-            )
-
     def converted(self, label: int, found: Iterable[Record]) -> list[Row]:
         """Return the rows of ``found`` that :meth:`row_of` can convert, and note the others."""
         rows: list[Row] = []
@@ -144,7 +133,14 @@ class RowRun(TextRun):
                 rows.append(self.row_of(record))
             except MALFORMED as error:
                 bad, first = bad + 1, first or error
-        self.note_malformed(label, bad, first)
+        if bad:
+            self.note(
+                plural(
+                    "Step {label}: {count} row is not what {source} writes and is left out; the first: {why}.",
+                    "Step {label}: {count} rows are not what {source} writes and are left out; the first: {why}.",
+                    bad,
+                ).format(label=label, count=bad, source=self.settings.recorded.source, why=shortened(repr(first), 200))
+            )
         return rows
 
     def row_of(self, record: Record) -> Row:
