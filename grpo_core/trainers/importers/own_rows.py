@@ -297,11 +297,13 @@ class OwnRows(RowRun):
 
         if of("completion") is None and of("ids") is None:
             raise ValueError(tr("it has no completion"))
-        reward, key, cut, parts = of("reward"), of("group"), of("truncated"), {}
+        reward, key, cut = of("reward"), of("group"), of("truncated")
+        parts: dict[str, float] = {}
         metrics: dict[str, float] = {}
         for name in self._objects:
-            found = {str(key): value for key, value in (record.get(name) or {}).items() if _is_number(value)}
-            (metrics if name == "metrics" else parts).update({key: number(value) for key, value in found.items()})
+            found = (record.get(name) or {}).items()
+            named = metrics if name == "metrics" else parts
+            named.update({str(each): number(value) for each, value in found if _is_number(value)})
         parts |= {name: number(record.get(name)) for name in self._parts}
         if isinstance(reward, dict):
             parts |= {str(name): number(value) for name, value in reward.items()}
@@ -341,6 +343,8 @@ class OwnRows(RowRun):
         with suppress(*MALFORMED):
             for row in records(file, []):
                 found[int(row["sample_index"])] = row.get("group_index"), row.get("reward")
+        if not found:
+            self.note(tr("miles stores rewards in trajectory, beside these columns: open the folder that holds both."))
         return found
 
 

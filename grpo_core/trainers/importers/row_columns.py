@@ -12,7 +12,10 @@ from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 NAMES: dict[str, tuple[str, ...]] = {
-    "step": ("step", "global_step", "training_step", "train_step", "iteration", "iter", "update", "optimizer_step"),
+    "step": (
+        "step", "global_step", "training_step", "train_step", "iteration", "iter", "update", "optimizer_step",
+        "head_version",
+    ),
     "group": (
         "group", "group_id", "group_index", "group_idx", "example_id", "prompt_id", "prompt_idx", "prompt_index",
         "problem_id", "question_id", "task_id", "uid",

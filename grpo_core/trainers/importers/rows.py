@@ -81,6 +81,8 @@ class RowRun(TextRun):
     def completions(self, position: int) -> Completions:
         table = table_of(self._some(position))
         self.compare_groups(position, table.group)
+        if not any(table.completions):  # token numbers alone
+            return table
         return self.with_repeats_marked(position, table, lambda other: table_of(self._some(other)))
 
     def step(self, position: int) -> Step:
