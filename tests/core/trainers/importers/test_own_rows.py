@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,7 +219,8 @@ def test_columns_of_miles_show_tokens_with_the_rewards_beside_them(tmp_path: Pat
 
 
 def test_columns_of_miles_alone_say_where_the_rewards_are(tmp_path: Path) -> None:
-    run = open_source(miles_dump(tmp_path / "dump") / "dashboard_columns")
+    shutil.rmtree(miles_dump(tmp_path / "dump") / "trajectory")
+    run = open_source(tmp_path / "dump" / "dashboard_columns")
     assert np.isnan(run.completions(2).rewards).all() and not run.completions(2).repeated
     assert any("open the folder that holds both" in note for note in run.notes)
     assert not any("repeat the completions" in note for note in run.notes), "token numbers alone are not compared"
