@@ -31,7 +31,7 @@ from grpo_core.trainers.importers.jsonl import LONGEST_LINE
 from grpo_core.trainers.importers.line_index import WORTH_KEEPING, LineIndex, keep_index, kept_index, read_end, read_on
 from grpo_core.trainers.importers.records import LINES, MOST_ROWS, SUFFIXES, Record, records, rows_in, sample
 from grpo_core.trainers.importers.row_columns import OBJECTS, OF_PARTS, PART, meanings
-from grpo_core.trainers.importers.rows import MALFORMED, Row, RowRun, number, numbers
+from grpo_core.trainers.importers.rows import MALFORMED, OF_TOKENS, Row, RowRun, number, tokens_of
 from grpo_core.trainers.importers.text_run import recorded_settings
 from grpo_core.trainers.importers.trl_table import as_text
 from grpo_core.trainers.importers.verifiers_tokens import RowTokens
@@ -51,7 +51,6 @@ END = 4 << 20
 MOST_FILES = 20_000
 LARGEST_METADATA = 1 << 20
 NUMBERED = re.compile(r"^(.*?)(\d{1,18})(\D*)$")
-STREAMS = ("sampler", "trainer", "reference")
 SUBFOLDERS = ("dashboard_columns", "rollouts")
 """Folders of miles and prime-rl that hold the files of a run."""
 SIDECAR = "trajectory"
@@ -331,7 +330,7 @@ class OwnRows(RowRun):
     def _tokens(self, ids: Any, of: Any) -> RowTokens | None:
         """Return the tokens of a row. None if there are none, or if they do not fit together, which is noted."""
         try:
-            return tokens_of(ids, {name: of(name) for name in (*STREAMS, "mask", "prompt_ids", "advantage", "entropy")})
+            return tokens_of(ids, {name: of(name) for name in OF_TOKENS})
         except MALFORMED:
             self.note(tr("Token numbers of some rows do not fit their masks or log-probabilities; they are left out."))
             return None
@@ -346,64 +345,6 @@ class OwnRows(RowRun):
         if not found:
             self.note(tr("miles stores rewards in trajectory, beside these columns: open the folder that holds both."))
         return found
-
-
-def tokens_of(ids: Any, of: Mapping[str, Any]) -> RowTokens | None:
-    """Return the tokens of a completion. None if ``ids`` is not a list of token numbers.
-
-    The numbers may begin with those of the prompt: then the mask, or else the log-probabilities, are those of the
-    completion alone, or the mask begins with zeros. A stream can have one number for each token of the mask.
-
-    Args:
-        ids: the token numbers.
-        of: meaning -> value of the row.
-
-    Raises:
-        TypeError, ValueError, OverflowError: lengths do not fit, or a value is not a number.
-    """
-    ids = _list(ids)
-    if not ids or not all(type(one) is int for one in ids):
-        return None
-    whole = np.array(ids, np.int64)
-    given = {name: _list(of[name]) for name in STREAMS}
-    mask = _list(of["mask"])
-    length = len(mask if mask is not None else next((v for v in given.values() if v is not None), ids))
-    counted = np.ones(length, bool) if mask is None else np.array(mask, bool)
-    if length > len(whole):
-        raise ValueError(f"{length} places for {len(whole)} tokens")
-    before, whole = whole[: len(whole) - length], whole[len(whole) - length :]
-    first = int(counted.argmax()) if not len(before) and of["prompt_ids"] is None else 0
-    prompt = _list(of["prompt_ids"])
-    if prompt is not None:
-        before = np.array(prompt, np.int64)
-    advantage = of["advantage"]
-
-    def spread(values: list[Any] | None) -> np.ndarray:
-        if values is not None and len(values) == counted.sum() != length:
-            found = np.full(length, np.nan)
-            found[counted] = numbers(values, int(counted.sum()))
-            return found[first:]
-        return numbers(values, length)[first:]
-
-    return RowTokens(
-        ids=whole[first:],
-        mask=counted[first:],
-        before=np.concatenate([before, whole[:first]]) if len(before) + first else None,
-        advantage=spread(advantage) if isinstance(advantage, list) else np.full(length - first, number(advantage)),
-        entropy=spread(of["entropy"]) if isinstance(of["entropy"], list) else np.full(length - first, np.nan),
-        **{name: spread(values) for name, values in given.items()},
-    )
-
-
-def _list(value: Any) -> list[Any] | None:
-    """Return a list, also one that a CSV file holds as JSON. None for a missing one.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    if isinstance(value, str) and value.strip().startswith("["):
-        value = from_json(value)
-    return value if isinstance(value, list) else None
 
 
 def _mean(value: Any) -> float:

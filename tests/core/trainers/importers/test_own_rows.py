@@ -24,9 +24,10 @@ from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.importers import importer_for, open_source
-from grpo_core.trainers.importers.own_rows import OwnRows, tokens_of
+from grpo_core.trainers.importers.own_rows import OwnRows
 from grpo_core.trainers.importers.records import rows_in
 from grpo_core.trainers.importers.row_columns import NAMES, parsed_columns
+from grpo_core.trainers.importers.rows import tokens_of
 from grpo_core.trainers.recorded_series import numbers
 from tests.core.trainers.sources import DATA
 
@@ -245,9 +246,6 @@ def test_token_rows_give_importance_weights_and_the_diagnosis_of_the_sampler(tmp
     assert any(finding.title == "Sampler and trainer differ" for finding in diagnose(run).findings)
 
 
-OF = dict.fromkeys(("sampler", "trainer", "reference", "mask", "prompt_ids", "advantage", "entropy"))
-
-
 @pytest.mark.parametrize(
     ("ids", "values", "tokens", "before"),
     [
@@ -262,14 +260,14 @@ OF = dict.fromkeys(("sampler", "trainer", "reference", "mask", "prompt_ids", "ad
 def test_tokens_of_a_row_stand_where_their_numbers_do(
     ids: Any, values: dict[str, Any], tokens: list[int], before: list[int] | None
 ) -> None:
-    found = tokens_of(ids, OF | values)
+    found = tokens_of(ids, values)
     assert found is not None and found.ids.tolist() == tokens and found.sampler[-1] == -2
     assert (None if found.before is None else found.before.tolist()) == before
 
 
 @pytest.mark.parametrize("ids", [None, 12, ["a", "b"], [], "text", [True], [1.5]])
 def test_what_are_no_token_numbers_is_no_tokens(ids: Any) -> None:
-    assert tokens_of(ids, OF) is None
+    assert tokens_of(ids, {}) is None
 
 
 @pytest.mark.parametrize(
