@@ -77,7 +77,7 @@ def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | Non
 
 
 def read_end(path: Path, key_of: KeyOf, size: int | None = None) -> LineIndex:
-    """Index the last ``size`` bytes, by default :data:`TAIL`, except for the line that begins before them."""
+    """Index the last ``size`` bytes, by default :data:`TAIL`, except for the line that begins before."""
     with opened_regular(path) as file:
         facts = os.fstat(file.fileno())
         first = max(facts.st_size - (TAIL if size is None else size), 0)

@@ -22,13 +22,16 @@ from grpo_core.text import tr
 from grpo_core.trainers.importers import nemo_rl_settings, recipe
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.records import Record, records
-from grpo_core.trainers.importers.rows import Row, RowRun, number, numbers
+from grpo_core.trainers.importers.rows import Row, RowRun, number, tokens_of
 from grpo_core.trainers.importers.text_run import names_in, numbered, recorded_settings
 from grpo_core.trainers.importers.trl_table import as_text
-from grpo_core.trainers.importers.verifiers_tokens import RowTokens
 
 BEFORE, AFTER = "train_data_step", ".jsonl"
 TRAINED_BY = "NeMo-RL"
+COLUMNS = {
+    "mask": "token_loss_mask", "sampler": "generation_logprobs", "trainer": "prev_logprobs", "advantage": "advantages",
+}  # fmt: skip # table
+"""Meaning -> name in the file."""
 
 
 def probe(path: Path) -> bool:
@@ -130,31 +133,20 @@ class NemoRun(RowRun):
         counted = np.array(record["token_loss_mask"], bool)
         count = count if 0 < count <= len(counted) else len(counted)
         counted = counted[:count]
-        first = int(counted.argmax()) if counted.any() else count
         prompt, completion = _split(texts, counted)
         if ids is None:
             return Row(prompt=prompt, completion=completion, reward=reward, length=int(counted.sum()))
-        if len(ids) < count:
-            raise ValueError(f"{len(ids)} tokens for a mask of {count}")
-        whole = np.array(ids[:count], np.int64)
-        streams = {
-            field: numbers(None if (stream := record.get(name)) is None else stream[:count], count)[first:]
-            for field, name in (
-                ("sampler", "generation_logprobs"), ("trainer", "prev_logprobs"), ("advantage", "advantages"),
-            )
-        }  # fmt: skip # one stream per pair
-        given = streams["advantage"][counted[first:]]
-        none = np.full(count - first, math.nan)
+        streams = {name: record.get(column) for name, column in COLUMNS.items()}
+        tokens = tokens_of(ids[:count], {name: v if v is None else v[:count] for name, v in streams.items()})
+        if tokens is None:
+            raise ValueError("token_ids")
         return Row(
             prompt=prompt,
             completion=completion,
-            group=whole[:first].tobytes(),
+            group=b"" if tokens.before is None else tokens.before.tobytes(),
             reward=reward,
-            advantage=float(given.mean()) if len(given) else math.nan,
-            length=int(counted.sum()),
-            tokens=RowTokens(
-                ids=whole[first:], mask=counted[first:], before=whole[:first], reference=none, entropy=none, **streams
-            ),
+            advantage=float(tokens.advantage[tokens.mask].mean()) if tokens.mask.any() else math.nan,
+            tokens=tokens,
             used=bool(record.get("sample_loss_mask", True)),
         )
 

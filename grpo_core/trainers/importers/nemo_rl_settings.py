@@ -185,11 +185,9 @@ def weights(settings: Mapping[str, Any], trainer: np.ndarray, sampler: np.ndarra
         mask: tokens in the loss, (B, T) boolean.
     """
     apart = np.where(mask, trainer - sampler, 0.0)
-    weight: np.ndarray
     if _loss(settings, "sequence_level_importance_ratios"):
-        weight = np.exp(np.broadcast_to(apart.sum(axis=1, keepdims=True), apart.shape))
-    else:
-        weight = np.exp(apart)
+        apart = np.broadcast_to(apart.sum(axis=1, keepdims=True), apart.shape)
+    weight: np.ndarray = np.exp(apart)
     kind, high = (_loss(settings, f"truncated_importance_sampling_{name}") for name in ("type", "ratio"))
     low = _loss(settings, "truncated_importance_sampling_ratio_min") or 0.0
     if kind is None or high is None:
@@ -201,7 +199,7 @@ def weights(settings: Mapping[str, Any], trainer: np.ndarray, sampler: np.ndarra
             return np.where((weight >= low) & (weight <= high), weight, 0.0)
         case "seq-mask-tis":
             middle = np.exp(apart.sum(axis=1) / mask.sum(axis=1).clip(1))
-            return np.asarray(weight * ((middle >= low) & (middle <= high))[:, None])
+            return np.where(((middle >= low) & (middle <= high))[:, None], weight, 0.0)
         case _:
             raise ValueError(kind)
 

@@ -31,7 +31,7 @@ from grpo_core.trainers.importers.jsonl import LONGEST_LINE
 from grpo_core.trainers.importers.line_index import WORTH_KEEPING, LineIndex, keep_index, kept_index, read_end, read_on
 from grpo_core.trainers.importers.records import LINES, MOST_ROWS, SUFFIXES, Record, records, rows_in, sample
 from grpo_core.trainers.importers.row_columns import OBJECTS, OF_PARTS, PART, meanings
-from grpo_core.trainers.importers.rows import MALFORMED, Row, RowRun, number, numbers
+from grpo_core.trainers.importers.rows import MALFORMED, OF_TOKENS, Row, RowRun, number, tokens_of
 from grpo_core.trainers.importers.text_run import recorded_settings
 from grpo_core.trainers.importers.trl_table import as_text
 from grpo_core.trainers.importers.verifiers_tokens import RowTokens
@@ -51,7 +51,6 @@ END = 4 << 20
 MOST_FILES = 20_000
 LARGEST_METADATA = 1 << 20
 NUMBERED = re.compile(r"^(.*?)(\d{1,18})(\D*)$")
-STREAMS = ("sampler", "trainer", "reference")
 SUBFOLDERS = ("dashboard_columns", "rollouts")
 """Folders of miles and prime-rl that hold the files of a run."""
 SIDECAR = "trajectory"
@@ -65,14 +64,16 @@ def probe(path: Path) -> bool:
 
 def fits(rows: list[Record], given: Mapping[str, str]) -> bool:
     """Return whether rows hold completions with rewards, advantages or log-probabilities."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    found = meanings(names, given)
-    told = [row.get(found.get("completion", "")) for row in rows]
-    whole = any(isinstance(one, str | list | dict) for one in told) or any(
-        isinstance(row.get(found.get("ids", "")), list) for row in rows
-    )
+    found = meanings(names_of(rows), given)
+    kinds = {"completion": str | list | dict, "ids": list}
+    whole = any(isinstance(row.get(found.get(name, "")), kind) for row in rows for name, kind in kinds.items())
     scored = {"reward", "advantage", "sampler", "trainer"} & found.keys() or parts_of(rows, found, given)
     return whole and bool(scored or given)
+
+
+def names_of(rows: list[Record]) -> list[str]:
+    """Return the names of the columns, in the order in which they appear."""
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def parts_of(rows: list[Record], found: Mapping[str, str], given: Mapping[str, str]) -> tuple[str, ...]:
@@ -86,7 +87,7 @@ def parts_of(rows: list[Record], found: Mapping[str, str], given: Mapping[str, s
         found: the column of each meaning.
         given: meanings that the user gave.
     """
-    left = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in found.values()]
+    left = [name for name in names_of(rows) if name not in found.values()]
     chosen = [name for name in left if given.get(name) == PART]
     chosen += [name for name in left if name not in given and OF_PARTS.search(name) and _are_numbers(rows, name)]
     if not chosen and "advantage" in found and "reward" not in found:
@@ -121,13 +122,11 @@ def files_of(path: Path, given: Mapping[str, str]) -> list[tuple[int | None, Pat
         file = next((file for name in inside if (file := entry / name if name else entry).is_file()), None)
         if file is None or file.suffix.lower() not in SUFFIXES:
             continue
-        split = NUMBERED.match(entry.stem if entry.is_file() else entry.name)
-        if split is None:
-            single.append(file)
+        name, kind = (entry.stem, entry.suffix) if entry.is_file() else (entry.name, file.name)
+        if split := NUMBERED.match(name):
+            families.setdefault((split[1], split[3], kind), []).append((int(split[2]), file))
         else:
-            families.setdefault((split[1], split[3], file.name if entry.is_dir() else entry.suffix), []).append(
-                (int(split[2]), file)
-            )
+            single.append(file)
     for _, family in sorted(families.items(), key=lambda one: ("eval" in one[0][0], -len(one[1]))):
         if any(fits(sample(file), given) for _, file in family[:3]):
             return sorted(family)
@@ -164,13 +163,13 @@ class OwnRows(RowRun):
         if not found:
             raise RunFileError(tr("{name} holds no rows of completions.").format(name=path.name))
         rows = next((rows for _, file in found if fits(rows := sample(file), self._given)), [])
-        names = list(dict.fromkeys(name for row in rows for name in row))
+        names = names_of(rows)
         self._columns = meanings(names, self._given)
         self._parts = parts_of(rows, self._columns, self._given)
         self._objects = [name for name in OBJECTS if any(isinstance(row.get(name), dict) for row in rows)]
-        writer = next((title for title, needed in WRITERS.items() if needed <= set(names)), "")
-        self._writer = writer
-        self.settings = recorded_settings(writer or tr("a trainer of one's own"))
+        self._writer = next((title for title, needed in WRITERS.items() if needed <= set(names)), "")
+        source = self._writer or tr("a trainer of one's own")
+        self.settings = recorded_settings(source)
         self._describe(names)
         if index is not None and path.is_file() and path.suffix.lower() in LINES:
             kept = kept_index(index, path)
@@ -183,11 +182,8 @@ class OwnRows(RowRun):
             self.refresh()
         if self.labels:
             last = self.last_readable()
-            self.settings = recorded_settings(
-                writer or tr("a trainer of one's own"),
-                names=last.reward_names,
-                group_size=int(np.bincount(last.group).max()),
-            )
+            size = int(np.bincount(last.group).max())
+            self.settings = recorded_settings(source, names=last.reward_names, group_size=size)
 
     def _describe(self, names: list[str]) -> None:
         """Note how the columns were read."""
@@ -199,15 +195,10 @@ class OwnRows(RowRun):
                 others=", ".join(name for name in names if name not in used) or tr("none", "columns"),
             )
         )
-        metadata = self.path / "metadata.json"
-        if self._writer == "verifiers" and metadata.is_file():
-            with suppress(OSError, ValueError, AttributeError):
-                facts = from_json(read_limited(metadata, LARGEST_METADATA) or b"{}")
-                self.note(
-                    tr("These are results of the environment {env} with the model {model}.").format(
-                        env=facts.get("env_id"), model=facts.get("model")
-                    )
-                )
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            facts = from_json(read_limited(self.path / "metadata.json", LARGEST_METADATA) or b"")
+            said = tr("These are results of the environment {env} with the model {model}.")
+            self.note(said.format(env=facts["env_id"], model=facts["model"]))
 
     def refresh(self) -> int:
         found = files_of(self.path, self._given)
@@ -309,8 +300,9 @@ class OwnRows(RowRun):
         metrics: dict[str, float] = {}
         parts: dict[str, float] = {}
         for name in self._objects:
-            found = {str(key): value for key, value in (record.get(name) or {}).items() if _is_number(value)}
-            (metrics if name == "metrics" else parts).update({key: number(value) for key, value in found.items()})
+            found = (record.get(name) or {}).items()
+            named = metrics if name == "metrics" else parts
+            named.update({str(each): number(value) for each, value in found if _is_number(value)})
         parts |= {name: number(record.get(name)) for name in self._parts}
         if isinstance(reward, dict):
             parts |= {str(name): number(value) for name, value in reward.items()}
@@ -338,7 +330,7 @@ class OwnRows(RowRun):
     def _tokens(self, ids: Any, of: Any) -> RowTokens | None:
         """Return the tokens of a row. None if there are none, or if they do not fit together, which is noted."""
         try:
-            return tokens_of(ids, {name: of(name) for name in (*STREAMS, "mask", "prompt_ids", "advantage", "entropy")})
+            return tokens_of(ids, {name: of(name) for name in OF_TOKENS})
         except MALFORMED:
             self.note(tr("Token numbers of some rows do not fit their masks or log-probabilities; they are left out."))
             return None
@@ -350,65 +342,9 @@ class OwnRows(RowRun):
         with suppress(*MALFORMED):
             for row in records(file, []):
                 found[int(row["sample_index"])] = row.get("group_index"), row.get("reward")
+        if not found:
+            self.note(tr("miles stores rewards in trajectory, beside these columns: open the folder that holds both."))
         return found
-
-
-def tokens_of(ids: Any, of: Mapping[str, Any]) -> RowTokens | None:
-    """Return the tokens of a completion. None if ``ids`` is not a list of token numbers.
-
-    The numbers may begin with those of the prompt: then the mask, or else the log-probabilities, are those of the
-    completion alone, or the mask begins with zeros. A stream can have one number for each token of the mask.
-
-    Args:
-        ids: the token numbers.
-        of: meaning -> value of the row.
-
-    Raises:
-        TypeError, ValueError, OverflowError: lengths do not fit, or a value is not a number.
-    """
-    ids = _list(ids)
-    if not ids or not all(type(one) is int for one in ids):
-        return None
-    whole = np.array(ids, np.int64)
-    given = {name: _list(of[name]) for name in STREAMS}
-    mask = _list(of["mask"])
-    length = len(mask if mask is not None else next((v for v in given.values() if v is not None), ids))
-    counted = np.ones(length, bool) if mask is None else np.array(mask, bool)
-    if length > len(whole):
-        raise ValueError(f"{length} places for {len(whole)} tokens")
-    before, whole = whole[: len(whole) - length], whole[len(whole) - length :]
-    first = int(counted.argmax()) if not len(before) and of["prompt_ids"] is None else 0
-    prompt = _list(of["prompt_ids"])
-    if prompt is not None:
-        before = np.array(prompt, np.int64)
-    advantage = of["advantage"]
-
-    def spread(values: list[Any] | None) -> np.ndarray:
-        if values is not None and len(values) == counted.sum() != length:
-            found = np.full(length, np.nan)
-            found[counted] = numbers(values, int(counted.sum()))
-            return found[first:]
-        return numbers(values, length)[first:]
-
-    return RowTokens(
-        ids=whole[first:],
-        mask=counted[first:],
-        before=np.concatenate([before, whole[:first]]) if len(before) + first else None,
-        advantage=spread(advantage) if isinstance(advantage, list) else np.full(length - first, number(advantage)),
-        entropy=spread(of["entropy"]) if isinstance(of["entropy"], list) else np.full(length - first, np.nan),
-        **{name: spread(values) for name, values in given.items()},
-    )
-
-
-def _list(value: Any) -> list[Any] | None:
-    """Return a list, also one that a CSV file holds as JSON. None for a missing one.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    if isinstance(value, str) and value.strip().startswith("["):
-        value = from_json(value)
-    return value if isinstance(value, list) else None
 
 
 def _mean(value: Any) -> float:

@@ -251,6 +251,6 @@ def _index(folder: Path) -> Path:
 
 def _place(row: Any) -> Place | None:
     chunk, offset = as_dict(row).get("chunk"), as_dict(row).get("offset")
-    if type(chunk) is int and type(offset) is int and 0 <= chunk < 10**6 and 0 <= offset < 2**62:
-        return chunk, offset
-    return None
+    if not (isinstance(chunk, int) and isinstance(offset, int)):
+        return None
+    return (chunk, offset) if 0 <= chunk < 10**6 and 0 <= offset < 2**62 else None

@@ -13,7 +13,10 @@ from grpo_core.text import tr
 from grpo_core.trainers.concepts import CONCEPTS, logged_name
 
 NAMES: dict[str, tuple[str, ...]] = {
-    "step": ("step", "global_step", "training_step", "train_step", "iteration", "iter", "update", "optimizer_step"),
+    "step": (
+        "step", "global_step", "training_step", "train_step", "iteration", "iter", "update", "optimizer_step",
+        "head_version",
+    ),
     "group": (
         "group", "group_id", "group_index", "group_idx", "example_id", "prompt_id", "prompt_idx", "prompt_index",
         "problem_id", "question_id", "task_id", "uid",

@@ -16,6 +16,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError, shortened
 from grpo_core.foreign.recording import Completions, file_stamp
 from grpo_core.foreign.trajectory import trajectories_in
+from grpo_core.parsing import from_json
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.records import Record
@@ -24,6 +25,9 @@ from grpo_core.trainers.importers.trace_rewards import weighted
 from grpo_core.trainers.importers.trl_table import MOST_REWARDS
 from grpo_core.trainers.importers.verifiers_tokens import RowTokens, step_of
 
+STREAMS = ("sampler", "trainer", "reference")
+OF_TOKENS = (*STREAMS, "mask", "prompt_ids", "advantage", "entropy")
+"""Meanings of the columns that belong to the tokens of a row."""
 MALFORMED = (LookupError, TypeError, ValueError, OverflowError, AttributeError)
 """Errors of a conversion that show that a row is not what the trainer writes."""
 
@@ -81,6 +85,8 @@ class RowRun(TextRun):
     def completions(self, position: int) -> Completions:
         table = table_of(self._some(position))
         self.compare_groups(position, table.group)
+        if not any(table.completions):  # token numbers alone
+            return table
         return self.with_repeats_marked(position, table, lambda other: table_of(self._some(other)))
 
     def step(self, position: int) -> Step:
@@ -124,17 +130,6 @@ class RowRun(TextRun):
             )
         return rows
 
-    def note_malformed(self, label: int, count: int, why: BaseException | None) -> None:
-        """Note that ``count`` rows of the update ``label`` were left out, the first because of the error ``why``."""
-        if count:
-            self.note(
-                plural(
-                    "Step {label}: {count} row is not what {source} writes and is left out; the first: {why}.",
-                    "Step {label}: {count} rows are not what {source} writes and are left out; the first: {why}.",
-                    count,
-                ).format(label=label, count=count, source=self.settings.recorded.source, why=shortened(repr(why), 200))
-            )
-
     def converted(self, label: int, found: Iterable[Record]) -> list[Row]:
         """Return the rows of ``found`` that :meth:`row_of` can convert, and note the others."""
         rows: list[Row] = []
@@ -144,7 +139,14 @@ class RowRun(TextRun):
                 rows.append(self.row_of(record))
             except MALFORMED as error:
                 bad, first = bad + 1, first or error
-        self.note_malformed(label, bad, first)
+        if bad:
+            self.note(
+                plural(
+                    "Step {label}: {count} row is not what {source} writes and is left out; the first: {why}.",
+                    "Step {label}: {count} rows are not what {source} writes and are left out; the first: {why}.",
+                    bad,
+                ).format(label=label, count=bad, source=self.settings.recorded.source, why=shortened(repr(first), 200))
+            )
         return rows
 
     def row_of(self, record: Record) -> Row:
@@ -227,3 +229,61 @@ def numbers(value: Any, count: int, empty: float = math.nan) -> np.ndarray:
     if found.shape != (count,):
         raise ValueError(f"{len(found)} numbers for {count} tokens")
     return found
+
+
+def tokens_of(ids: Any, of: Mapping[str, Any]) -> RowTokens | None:
+    """Return the tokens of a completion. None if ``ids`` is not a list of token numbers.
+
+    The numbers may begin with those of the prompt: then the mask, or else the log-probabilities, are those of the
+    completion alone, or the mask begins with zeros. A stream can have one number for each token of the mask.
+
+    Args:
+        ids: the token numbers.
+        of: meaning -> value of the row.
+
+    Raises:
+        TypeError, ValueError, OverflowError: lengths do not fit, or a value is not a number.
+    """
+    ids = _list(ids)
+    if not ids or not all(type(one) is int for one in ids):
+        return None
+    whole = np.array(ids, np.int64)
+    given = {name: _list(of.get(name)) for name in STREAMS}
+    mask = _list(of.get("mask"))
+    length = len(mask if mask is not None else next((v for v in given.values() if v is not None), ids))
+    counted = np.ones(length, bool) if mask is None else np.array(mask, bool)
+    if length > len(whole):
+        raise ValueError(f"{length} places for {len(whole)} tokens")
+    before, whole = whole[: len(whole) - length], whole[len(whole) - length :]
+    first = int(counted.argmax()) if not len(before) and of.get("prompt_ids") is None else 0
+    prompt = _list(of.get("prompt_ids"))
+    if prompt is not None:
+        before = np.array(prompt, np.int64)
+    advantage, entropy = of.get("advantage"), of.get("entropy")
+
+    def spread(values: list[Any] | None) -> np.ndarray:
+        if values is not None and len(values) == counted.sum() != length:
+            found = np.full(length, np.nan)
+            found[counted] = numbers(values, int(counted.sum()))
+            return found[first:]
+        return numbers(values, length)[first:]
+
+    return RowTokens(
+        ids=whole[first:],
+        mask=counted[first:],
+        before=np.concatenate([before, whole[:first]]) if len(before) + first else None,
+        advantage=spread(advantage) if isinstance(advantage, list) else np.full(length - first, number(advantage)),
+        entropy=spread(entropy) if isinstance(entropy, list) else np.full(length - first, np.nan),
+        **{name: spread(values) for name, values in given.items()},
+    )
+
+
+def _list(value: Any) -> list[Any] | None:
+    """Return a list, also one that a CSV file holds as JSON. None for a missing one.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if isinstance(value, str) and value.strip().startswith("["):
+        value = from_json(value)
+    return value if isinstance(value, list) else None

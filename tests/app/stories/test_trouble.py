@@ -41,6 +41,7 @@ def test_every_command_runs_at_every_moment(driver: Driver, monkeypatch: pytest.
     monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getSaveFileName", lambda *_: ("", ""))
     monkeypatch.setattr("PySide6.QtWidgets.QFileDialog.getExistingDirectory", lambda *_: "")
     monkeypatch.setattr("PySide6.QtWidgets.QInputDialog.getText", lambda *_: ("", False))
+    monkeypatch.setattr("PySide6.QtWidgets.QInputDialog.getInt", lambda *_: (0, False))
     if moment:
         driver.run(moment)
     for name in [action.command.id for action in driver.program.actions]:

@@ -232,7 +232,7 @@ def test_an_unscored_completion_and_a_token_that_the_sampler_did_not_score_are_n
         label=1,
         settings=step.settings,
         step=dataclasses.replace(step, sampling_logp=sampled),
-        table=completions([np.nan, 1.0, 0.0, 0.5], advantage=np.array([np.nan, 1.0, -1.0, 0.0])),
+        table=completions([np.nan, 1.0, 0.0, 0.5] * 2, advantage=np.array([np.nan, 1.0, -1.0, 0.0] * 2)),
     )
     measure = CHECKS["non_finite"].measure(update)
     assert measure is not None and measure.value == 0

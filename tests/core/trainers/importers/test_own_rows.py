@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,10 @@ from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.importers import open_source, own_rows
-from grpo_core.trainers.importers.own_rows import OwnRows, tokens_of
+from grpo_core.trainers.importers.own_rows import OwnRows
 from grpo_core.trainers.importers.records import rows_in
 from grpo_core.trainers.importers.row_columns import NAMES, parsed_columns
+from grpo_core.trainers.importers.rows import tokens_of
 from grpo_core.trainers.recorded_series import numbers
 from tests.core.trainers.sources import DATA
 
@@ -217,6 +219,14 @@ def test_columns_of_miles_show_tokens_with_the_rewards_beside_them(tmp_path: Pat
     assert step.logp[0, 1].tolist() == [-0.5, -0.25, -2.0] and run.measured(1)[1] is None
 
 
+def test_columns_of_miles_alone_say_where_the_rewards_are(tmp_path: Path) -> None:
+    shutil.rmtree(miles_dump(tmp_path / "dump") / "trajectory")
+    run = open_source(tmp_path / "dump" / "dashboard_columns")
+    assert np.isnan(run.completions(2).rewards).all() and not run.completions(2).repeated
+    assert any("open the folder that holds both" in note for note in run.notes)
+    assert not any("repeat the completions" in note for note in run.notes), "token numbers alone are not compared"
+
+
 def test_token_rows_give_importance_weights_and_the_diagnosis_of_the_sampler(tmp_path: Path) -> None:
     rows = [
         {"step": 1, "prompt": "1+1", "response": "2", "reward": float(g), "advantage": g - 0.5}
@@ -231,11 +241,9 @@ def test_token_rows_give_importance_weights_and_the_diagnosis_of_the_sampler(tmp
     assert weights == pytest.approx(np.exp([0.1, -0.3]), rel=1e-6)
     assert numbers(run, 1)["importance_weight"] == pytest.approx(np.exp([0.1, -0.3]).mean(), rel=1e-6)
     assert np.isnan(numbers(run, 1)["loss"]), "the loss is not known"
-    assert run.step(1).advantage is not None and run.step(1).advantage.tolist() == [-0.5, 0.5]
+    advantage = run.step(1).advantage
+    assert advantage is not None and advantage.tolist() == [-0.5, 0.5]
     assert any(finding.title == "Sampler and trainer differ" for finding in diagnose(run).findings)
-
-
-OF = dict.fromkeys(("sampler", "trainer", "reference", "mask", "prompt_ids", "advantage", "entropy"))
 
 
 @pytest.mark.parametrize(
@@ -252,14 +260,14 @@ OF = dict.fromkeys(("sampler", "trainer", "reference", "mask", "prompt_ids", "ad
 def test_tokens_of_a_row_stand_where_their_numbers_do(
     ids: Any, values: dict[str, Any], tokens: list[int], before: list[int] | None
 ) -> None:
-    found = tokens_of(ids, OF | values)
+    found = tokens_of(ids, values)
     assert found is not None and found.ids.tolist() == tokens and found.sampler[-1] == -2
     assert (None if found.before is None else found.before.tolist()) == before
 
 
 @pytest.mark.parametrize("ids", [None, 12, ["a", "b"], [], "text", [True], [1.5]])
 def test_what_are_no_token_numbers_is_no_tokens(ids: Any) -> None:
-    assert tokens_of(ids, OF) is None
+    assert tokens_of(ids, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -280,6 +288,29 @@ def test_shards_of_one_run_are_one_run_by_the_column_of_the_step(tmp_path: Path)
         lines(tmp_path / f"run_rollouts_{shard:06d}.jsonl", [row | {"step": 20} for row in RECORDS[:4]])
     run = open_source(tmp_path)
     assert list(run.labels) == [20] and len(run.completions(1).rewards) == 8
+
+
+def test_files_of_areal_are_one_update_by_the_version_of_the_policy(tmp_path: Path) -> None:
+    row = {"seqlen": 9, "prompt_len": 4, "head_version": 3, "tail_version": 3, "prompt": "1+1", "completion": "2"}
+    for task in (11, 12):
+        rows = [row | {"task_id": task, "sample_idx": n, "reward": float(n)} for n in range(2)]
+        lines(tmp_path / f"{task}.jsonl", rows)
+    run = open_source(tmp_path)
+    assert list(run.labels) == [3] and run.completions(1).group.tolist() == [0, 0, 1, 1]
+    assert run.settings.recorded.source == "AReaL"
+
+
+def test_samples_of_open_instruct_show_their_tokens_without_a_text(tmp_path: Path) -> None:
+    rows = [
+        {"step": 4, "sample_idx": n, "prompt_idx": 1, "prompt_tokens": [1, 2], "response_tokens": [5, 6], "reward": 1.0}
+        | {"advantage": 0.5 - n, "finish_reason": "length", "logprobs": [-1.0, -2.0]}
+        for n in range(2)
+    ]
+    run = open_source(lines(tmp_path / "run_rollouts_000000.jsonl", rows))
+    step, table = run.step(1), run.completions(1)
+    assert run.settings.recorded.source == "open-instruct" and table.truncated is not None and table.truncated.all()
+    assert step.tokens.tolist() == [[5, 6]] * 2 and step.advantage is not None
+    assert step.advantage.tolist() == [0.5, -0.5] and step.logp[0, 0].tolist() == [-1.0, -2.0]
 
 
 def test_a_growing_file_gives_its_new_rows(tmp_path: Path) -> None:
