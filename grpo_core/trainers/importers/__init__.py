@@ -100,6 +100,9 @@ def open_source(path: Path, *, index: Path | None = None) -> Source:
 
 
 _OURS = {
+    "converted": Importer(
+        title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
+    ),
     "trace": Importer(
         title=tr("a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)"),
         probe=trace.probe,
@@ -116,9 +119,6 @@ _OURS = {
         probe=verifiers.probe,
         open=verifiers.VerifiersRun,
         open_indexed=verifiers.VerifiersRun,
-    ),
-    "converted": Importer(
-        title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
     ),
     "verl": Importer(title=tr("verl's rollout files (12.jsonl)"), probe=verl.probe, open=verl.VerlRollouts),
 }
