@@ -161,15 +161,22 @@ class LanguageTask:
     )  # fmt: skip # table, one row per reward
     file: str = setting(
         "",
-        tr("Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”."),
+        tr(
+            "Your prompts: a CSV, JSON, JSONL or Parquet file with prompts and answers; columns such as “question”, "
+            "“problem” or “messages” are known too."
+        ),
         tr("Prompt file"),
         live=False,
     )
     checker: str = setting(
         "exact",
-        tr("How your answers are compared: letter by letter, as the last number, or as a regular expression."),
+        tr(
+            "How your answers are compared: with the whole completion, as its last number, as a regular expression, or "
+            "with the final answer that it marks (“Answer:”, “####”, \\boxed{…} or <answer>)."
+        ),
         tr("Answers are checked as"),
-        choices=("exact", "number", "regex"),
+        choices=("exact", "number", "regex", "final"),
+        choices_since=(("final", "0.4.0"),),
         live=False,
     )
     form: str = setting(
@@ -232,7 +239,7 @@ class LanguageTask:
     def __post_init__(self) -> None:
         check(self)
         if self.from_file and not self.file:
-            raise SettingsError("file", "", tr("give a CSV or JSONL file with the columns “prompt” and “answer”"))
+            raise SettingsError("file", "", tr("give a CSV, JSON, JSONL or Parquet file with prompts and answers"))
 
     @property
     def longest(self) -> int:

@@ -141,7 +141,13 @@ class Readers:
             process.close()
 
     def prompts(
-        self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
+        self,
+        path: Path,
+        *,
+        checker: str,
+        longest: int | None,
+        cancelled: Callable[[], bool],
+        told: Callable[[str], object] = lambda sentence: None,
     ) -> Iterator[Prompt]:
         """Yield prompts like :func:`grpo_core.lm.prompt_file.each_prompt`."""
         from grpo_core.lm.problems import Prompt
@@ -150,8 +156,10 @@ class Readers:
             if cancelled():
                 raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
-        ((texts, answers),) = self.results("prompts", path, checker, longest, poll=poll)
-        yield from map(Prompt, texts, answers)
+        ((texts, answers, systems, left_out),) = self.results("prompts", path, checker, longest, poll=poll)
+        yield from map(Prompt, texts, answers, systems)
+        if left_out:
+            told(left_out)
 
     def session(
         self, path: Path, folder: Path, cancelled: Callable[[], bool], progress: Callable[[float], object]

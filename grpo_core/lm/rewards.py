@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable
 from functools import cached_property
 
@@ -15,13 +14,13 @@ from grpo_core.config.language import Completion
 from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm import word_tasks as words
+from grpo_core.lm.final_answer import marked, numbers_in, same
 from grpo_core.lm.kept_prompts import Prompts, prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 WATCHED = 8
 """Number of held-out prompts whose likeliest completion every update records."""
 HELD_OUT_SEED = 20_260_101
@@ -42,7 +41,7 @@ class PromptSource:
 
     def __init__(self, task: LanguageTask, context: int | None) -> None:
         self.task = task
-        self._own = Prompts({})
+        self._own = Prompts(())
         if task.from_file:
             longest = None if context is None else context - task.max_tokens
             self._own = prompts_at(located(task.file), task.checker, longest)
@@ -190,7 +189,7 @@ def _exact(text: str, answer: str) -> bool:
 
 def _number(text: str, answer: str) -> bool:
     """Return whether the last number of ``text``, after its last “=” if any, is the answer."""
-    numbers = _NUMBER.findall(text.rpartition("=")[2])
+    numbers = numbers_in(text.rpartition("=")[2])
     return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -198,4 +197,15 @@ def _regex(text: str, answer: str) -> bool:
     return matcher().found(answer, text)
 
 
-CHECKERS: dict[str, Callable[[str, str], bool]] = {"exact": _exact, "number": _number, "regex": _regex}
+def _final(text: str, answer: str) -> bool:
+    """Return whether the answer that ``text`` marks as final or, if it marks none, the whole text is the answer."""
+    final = marked(text)
+    return same(text if final is None else final, answer)
+
+
+CHECKERS: dict[str, Callable[[str, str], bool]] = {
+    "exact": _exact,
+    "number": _number,
+    "regex": _regex,
+    "final": _final,
+}

@@ -116,8 +116,11 @@ def test_a_rule_that_fails_says_which_completion_and_why() -> None:
 
 
 BAD = {
-    "empty": (b"", "has no column names in its first line; it needs “prompt” and “answer”"),
-    "columns": (b"question,reply\n1+1=,2\n", "has the columns question, reply; it needs “prompt” and “answer”"),
+    "empty": (b"", "has no column names in its first line; it needs a column of prompts"),
+    "columns": (
+        b"question,reply\n1+1=,2\n",
+        "has the columns question, reply; it needs a column of prompts .* and one of answers",
+    ),
     "no rows": (b"prompt,answer\n", "contains no prompts"),
     "no answer": (b"prompt,answer\n1+1=,\n", "Line 2 of .* has no answer"),
     "ragged": (b"prompt,answer\n1+1=\n", "Line 2 of .* has no answer"),
