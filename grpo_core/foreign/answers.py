@@ -166,10 +166,9 @@ def prompts(
     """Yield the prompts of a file, their answers and system prompts, and a message about what was left out."""
     from grpo_core.lm.prompt_file import read_prompts
 
-    said = list[str]()
-    read = read_prompts(Path(path), checker=checker, longest=longest, cancelled=given_up(poll), told=said.append)
+    read = read_prompts(Path(path), checker=checker, longest=longest, cancelled=given_up(poll))
     texts, answers, systems = zip(*((one.text, one.answer, one.system) for one in read), strict=True)
-    yield texts, answers, systems, " ".join(said)
+    yield texts, answers, systems, read.left_out
 
 
 def session(path: str, scratch: str, *, poll: Poll) -> Iterator[tuple[str, tuple[str, ...]]]:

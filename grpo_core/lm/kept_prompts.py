@@ -6,54 +6,16 @@ the cache, and otherwise has another thread read them first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import overload
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.lm.problems import Prompt
-from grpo_core.lm.prompt_file import Read, each_prompt, located, table_for
+from grpo_core.lm.prompt_file import Prompts, Read, located, read_prompts, table_for
 
 SMALL = 64_000
 """Maximum size in bytes of a file that can be read within one or two frames."""
-
-
-class Prompts(Sequence[Prompt]):
-    """A sequence of prompts stored as plain strings. Each :class:`Prompt` is created on access.
-
-    Python's garbage collector does not track strings, so millions of them cost it nothing.
-    """
-
-    def __init__(self, prompts: Iterable[Prompt], left_out: Sequence[str] = ()) -> None:
-        """Store ``prompts``, of those with the same text the last one, and, filled by reading them, messages about the
-        rows that were ``left_out``.
-        """
-        answers, systems = dict[str, str](), dict[str, str]()
-        for prompt in prompts:
-            answers[prompt.text] = prompt.answer
-            if prompt.system:
-                systems[prompt.text] = prompt.system
-        self._texts, self._answers, self._systems = tuple(answers), tuple(answers.values()), systems
-        self.left_out = " ".join(left_out)
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    @overload
-    def __getitem__(self, place: int) -> Prompt: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Prompt]: ...
-    def __getitem__(self, place: int | slice) -> Prompt | list[Prompt]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        text = self._texts[place]
-        return Prompt(text, self._answers[place], self._systems.get(text, ""))
-
-    def find(self, text: str) -> Prompt | None:
-        """Return the prompt with this text, or None if it does not exist."""
-        return self[self._texts.index(text)] if text in self._texts else None
 
 
 class _Kept:
@@ -80,7 +42,7 @@ def prompts_at(
 
     Args:
         path: path of the file.
-        checker: kind of answer (:func:`grpo_core.lm.prompt_file.each_prompt`).
+        checker: kind of answer (:func:`grpo_core.lm.prompt_file.read_prompts`).
         longest: maximum length of a prompt, passed to ``read``.
         cancelled: called before each prompt.
         read: reads the file; by default here or, if that needs other parsers, in a process for untrusted files.
@@ -94,10 +56,9 @@ def prompts_at(
         raise GrpoError(kept.error)
     if kept.prompts is None:
         try:
-            table, said = table_for(path), list[str]()
-            read = read or (each_prompt if table is None else table.read)
-            each = read(path, checker=checker, longest=longest, cancelled=cancelled, told=said.append)
-            kept.prompts = Prompts(each, said)
+            table = table_for(path)
+            read = read or (read_prompts if table is None else table.read)
+            kept.prompts = read(path, checker=checker, longest=longest, cancelled=cancelled)
         except Cancelled:
             raise
         except GrpoError as error:
@@ -133,7 +94,7 @@ def left_out(settings: Settings) -> str:
 def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read | None = None) -> None:
     """Read the prompts of a run under ``settings`` into the cache. An error in them is cached too.
 
-    ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.each_prompt` does.
+    ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.read_prompts` does.
 
     Raises:
         Cancelled: ``cancelled()`` returned True.

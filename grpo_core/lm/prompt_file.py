@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias, overload
 
 from grpo_core import parts
 from grpo_core.errors import Cancelled, GrpoError
@@ -43,18 +43,43 @@ def located(file: str) -> Path:
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
 
-class Read(Protocol):
-    """Function that reads a file of prompts, such as :func:`each_prompt`."""
+class Prompts(Sequence[Prompt]):
+    """A sequence of prompts stored as plain strings. Each :class:`Prompt` is created on access.
 
-    def __call__(
-        self,
-        path: Path,
-        *,
-        checker: str,
-        longest: int | None,
-        cancelled: Callable[[], bool],
-        told: Callable[[str], object],
-    ) -> Iterable[Prompt]: ...
+    Python's garbage collector does not track strings, so millions of them cost it nothing.
+
+    Args:
+        answers: the text of each prompt, and the answer that its checker compares completions with.
+        systems: the text of each prompt that has a system prompt, and that.
+        left_out: a message about rows of the file that cannot be used. Empty if there are none.
+    """
+
+    def __init__(
+        self, answers: Mapping[str, str], systems: Mapping[str, str] | None = None, left_out: str = ""
+    ) -> None:
+        self._texts, self._answers, self._systems = tuple(answers), tuple(answers.values()), systems or {}
+        self.left_out = left_out
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Prompt: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Prompt]: ...
+    def __getitem__(self, place: int | slice) -> Prompt | list[Prompt]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        text = self._texts[place]
+        return Prompt(text, self._answers[place], self._systems.get(text, ""))
+
+    def find(self, text: str) -> Prompt | None:
+        """Return the prompt with this text, or None if it does not exist."""
+        return self[self._texts.index(text)] if text in self._texts else None
+
+
+Read: TypeAlias = Callable[..., Prompts]
+"""Function that reads a file of prompts, with the arguments of :func:`read_prompts`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,32 +103,9 @@ def table_for(path: Path) -> PromptTable | None:
 
 
 def read_prompts(
-    path: Path,
-    *,
-    checker: str,
-    longest: int | None,
-    cancelled: Callable[[], bool] = lambda: False,
-    told: Callable[[str], object] = lambda sentence: None,
-) -> list[Prompt]:
-    """Read the prompts of a file, as :func:`each_prompt` does, into a list."""
-    return [*each_prompt(path, checker=checker, longest=longest, cancelled=cancelled, told=told)]
-
-
-def each_prompt(
-    path: Path,
-    *,
-    checker: str,
-    longest: int | None,
-    cancelled: Callable[[], bool] = lambda: False,
-    told: Callable[[str], object] = lambda sentence: None,
-) -> Iterator[Prompt]:
-    """Yield the prompts of a file. Its columns can have any of the usual names (:mod:`.prompt_rows`).
-
-    Rows that cannot be used are left out, and a message says how many. If they are more than a tenth, the error is
-    raised after the last prompt.
-
-    With millions of prompt objects, Python's garbage collector would now and then stop every thread for a third of a
-    second. Code that reads a large file in the GUI process should therefore keep the strings instead.
+    path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
+) -> Prompts:
+    """Read the prompts of a file, without duplicates. Columns can have any of the usual names (:mod:`.prompt_rows`).
 
     Args:
         path: a CSV file or, with a name that says so, JSON, a JSON object per line or a table of :func:`table_for`.
@@ -111,13 +113,13 @@ def each_prompt(
         longest: maximum number of characters of a prompt for the character model; None for a model whose tokenizer
             reads any text.
         cancelled: called before each prompt.
-        told: called with a message about the rows that are left out, if there are any.
 
     Raises:
         Cancelled: ``cancelled()`` returned True.
-        GrpoError: the file cannot be used; the message names the file and the line, and says what is wrong and what is
-            expected.
+        GrpoError: the file, or more than a tenth of its rows, cannot be used; the message names the file and the first
+            such line, and says what is wrong and what is expected.
     """
+    answers, systems = dict[str, str](), dict[str, str]()
     first, used, left_out = "", 0, 0
     for where, row in _rows(path):
         if cancelled():
@@ -128,21 +130,18 @@ def each_prompt(
             first, left_out = first or str(error), left_out + 1
         else:
             used += 1
-            yield prompt
+            answers[prompt.text] = prompt.answer
+            if prompt.system:
+                systems[prompt.text] = prompt.system
+    count = plural("{count} of {total} prompts cannot be used.", "{count} of {total} prompts cannot be used.", left_out)
+    count = count.format(count=left_out, total=left_out + used)
     if left_out > LEFT_OUT * (used + left_out):
-        raise GrpoError(f"{first} {_counted(left_out, used)}" if left_out > 1 else first)
-    if left_out:
-        told(f"{_counted(left_out, used)} {first}")
-    elif not used:
+        raise GrpoError(f"{first} {count}" if left_out > 1 else first)
+    if not used:
         raise GrpoError(
             tr("{name} contains no prompts; each line needs a prompt and its answer.").format(name=path.name)
         )
-
-
-def _counted(left_out: int, used: int) -> str:
-    return plural(
-        "{count} of {total} prompts cannot be used.", "{count} of {total} prompts cannot be used.", left_out
-    ).format(count=left_out, total=left_out + used)
+    return Prompts(answers, systems, f"{count} {first}" if left_out else "")
 
 
 def _rows(path: Path) -> Iterator[tuple[str, object]]:

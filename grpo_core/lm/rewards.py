@@ -15,10 +15,10 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm import word_tasks as words
 from grpo_core.lm.final_answer import marked, numbers_in, same
-from grpo_core.lm.kept_prompts import Prompts, prompts_at
+from grpo_core.lm.kept_prompts import prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.prompt_file import located
+from grpo_core.lm.prompt_file import Prompts, located
 from grpo_core.text import tr
 
 WATCHED = 8
@@ -41,7 +41,7 @@ class PromptSource:
 
     def __init__(self, task: LanguageTask, context: int | None) -> None:
         self.task = task
-        self._own = Prompts(())
+        self._own = Prompts({})
         if task.from_file:
             longest = None if context is None else context - task.max_tokens
             self._own = prompts_at(located(task.file), task.checker, longest)

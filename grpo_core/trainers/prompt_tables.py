@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from grpo_core.foreign.readers import Readers
-from grpo_core.lm.problems import Prompt
+from grpo_core.lm.prompt_file import Prompts
 
 
 def parquet_rows(path: Path, wanted: Container[str]) -> tuple[Sequence[str], Iterable[Mapping[str, Any]]]:
@@ -26,14 +26,7 @@ def parquet_rows(path: Path, wanted: Container[str]) -> tuple[Sequence[str], Ite
     return columns.names, (dict(zip(used, row, strict=True)) for row in table)
 
 
-def read(
-    path: Path,
-    *,
-    checker: str,
-    longest: int | None,
-    cancelled: Callable[[], bool],
-    told: Callable[[str], object],
-) -> Iterator[Prompt]:
-    """Yield prompts like :func:`grpo_core.lm.prompt_file.each_prompt`, read in a process for untrusted files."""
+def read(path: Path, **how: Any) -> Prompts:
+    """Read prompts like :func:`grpo_core.lm.prompt_file.read_prompts`, in a process for untrusted files."""
     with closing(Readers(own_process=True)) as readers:
-        yield from readers.prompts(path, checker=checker, longest=longest, cancelled=cancelled, told=told)
+        return readers.prompts(path, **how)

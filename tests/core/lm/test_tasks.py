@@ -169,7 +169,7 @@ def test_good_files_are_read(tmp_path: Path) -> None:
     table.write_text('\ufeffprompt,answer,note\n"1+1=",2,easy\n2*3=,6,\n', encoding="utf-8")
     lines.write_text('{"prompt": "1+1=", "answer": 2}\n\n{"prompt": "2*3=", "answer": "6"}\n')
     for path in (table, lines):
-        assert read_prompts(path, checker="number", longest=40) == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
+        assert read_prompts(path, checker="number", longest=40)[:] == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
 
 
 @settings(max_examples=150, deadline=None)
