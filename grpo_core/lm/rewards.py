@@ -149,6 +149,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
         well_formed=lambda: problems.well_formed(prompt.text, text),
         calls=lambda: calculator.calls(text),
         found=lambda pattern: matcher().found(pattern, text),
+        marks=lambda: bool(marked(text)),
     )
     try:
         return tuple(float(reward.score(completion)) for reward in task.rewards.values())
