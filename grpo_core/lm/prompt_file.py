@@ -20,7 +20,7 @@ from grpo_core.regular_file import read_limited
 from grpo_core.shipped import resource
 from grpo_core.text import plural, tr
 
-LARGEST = 100_000_000
+LARGEST = 50_000_000
 """Maximum size of a prompt file in bytes."""
 LONGEST_ANSWER = 20_000
 """Maximum number of characters in an answer. Completions have a few dozen."""

@@ -65,7 +65,7 @@ def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     with path.open("wb") as file:
         file.truncate(LARGEST + 1)
-    with pytest.raises(GrpoError, match="is larger than 100 MB"):
+    with pytest.raises(GrpoError, match="is larger than 50 MB"):
         read(path)
 
 
