@@ -100,14 +100,14 @@ def _form(c: Completion) -> bool:
     return bool(c.task.form and (c.task.form_weight or c.task.problem == "form")) and c.found(c.task.form)
 
 
+_THINKS = re.compile(
+    r"\s*(?:<think>)?(?:(?!</?think>).)*</think>\s*<answer>(?:(?!</?answer>).)+</answer>\s*", re.DOTALL
+)
 FORMATS: dict[str, Callable[[Completion], bool]] = {
     "final": lambda c: c.marks(),
     "think": lambda c: _THINKS.fullmatch(c.text) is not None,
 }
 """Formats of a completion by name: an answer marked as final, or reasoning and answer in tags (arXiv:2501.12948)."""
-_THINKS = re.compile(
-    r"\s*(?:<think>)?(?:(?!</?think>).)*</think>\s*<answer>(?:(?!</?answer>).)+</answer>\s*", re.DOTALL
-)
 
 
 def _words(c: Completion) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from grpo_core.errors import GrpoError
 from grpo_core.lm.final_answer import marked
@@ -24,6 +25,7 @@ BEFORE = ("body", "context", "passage")
 CHOICES = ("options", "choices")
 """Names of columns with answers to choose from."""
 COLUMNS = frozenset((*PROMPTS, *ANSWERS, *BEFORE, *CHOICES))
+Found = TypeVar("Found")
 ROLES = {"human": "user", "gpt": "assistant"}
 
 
@@ -38,21 +40,28 @@ def prompt_in(row: Mapping[str, Any], *, whole: bool) -> Prompt:
         GrpoError: the row has no prompt or no answer; the message is the end of a sentence about it.
     """
     named = {str(name).strip().lower(): value for name, value in row.items()}
-    asked = next((found for name in PROMPTS if (found := _asked(named.get(name))) is not None), None)
+    asked = _first(named, PROMPTS, lambda name, value: _asked(value))
     if asked is None:
         raise GrpoError(tr("has no prompt; it needs a prompt and its answer"))
     text, system, reply = asked
-    before = next((found for name in BEFORE if (found := text_of(named.get(name)))), "")
-    choices = next((found for name in CHOICES if (found := _lines(named.get(name)))), [])
+    before = _first(named, BEFORE, lambda name, value: text_of(value)) or ""
+    choices = _first(named, CHOICES, lambda name, value: _lines(value)) or []
     place = named.get("answer")
-    answer = next((found for name in ANSWERS if (found := _answer(name, named.get(name), whole=whole))), "")
-    answer = answer or _answer(WORKING[0], reply, whole=whole)
+    answer = _first(named, ANSWERS, partial(_answer, whole=whole)) or _answer(WORKING[0], reply, whole=whole)
     if not answer:
         raise GrpoError(tr("has no answer that is a text or a number; it needs a prompt and its answer"))
     if isinstance(place, int) and 0 <= place < len(choices):  # the number of the right one
         answer = choices[place][0]
     parts = [before] * (before not in text) + [text] + [line for line in choices if line not in text]
     return Prompt("\n".join(parts), answer, system)
+
+
+def _first(named: Mapping[str, Any], names: Sequence[str], read: Callable[[str, Any], Found | None]) -> Found | None:
+    """Return what ``read``, given name and value, first finds in the columns ``names``. None if it finds nothing."""
+    for name in names:
+        if name in named and (found := read(name, named[name])):
+            return found
+    return None
 
 
 def text_of(value: object) -> str:

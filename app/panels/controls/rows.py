@@ -150,6 +150,7 @@ class TextRow(Row):
         self._shown = str(value)
         if not self.field.hasFocus():
             self.field.setText(self._shown)
+            self.field.setCursorPosition(0)
 
     @Slot()
     def _on_typed(self) -> None:
