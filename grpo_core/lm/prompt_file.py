@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -231,13 +232,13 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Split ``text`` like ``text.splitlines()``, but in pieces: splitting a large string at once would block all other
-    threads.
+    """Split ``text`` like a file, with the line breaks, but in pieces: splitting a large string at once would block all
+    other threads.
     """
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin + PIECE) + 1 or len(text)
-        yield from text[begin:end].splitlines()
+        yield from io.StringIO(text[begin:end], newline="")
         begin = end
 
 

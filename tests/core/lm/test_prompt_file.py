@@ -121,6 +121,15 @@ def test_prompts_are_read_as_published(tmp_path: Path, name: str) -> None:
     assert [choice[0] for choice in choices] == (["A", "B"] if name in ("AQuA", "MMLU") else [])
 
 
+@pytest.mark.parametrize("prompt", ["two\nlines", "a\u2028separator", "a\x85mark"])
+def test_line_breaks_within_a_prompt_are_kept(tmp_path: Path, prompt: str) -> None:
+    table, lines = tmp_path / "mine.csv", tmp_path / "mine.jsonl"
+    table.write_text(f'{HEAD}"{prompt}",2\n1+1=,2\n', encoding="utf-8")
+    lines.write_text(json.dumps({"prompt": prompt, "answer": "2"}, ensure_ascii=False) + "\n", encoding="utf-8")
+    for path in (table, lines):
+        assert read_prompts(path, checker="number", longest=None)[0].text == prompt
+
+
 @pytest.mark.needs_part("trainers")
 def test_prompts_in_parquet_are_read_in_a_process_of_their_own(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
