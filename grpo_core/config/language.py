@@ -192,7 +192,8 @@ class LanguageTask:
         "exact",
         tr(
             "How your answers are compared: with the whole completion, as its last number, as a regular expression, or "
-            "with the final answer that it marks (“Answer:”, “####”, \\boxed{…} or <answer>)."
+            "with the final answer that it marks (“Answer:”, “####”, \\boxed{…} or <answer>), without a mark its last "
+            "number or the whole."
         ),
         tr("Answers are checked as"),
         choices=("exact", "number", "regex", "final"),

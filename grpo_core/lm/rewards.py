@@ -14,7 +14,7 @@ from grpo_core.config.language import Completion
 from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm import word_tasks as words
-from grpo_core.lm.final_answer import marked, numbers_in, same
+from grpo_core.lm.final_answer import marked, number, numbers_in, same
 from grpo_core.lm.kept_prompts import prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
@@ -199,9 +199,11 @@ def _regex(text: str, answer: str) -> bool:
 
 
 def _final(text: str, answer: str) -> bool:
-    """Return whether the answer that ``text`` marks as final or, if it marks none, the whole text is the answer."""
+    """Return whether ``text`` marks the answer as final. If it marks none, its last number or the whole text counts."""
     final = marked(text)
-    return same(text if final is None else final, answer)
+    if final is None:
+        final = (numbers_in(text) or [""])[-1] if number(answer) is not None else text
+    return same(final, answer)
 
 
 CHECKERS: dict[str, Callable[[str, str], bool]] = {

@@ -126,6 +126,27 @@ def test_arithmetic_is_right_when_the_last_number_of_the_last_line_is(text: str,
         assert parts(LanguageTask(problem=problem), PROMPT, text)[0] == right
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "right"),
+    [
+        ("2,125 apples, or 7 each.\n#### 2,125", "2125", True),
+        ("It is 2,125.", "2125", True),
+        ("#### 3\nno, 2125", "2125", False),
+        ("\\boxed{\\dfrac12}", "\\frac12", True),
+        (" (3, 4) ", "(3,4)", True),
+        ("It is (3, 4).", "(3,4)", False),
+        ("It is B", "B", False),
+        ("", "2125", False),
+    ],
+)
+def test_the_final_answer_is_the_one_that_is_marked_or_the_last_number_or_the_whole(
+    text: str, answer: str, right: bool
+) -> None:
+    task = LanguageTask(problem="own", file="mine.csv", checker="final")
+    assert parts(task, Prompt("1=", answer), text)[0] == right
+    assert parts(LanguageTask(problem="own", file="mine.csv", checker="number"), Prompt("1=", "2125"), "so 2,125")[0]
+
+
 def test_only_the_gameable_task_pays_for_equals_signs() -> None:
     table = np.zeros((2, len(LanguageTask().rewards)))
     table[:, :3] = [[0.0, 0.0, 5.0], [1.0, 1.0, 2.0]]
