@@ -44,7 +44,7 @@ def question_in(prompt: Sequence[int], origin: Origin) -> str:
             messages.append("")
         else:
             messages[-1] += text
-    bare = (_ROLE.sub("", message, count=1).strip() for message in messages)
+    bare = (_ROLE.sub("", _assembled(message), count=1).strip() for message in messages)
     return next((message for message in reversed([*bare]) if message), whole)
 
 
@@ -73,7 +73,17 @@ def watched_text(step: Step, place: int, origin: Origin) -> str:
 def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
     """Return the text of ``tokens``. Padding (−1) is left out, and an unknown token becomes a question mark."""
     words = origin.vocabulary
-    return "".join(words[t] if t < len(words) else "?" for t in map(int, tokens) if t >= 0)
+    return _assembled("".join(words[t] if t < len(words) else "?" for t in map(int, tokens) if t >= 0))
+
+
+def _assembled(text: str) -> str:
+    r"""Return ``text`` with the characters whose bytes are in several tokens, written as escapes such as ``\xf0``."""
+    return _BYTES.sub(
+        lambda found: bytes.fromhex(found[0].replace("\\x", "")).decode("utf-8", "backslashreplace"), text
+    )
+
+
+_BYTES = re.compile(r"(?:\\x[89a-f][0-9a-f])+")
 
 
 _MARK = re.compile(r"<[|/]?[A-Za-z_][\w .|-]*>|\[/?[A-Z_]+\]|<｜.+｜>")

@@ -115,7 +115,8 @@ that measures the duration of a frame."""
 LIGHT = tuple(
     f"grpo_core.lm.{name}"
     for name in (
-        "vocabulary", "problems", "pattern_process", "patterns", "prompt_file", "kept_prompts", "rewards", "size",
+        "vocabulary", "problems", "pattern_process", "patterns", "final_answer", "prompt_rows", "prompt_file",
+        "kept_prompts", "rewards", "size",
         "origin", "recorded_answers", "word_verdicts", "word_tasks", "interface", "packing", "passes", "sampling",
         "batches", "calculator", "characters", "checkpoint_file", "clock", "drawing", "recorded_engine",
         "numpy_engine.ledger", "numpy_engine.optimizer", "numpy_engine.numpy_policy",
@@ -127,6 +128,7 @@ LIGHT += tuple(
     f"grpo_core.trainers.hf.{name}"
     for name in (
         "attention",
+        "chat",
         "folder",
         "generation",
         "gguf_header",
@@ -134,6 +136,7 @@ LIGHT += tuple(
         "origin",
         "reading",
         "refusal",
+        "template_limit",
         "tensors",
         "trl_script",
     )

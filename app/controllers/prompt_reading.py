@@ -7,11 +7,12 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
+from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks
 from grpo_core.config import Settings
 from grpo_core.foreign.readers import Readers
-from grpo_core.lm.kept_prompts import at_hand, read_ahead
+from grpo_core.lm.kept_prompts import at_hand, left_out, read_ahead
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
 
@@ -23,7 +24,7 @@ class PromptReading(QObject):
 
     def __init__(self, readers: Readers, messages: MessageBar, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._readers = readers
+        self._readers, self._messages = readers, messages
         self._tasks = FileTasks(messages, READING, self, abandon=True)
 
     @property
@@ -34,12 +35,18 @@ class PromptReading(QObject):
     def ready(self, settings: Settings, then: Callable[[], object]) -> None:
         """Call ``then`` once the prompts of a run under ``settings`` are loaded, immediately if they already are."""
         self.close()
-        if at_hand(settings):
+
+        def done(read: object = None) -> None:
             then()
+            if said := left_out(settings):
+                self._messages.say(said, Severity.INFO)
+
+        if at_hand(settings):
+            done()
             return
         title = tr("Reading the prompts of {name}").format(name=located(settings.language.file).name)
         work = partial(read_ahead, settings, read=self._readers.prompts)
-        self._tasks.start(title, work, lambda _: then())
+        self._tasks.start(title, work, done)
 
     def close(self) -> None:
         """Cancel reading without calling anything."""

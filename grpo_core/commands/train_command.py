@@ -19,6 +19,7 @@ from grpo_core.commands.interruptible import interruptible
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.learners import Learner, learner
+from grpo_core.lm.kept_prompts import left_out
 from grpo_core.metrics import metrics
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, take_place
@@ -48,6 +49,11 @@ def add_commands(commands: Any) -> None:
     training.set_defaults(command=train)
     training.add_argument("--language", action="store_true", help="train the language model instead of the bandit")
     training.add_argument("--preset", metavar="NAME", help="an algorithm of the family; “presets” lists them")
+    training.add_argument(
+        "--prompts",
+        metavar="FILE",
+        help="train a language model on your own prompts: a CSV, JSON, JSONL or Parquet file",
+    )
     training.add_argument(
         "--set",
         action="append",
@@ -87,10 +93,15 @@ def train(options: argparse.Namespace) -> int:
         if resumed is not None:
             training, made = resumed
         else:
-            settings = settings_from(options.preset, options.set, base_settings(options))
+            base = base_settings(options)
+            if options.prompts and base is None:
+                raise GrpoError("--prompts is for a language model; add --language or --model FOLDER.")
+            settings = settings_from(options.preset, options.set, base)
             if options.seed is not None:
                 settings = settings.replace({"seed": options.seed})
             training = learner(settings, cancelled=cancelled)
+            if said := left_out(settings):
+                print(said, file=sys.stderr)
             made = RunWriter.create(path, settings, title=options.title or out.stem)
         with made as writer:
             trouble = _trained(training, writer, options.steps, Watch(options.stop_when, nothing_before))
@@ -109,7 +120,13 @@ def base_settings(options: argparse.Namespace) -> Settings | None:
     """Return the defaults of the requested kind of run, or None for those of the bandit."""
     starts: list[Start] = parts.rows("starts")
     chosen = next((settings for start in starts if (settings := start.base(options)) is not None), None)
-    return chosen or (language_settings() if options.language else None)
+    return chosen or (with_prompts(language_settings(), options) if options.language else None)
+
+
+def with_prompts(settings: Settings, options: argparse.Namespace) -> Settings:
+    """Return ``settings``, changed to train on the prompts that the options name, if any."""
+    file = getattr(options, "prompts", None)
+    return settings if file is None else settings.replace(settings.changes_for_prompts(file))
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,7 @@ class Completion:
         well_formed: function that returns whether it is a well-formed worked solution.
         calls: function that returns the number of calls that a tool answered.
         found: function that returns whether a regular expression is found in it.
+        marks: function that returns whether it marks an answer as final.
     """
 
     task: LanguageTask
@@ -66,6 +68,7 @@ class Completion:
     well_formed: Callable[[], bool]
     calls: Callable[[], int]
     found: Callable[[str], bool]
+    marks: Callable[[], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +98,23 @@ class Reward:
 def _form(c: Completion) -> bool:
     """Return whether the answer has the right form. It is matched only if it is rewarded or is the problem itself."""
     return bool(c.task.form and (c.task.form_weight or c.task.problem == "form")) and c.found(c.task.form)
+
+
+_THINKS = re.compile(
+    r"\s*(?:<think>)?(?:(?!</?think>).)*</think>\s*<answer>(?:(?!</?answer>).)+</answer>\s*", re.DOTALL
+)
+FORMATS: dict[str, Callable[[Completion], bool]] = {
+    "final": lambda c: c.marks(),
+    "think": lambda c: _THINKS.fullmatch(c.text) is not None,
+}
+"""Formats of a completion by name: an answer marked as final, or reasoning and answer in tags (arXiv:2501.12948)."""
+
+
+def _words(c: Completion) -> float:
+    """Return which share of the task's words is in the completion, in any case."""
+    words = [word.strip().lower() for word in c.task.words.split(",") if word.strip()]
+    there = [re.search(rf"(?<!\w){re.escape(word)}(?!\w)", c.text.lower()) is not None for word in words]
+    return sum(there) / len(there) if there else 0.0
 
 
 def weight(reward: Reward, default: float, help: str, title: str, **about: Any) -> Any:
@@ -161,15 +181,23 @@ class LanguageTask:
     )  # fmt: skip # table, one row per reward
     file: str = setting(
         "",
-        tr("Your prompts: a CSV or JSONL file with the columns “prompt” and “answer”."),
+        tr(
+            "Your prompts: a CSV, JSON, JSONL or Parquet file with prompts and answers; columns such as “question”, "
+            "“problem” or “messages” are known too."
+        ),
         tr("Prompt file"),
         live=False,
     )
     checker: str = setting(
         "exact",
-        tr("How your answers are compared: letter by letter, as the last number, or as a regular expression."),
+        tr(
+            "How your answers are compared: with the whole completion, as its last number, as a regular expression, or "
+            "with the final answer that it marks (“Answer:”, “####”, \\boxed{…} or <answer>), without a mark its last "
+            "number or the whole."
+        ),
         tr("Answers are checked as"),
-        choices=("exact", "number", "regex"),
+        choices=("exact", "number", "regex", "final"),
+        choices_since=(("final", "0.3.1"),),
         live=False,
     )
     form: str = setting(
@@ -204,6 +232,47 @@ class LanguageTask:
         0.0, tr("Reward of each call that the calculator answers; a negative one makes calls cost something."),
         tr("Each call pays"), usual=(-0.2, 0.2), since="0.3.0",
     )  # fmt: skip # table, one row per reward
+    format: str = setting(
+        "final",
+        tr(
+            "The format that is rewarded: the completion marks its final answer (“Answer:”, “####”, \\boxed{…} or "
+            "<answer>), or it reasons in <think> and answers in <answer>."
+        ),
+        tr("Format"),
+        choices=tuple(FORMATS),
+        since="0.3.1",
+    )
+    format_weight: float = weight(
+        Reward(name="format", title=tr("format"), symbol="x^{M}", score=lambda c: FORMATS[c.task.format](c),
+               scored=lambda p: p.in_words, bounded=True),
+        0.0, tr("Reward of a completion in the format, whether its answer is right or wrong."),
+        tr("The format pays"), usual=(0, 1), since="0.3.1",
+    )  # fmt: skip # table, one row per reward
+    words: str = setting("", tr("Words or phrases that are rewarded, separated by commas."), tr("Words"), since="0.3.1")
+    words_weight: float = weight(
+        Reward(name="words", title=tr("words"), symbol="x^{V}", score=_words, scored=lambda p: p.in_words),
+        0.0, tr("Reward of a completion with all of the words; with some of them, that share of it. A negative one "
+                "makes them cost something."),
+        tr("The words pay"), usual=(-1, 1), since="0.3.1",
+    )  # fmt: skip # table, one row per reward
+    system: str = setting(
+        "",
+        tr("The system prompt before every prompt. If empty, that of the prompt file, if it has one."),
+        tr("System prompt"),
+        live=False,
+        since="0.3.1",
+    )
+    thinking: str = setting(
+        "default",
+        tr(
+            "Switches the thinking mode of the model's chat template on or off, if the template has one; by default "
+            "the template decides."
+        ),
+        tr("Thinking"),
+        choices=("default", "on", "off"),
+        live=False,
+        since="0.3.1",
+    )
     mask_tool: bool = setting(
         True,
         tr("Leaves the tokens that the calculator wrote out of the loss: the policy did not choose them."),
@@ -232,7 +301,7 @@ class LanguageTask:
     def __post_init__(self) -> None:
         check(self)
         if self.from_file and not self.file:
-            raise SettingsError("file", "", tr("give a CSV or JSONL file with the columns “prompt” and “answer”"))
+            raise SettingsError("file", "", tr("give a CSV, JSON, JSONL or Parquet file with prompts and answers"))
 
     @property
     def longest(self) -> int:

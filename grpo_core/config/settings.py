@@ -89,6 +89,13 @@ class Settings:
                 ),
             )
 
+    def changes_for_prompts(self, file: str) -> dict[str, Any]:
+        """Return the changes with which a language model trains on the prompts in ``file``. A model from a folder is
+        paid for the final answer that its completion marks.
+        """
+        task = {"task.problem": "questions", "task.checker": "final"} if self.model.folder else {"task.problem": "own"}
+        return {**task, "task.file": file}
+
     @property
     def bandit(self) -> BanditTask:
         """The bandit's task."""

@@ -21,6 +21,7 @@ CHOICES = {
     "sums": tr("sums in words"), "form": tr("answers in a given form"), "questions": tr("your own questions"),
     "mixed": tr("mixed"),
     "easy": tr("easy"), "sweet_spot": tr("sweet spot"), "hard": tr("hard"), "hopeless": tr("hopeless"),
+    "final": tr("final answer"), "think": tr("think, then answer"), "default": tr("default"),
     "number": tr("number"), "regex": tr("regular expression"), "cpu": "CPU", "cuda": "CUDA", "mps": "MPS",
 }  # fmt: skip # table, one row per line
 """Titles of our choices of settings. A choice that is not listed is shown as written, such as one of a package."""

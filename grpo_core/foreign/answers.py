@@ -163,12 +163,13 @@ READ: dict[str, tuple[Any, Callable[..., object]]] = {
 
 def prompts(
     path: str, checker: str, longest: int | None, *, poll: Poll
-) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the prompts of a file and their answers."""
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str]]:
+    """Yield the prompts of a file, their answers and system prompts, and a message about what was left out."""
     from grpo_core.lm.prompt_file import read_prompts
 
     read = read_prompts(Path(path), checker=checker, longest=longest, cancelled=given_up(poll))
-    yield tuple(prompt.text for prompt in read), tuple(prompt.answer for prompt in read)
+    texts, answers, systems = zip(*((one.text, one.answer, one.system) for one in read), strict=True)
+    yield texts, answers, systems, read.left_out
 
 
 def session(path: str, scratch: str, *, poll: Poll) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -23,7 +23,7 @@ from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
-    from grpo_core.lm.problems import Prompt
+    from grpo_core.lm.prompt_file import Prompts
     from grpo_core.runs.manifest import Manifest
 
 SILENCE = 60.0
@@ -141,18 +141,17 @@ class Readers:
             process.kill()
             process.close()
 
-    def prompts(
-        self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
-    ) -> Iterator[Prompt]:
-        """Yield prompts like :func:`grpo_core.lm.prompt_file.each_prompt`."""
-        from grpo_core.lm.problems import Prompt
+    def prompts(self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]) -> Prompts:
+        """Read prompts like :func:`grpo_core.lm.prompt_file.read_prompts`."""
+        from grpo_core.lm.prompt_file import Prompts
 
         def poll() -> None:
             if cancelled():
                 raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
-        ((texts, answers),) = self.results("prompts", path, checker, longest, poll=poll)
-        yield from map(Prompt, texts, answers)
+        ((texts, answers, systems, left_out),) = self.results("prompts", path, checker, longest, poll=poll)
+        having = {text: system for text, system in zip(texts, systems, strict=True) if system}
+        return Prompts(dict(zip(texts, answers, strict=True)), having, left_out)
 
     def session(
         self, path: Path, folder: Path, cancelled: Callable[[], bool], progress: Callable[[float], object]

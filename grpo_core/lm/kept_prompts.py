@@ -6,55 +6,16 @@ the cache, and otherwise has another thread read them first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, overload
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.lm.problems import Prompt
-from grpo_core.lm.prompt_file import each_prompt, located
+from grpo_core.lm.prompt_file import Prompts, Read, located, read_prompts, table_for
 
 SMALL = 64_000
 """Maximum size in bytes of a file that can be read within one or two frames."""
-
-
-class Read(Protocol):
-    """Function that reads a file of prompts, such as :func:`grpo_core.lm.prompt_file.each_prompt`."""
-
-    def __call__(
-        self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]
-    ) -> Iterable[Prompt]: ...
-
-
-class Prompts(Sequence[Prompt]):
-    """A sequence of prompts stored as plain strings. Each :class:`Prompt` is created on access.
-
-    Python's garbage collector does not track strings, so millions of them cost it nothing.
-    """
-
-    def __init__(self, answers: Mapping[str, str]) -> None:
-        """Store ``answers``, a mapping from the text of each prompt to the answer that its checker compares completions
-        with.
-        """
-        self._texts, self._answers = tuple(answers), tuple(answers.values())
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    @overload
-    def __getitem__(self, place: int) -> Prompt: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Prompt]: ...
-    def __getitem__(self, place: int | slice) -> Prompt | list[Prompt]:
-        if isinstance(place, slice):
-            return [*map(Prompt, self._texts[place], self._answers[place])]
-        return Prompt(self._texts[place], self._answers[place])
-
-    def find(self, text: str) -> Prompt | None:
-        """Return the prompt with this text, or None if it does not exist."""
-        return self[self._texts.index(text)] if text in self._texts else None
 
 
 class _Kept:
@@ -75,16 +36,16 @@ def prompts_at(
     checker: str,
     longest: int | None,
     cancelled: Callable[[], bool] = lambda: False,
-    read: Read = each_prompt,
+    read: Read | None = None,
 ) -> Prompts:
     """Return the prompts of a file, without duplicates.
 
     Args:
         path: path of the file.
-        checker: kind of answer (:func:`grpo_core.lm.prompt_file.each_prompt`).
+        checker: kind of answer (:func:`grpo_core.lm.prompt_file.read_prompts`).
         longest: maximum length of a prompt, passed to ``read``.
         cancelled: called before each prompt.
-        read: reads the file.
+        read: reads the file; by default here or, if that needs other parsers, in a process for untrusted files.
 
     Raises:
         Cancelled: ``cancelled()`` returned True.
@@ -95,8 +56,9 @@ def prompts_at(
         raise GrpoError(kept.error)
     if kept.prompts is None:
         try:
-            each = read(path, checker=checker, longest=longest, cancelled=cancelled)
-            kept.prompts = Prompts({prompt.text: prompt.answer for prompt in each})
+            table = table_for(path)
+            read = read or (read_prompts if table is None else table.read)
+            kept.prompts = read(path, checker=checker, longest=longest, cancelled=cancelled)
         except Cancelled:
             raise
         except GrpoError as error:
@@ -115,13 +77,24 @@ def at_hand(settings: Settings) -> bool:
     except (OSError, RuntimeError, ValueError):
         return True
     kept = _place(path, settings.language.checker, _longest(settings))
-    return bool(kept.error) or kept.prompts is not None or (small and settings.language.checker != "regex")
+    quick = small and settings.language.checker != "regex" and table_for(path) is None
+    return bool(kept.error) or kept.prompts is not None or quick
 
 
-def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read = each_prompt) -> None:
+def left_out(settings: Settings) -> str:
+    """Return a message about the prompts of a run under ``settings`` that cannot be used. Empty if there are none, or
+    the prompts were not read.
+    """
+    if not settings.is_language or not settings.language.from_file:
+        return ""
+    kept = _place(located(settings.language.file), settings.language.checker, _longest(settings))
+    return "" if kept.prompts is None else kept.prompts.left_out
+
+
+def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read | None = None) -> None:
     """Read the prompts of a run under ``settings`` into the cache. An error in them is cached too.
 
-    ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.each_prompt` does.
+    ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.read_prompts` does.
 
     Raises:
         Cancelled: ``cancelled()`` returned True.

@@ -29,10 +29,15 @@ MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt of a task, with the answer or regular expression that its checker compares a completion with."""
+    """A prompt of a task, with the answer or regular expression that its checker compares a completion with.
+
+    Attributes:
+        system: the system prompt that comes with it. Empty if there is none.
+    """
 
     text: str
     answer: str
+    system: str = ""
 
 
 @dataclass(frozen=True)

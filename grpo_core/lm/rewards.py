@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable
 from functools import cached_property
 
@@ -15,13 +14,13 @@ from grpo_core.config.language import Completion
 from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm import word_tasks as words
-from grpo_core.lm.kept_prompts import Prompts, prompts_at
+from grpo_core.lm.final_answer import marked, number, numbers_in, same
+from grpo_core.lm.kept_prompts import prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.prompt_file import located
+from grpo_core.lm.prompt_file import Prompts, located
 from grpo_core.text import tr
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 WATCHED = 8
 """Number of held-out prompts whose likeliest completion every update records."""
 HELD_OUT_SEED = 20_260_101
@@ -150,6 +149,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
         well_formed=lambda: problems.well_formed(prompt.text, text),
         calls=lambda: calculator.calls(text),
         found=lambda pattern: matcher().found(pattern, text),
+        marks=lambda: bool(marked(text)),
     )
     try:
         return tuple(float(reward.score(completion)) for reward in task.rewards.values())
@@ -190,7 +190,7 @@ def _exact(text: str, answer: str) -> bool:
 
 def _number(text: str, answer: str) -> bool:
     """Return whether the last number of ``text``, after its last “=” if any, is the answer."""
-    numbers = _NUMBER.findall(text.rpartition("=")[2])
+    numbers = numbers_in(text.rpartition("=")[2])
     return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -198,4 +198,17 @@ def _regex(text: str, answer: str) -> bool:
     return matcher().found(answer, text)
 
 
-CHECKERS: dict[str, Callable[[str, str], bool]] = {"exact": _exact, "number": _number, "regex": _regex}
+def _final(text: str, answer: str) -> bool:
+    """Return whether ``text`` marks the answer as final. If it marks none, its last number or the whole text counts."""
+    final = marked(text)
+    if final is None:
+        final = (numbers_in(text) or [""])[-1] if number(answer) is not None else text
+    return same(final, answer)
+
+
+CHECKERS: dict[str, Callable[[str, str], bool]] = {
+    "exact": _exact,
+    "number": _number,
+    "regex": _regex,
+    "final": _final,
+}

@@ -23,14 +23,13 @@ from grpo_core.text import tr
 
 __all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "holds_recorded_run", "rebuild_series", "resume_point"]
 
-SUFFIX = ".grpo"
 PIECE = 256
 """Number of pages of 4 kB copied between two checks for cancellation."""
 
 
 def holds_recorded_run(path: Path) -> bool:
-    """Return whether ``path`` is a run file that holds a run recorded by another program."""
-    if path.suffix.lower() != SUFFIX or not path.is_file():
+    """Return whether ``path`` is a run file, whatever its name, that holds a run recorded by another program."""
+    if not path.is_file():
         return False
     try:
         with RunReader.open(path) as reader:

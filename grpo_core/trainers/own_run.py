@@ -25,7 +25,6 @@ from grpo_core.text import tr
 from grpo_core.texts import completion_text, question_text
 from grpo_core.trainers.agent_turns import trajectories
 
-SUFFIX = ".grpo"
 NO_OTHER_TRAINER = tr(
     "This program trained the run. The functions that show its losses also computed them, so there is no other "
     "result to compare them with."
@@ -111,8 +110,8 @@ class OwnRun:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether ``path`` is a run file of a run that this program trained."""
-    if path.suffix.lower() != SUFFIX or not path.is_file():
+    """Return whether ``path`` is a run file, whatever its name, of a run that this program trained."""
+    if not path.is_file():
         return False
     try:
         with RunReader.open(path) as reader:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from grpo_core.foreign.gate import Foreign
     from grpo_core.foreign.run_files import ImportedRuns
     from grpo_core.lm.learner import PolicyLearner
+    from grpo_core.lm.prompt_file import PromptTable
 
 
 def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
@@ -57,6 +58,14 @@ def starts() -> Start:
     from grpo_core.trainers.commands import train_options
 
     return Start(add_options=train_options.add_options, base=train_options.base, resumed=train_options.resumed)
+
+
+def prompt_tables() -> dict[str, PromptTable]:
+    """Return the kinds of prompt files, by the ending of their names."""
+    from grpo_core.lm.prompt_file import PromptTable
+    from grpo_core.trainers.prompt_tables import parquet_rows, read
+
+    return {".parquet": PromptTable(rows=parquet_rows, read=read)}
 
 
 def formats() -> Formats:

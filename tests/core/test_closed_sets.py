@@ -25,6 +25,7 @@ from grpo_core.objective import evaluate, gradient
 from grpo_core.record import Step
 from grpo_core.testing import cases
 from grpo_core.testing.updates import trained_with
+from grpo_core.trainers.hf.chat import Chat
 
 UNKNOWN = "unheard of"
 
@@ -167,6 +168,8 @@ ACTING: dict[str, tuple[Callable[[], object], ...]] = {
     ),
     "task.difficulty": (lambda: prompts(difficulty=UNKNOWN),),
     "task.checker": (lambda: scored(checker=UNKNOWN),),
+    "task.format": (lambda: scored(problem="questions", format=UNKNOWN),),
+    "task.thinking": (lambda: Chat(None, (), None, holding(LanguageTask(), thinking=UNKNOWN)),),
     "model.device": (on_device,),
     "model.precision": (lambda: holding(Model(), precision=UNKNOWN).in_bfloat16, loaded),
 }

@@ -169,7 +169,11 @@ def test_preferences_heal(tmp_path: Path, examples: int) -> None:
 @pytest.mark.parametrize(("name", "good"), [("prompts.csv", CSV), ("prompts.jsonl", JSONL)], ids=["csv", "jsonl"])
 def test_a_prompt_file(tmp_path: Path, name: str, good: bytes, examples: int) -> None:
     path = tmp_path / name
-    odd = st.lists(odd_json({"prompt": "2+3=", "answer": "5"}), max_size=3).map(lambda rows: "\n".join(rows).encode())
+    row = {"prompt": "2+3=", "answer": "5", "messages": [{"role": "user", "content": "2+3="}], "choices": ["5"]}
+    rows = st.lists(odd_json({**row, "reward_model": {"ground_truth": "#### 5"}}), max_size=3)
+    odd = st.tuples(rows, st.booleans()).map(
+        lambda drawn: (f"[{','.join(drawn[0])}]" if drawn[1] else "\n".join(drawn[0])).encode("utf-8", "surrogatepass")
+    )
 
     def check(given: tuple[bytes, str]) -> None:
         content, checker = given
@@ -177,7 +181,7 @@ def test_a_prompt_file(tmp_path: Path, name: str, good: bytes, examples: int) ->
         sentence(lambda: read_prompts(path, checker=checker, longest=24))
 
     content = damaged(good) | odd | st.text(alphabet='0123456789+=,"\n\r\t;{}:\0é', max_size=60).map(str.encode)
-    tried(examples, st.tuples(content, st.sampled_from(["exact", "number", "regex"])), check)
+    tried(examples, st.tuples(content, st.sampled_from(["exact", "number", "regex", "final"])), check)
 
 
 @SHARES

@@ -41,7 +41,7 @@ def applies(path: str, settings: Settings) -> bool:
         return settings.is_language and name != "digest" and name not in absent
     if part == "task" and name in REWARDS:
         return settings.is_language and settings.language.pays(name)
-    if path == "task.form":
+    if path in ("task.form", "task.format", "task.words", "task.system", "task.thinking"):
         return settings.is_language and settings.language.in_words
     if path in ("task.calls", "task.mask_tool"):
         return settings.is_language and settings.language.has_tool

@@ -12,7 +12,7 @@ from grpo_core.text import tr
 
 OWN: tuple[dict[str, Any], ...] = ({"task.problem": "own"}, {"task.problem": "questions"})
 """Changes that select the user's own prompts."""
-PROMPTS = tr("Prompts and answers (*.csv *.jsonl);;All files (*)")
+PROMPTS = tr("Prompts and answers (*.csv *.json *.jsonl *.parquet);;All files (*)")
 
 
 def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget) -> dict[str, Any]:
@@ -22,5 +22,5 @@ def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget)
     """
     if changes not in OWN or wanted.language.file:
         return changes
-    name = file_to_open(parent, tr("Your prompts: columns “prompt” and “answer”"), "", PROMPTS)
-    return {**changes, "task.file": name} if name else {}
+    name = file_to_open(parent, tr("Your prompts and answers"), "", PROMPTS)
+    return {**wanted.changes_for_prompts(name), **changes} if name else {}

@@ -24,6 +24,8 @@ from grpo_core.config.value_names import headed
 from grpo_core.text import tr
 
 GESTURES = itertools.count(1)
+FILES = ("file", "folder", "checkpoint")
+"""Ends of the paths of settings that name a file or folder."""
 
 
 class NumberRow(Row):
@@ -140,6 +142,7 @@ class TextRow(Row):
         self.browse.setAccessibleName(tr("Choose a file for {title}").format(title=about.title))
         self.browse.setProperty("quiet", True)
         self.browse.clicked.connect(self._on_browse)
+        self.browse.setHidden(not paths[0].endswith(FILES))
         self.head.addWidget(self.browse)
         self._shown = ""
 
@@ -147,6 +150,7 @@ class TextRow(Row):
         self._shown = str(value)
         if not self.field.hasFocus():
             self.field.setText(self._shown)
+            self.field.setCursorPosition(0)
 
     @Slot()
     def _on_typed(self) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.command_numbers import count
+from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.text import plural, tr
 from grpo_core.trainers.commands.columns_option import add_columns
 from grpo_core.trainers.conversion import convert
+from grpo_core.trainers.own_run import is_own
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -36,6 +38,10 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         from grpo_core.trainers.commands.trl_sweep_command import collect
 
         return collect(options.source, options.out, lambda path: recorded(path, poll))
+    if is_own(options.source):
+        raise RunFileError(
+            tr("This program trained the run in {name}; it is in a run file already.").format(name=options.source.name)
+        )
     with recorded(options.source, poll, options.columns) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
 

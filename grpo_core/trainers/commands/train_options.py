@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.assignments import settings_from
-from grpo_core.commands.train_command import base_settings
+from grpo_core.commands.train_command import base_settings, with_prompts
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.readers import Readers
@@ -72,7 +72,7 @@ def base(options: argparse.Namespace) -> Settings | None:
         return None
     with contextlib.closing(Readers(own_process=True)) as readers:
         files, ignored = read_model(readers, Path(options.model))
-    settings = files.settings
+    settings = with_prompts(files.settings, options)
     wanted = settings_from(options.preset, options.set, settings)
     about = ABOUT[wanted.language.problem]
     sentences = [files.description, need(files, wanted).sentence, files.reading, ignored]
@@ -86,7 +86,7 @@ def resumed(options: argparse.Namespace, path: Path, cancelled: Callable[[], boo
     """
     if options.checkpoint is None:
         return None
-    given = ("model", "preset", "set", "seed", "title", "language")
+    given = ("model", "preset", "set", "seed", "title", "language", "prompts")
     if unwanted := next((name for name in given if getattr(options, name)), None):
         raise GrpoError(f"--checkpoint continues with the checkpoint's own settings; leave out --{unwanted}.")
     print(take_up(Path(options.checkpoint), path).sentence, file=sys.stderr)

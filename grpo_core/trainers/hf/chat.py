@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from grpo_core.errors import GrpoError, shortened
+from grpo_core.config import LanguageTask
+from grpo_core.errors import GrpoError, SettingsError, shortened
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import padded
 from grpo_core.text import plural, tr
 from grpo_core.trainers.hf.template_limit import LONGEST, SECONDS, TemplateTimeError, limited
 
+SWITCHES = ("enable_thinking", "thinking")
+"""Names of the variable with which chat templates switch their thinking mode: Qwen's and DeepSeek's."""
+_SWITCH = re.compile(rf"\{{%[^%]*\b(?:{'|'.join(SWITCHES)})\b")
+NO_SYSTEM = tr("the model has no chat template and so no place for a system prompt; put it into your prompts")
+
 
 class Chat:
     """A tokenizer with its chat template. Without a template, prompts are encoded unchanged.
 
-    Attributes:
+    Args:
+        tokenizer: the tokenizer of transformers.
         ends: tokens that end a completion.
+        longest: maximum number of tokens of a prompt; None if there is no limit.
+        task: settings with the system prompt and the thinking mode.
+
+    Raises:
+        SettingsError: the template has no switch for the thinking mode, or there is no template for a system prompt.
     """
 
-    def __init__(self, tokenizer: Any, ends: tuple[int, ...], longest: int | None) -> None:
-        self._tokenizer = tokenizer
-        self._longest = longest
-        self.ends = ends
+    def __init__(self, tokenizer: Any, ends: tuple[int, ...], longest: int | None, task: LanguageTask) -> None:
+        self._tokenizer, self._longest, self.ends, self._system = tokenizer, longest, ends, task.system
+        thinks = {"default": None, "on": True, "off": False}[task.thinking]
+        self._switch = {} if thinks is None else dict.fromkeys(SWITCHES, thinks)
+        if self._switch and not _SWITCH.search(str(getattr(tokenizer, "chat_template", None) or "")):
+            no_switch = tr("the model's chat template has no switch for a thinking mode; choose the default")
+            raise SettingsError("task.thinking", task.thinking, no_switch)
+        if task.system and not self.templated:
+            raise SettingsError("task.system", task.system, NO_SYSTEM)
 
     @property
     def templated(self) -> bool:
@@ -37,7 +55,7 @@ class Chat:
         Raises:
             GrpoError: a prompt is empty or longer than the model's context, or the template cannot be rendered.
         """
-        rows = [self._prompt(prompt.text) for prompt in prompts]
+        rows = [self._prompt(prompt) for prompt in prompts]
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
@@ -50,10 +68,13 @@ class Chat:
         own = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return np.array([*own, self.ends[-1]], dtype=np.int32)
 
-    def _prompt(self, text: str) -> list[int]:
+    def _prompt(self, prompt: Prompt) -> list[int]:
+        text = prompt.text
         try:
             if self.templated:
-                tokens = self._tokenizer(self._filled_in(text), add_special_tokens=False)["input_ids"]
+                tokens = self._tokenizer(self._filled_in(prompt), add_special_tokens=False)["input_ids"]
+            elif prompt.system:
+                raise GrpoError(f"“{shortened(text, 60)}”: {NO_SYSTEM}.")
             else:
                 tokens = self._tokenizer(text)["input_ids"]
         except TemplateTimeError:
@@ -79,11 +100,13 @@ class Chat:
             )
         return [int(token) for token in tokens]
 
-    def _filled_in(self, text: str) -> str:
+    def _filled_in(self, prompt: Prompt) -> str:
         """Render the prompt with the model's template."""
-        messages = [{"role": "user", "content": text}]
+        system = self._system or prompt.system
+        messages = [{"role": "system", "content": system}] * bool(system) + [{"role": "user", "content": prompt.text}]
+        how = {"add_generation_prompt": True, "tokenize": False, **self._switch}
         with limited():
-            whole = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+            whole = self._tokenizer.apply_chat_template(messages, **how)
         if len(whole) > LONGEST:
             raise GrpoError(
                 plural(

@@ -80,7 +80,7 @@ class FolderPolicy(FolderWeights):
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
-        self._chat = Chat(loaded.tokenizer, loaded.ends, files.context)
+        self._chat = Chat(loaded.tokenizer, loaded.ends, files.context, settings.language)
         self.model = trainable(
             loaded.model, files.adapter, rank=wanted.adapter_rank, alpha=wanted.adapter_alpha, seed=settings.seed
         )

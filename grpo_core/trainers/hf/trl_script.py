@@ -14,10 +14,12 @@ import numpy as np
 
 from grpo_core.config import LanguageTask, Objective, Settings
 from grpo_core.errors import SettingsError
+from grpo_core.lm.final_answer import NUMBER
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.text import tr
 from grpo_core.trainers.hf.attention import NO_TARGETS, targets_in
+from grpo_core.trainers.hf.chat import SWITCHES
 from grpo_core.trainers.hf.folder import ModelFiles, look
 from grpo_core.trainers.hf.refusal import refuse
 
@@ -132,6 +134,8 @@ def config(settings: Settings) -> dict[str, Any]:
         "gradient_checkpointing": False,
         "seed": settings.seed,
     }
+    if settings.language.thinking != "default":
+        made["chat_template_kwargs"] = dict.fromkeys(SWITCHES, settings.language.thinking == "on")
     if objective.surrogate == "sapo":
         made |= {name: getattr(objective, name) for name in ("sapo_temperature_pos", "sapo_temperature_neg")}
     if objective.surrogate == "vespo":
@@ -177,6 +181,10 @@ def refuse_what_trl_cannot(settings: Settings) -> None:
             raise SettingsError(
                 f"task.{name}", paid, tr("the script for TRL does not compute this reward; set it to 0")
             )
+    if settings.language.from_file and settings.language.checker not in _CHECKED:
+        raise SettingsError(
+            "task.checker", settings.language.checker, tr("the script for TRL does not compare answers in this way")
+        )
     if settings.optimizer.kind != "adam":
         raise SettingsError("optimizer.kind", settings.optimizer.kind, tr("the script uses AdamW"))
 
@@ -216,27 +224,29 @@ def _prompts(settings: Settings) -> str:
     drawn: list[Prompt] = source.own_to_train_on()
     while len(drawn) < DRAWN and not settings.language.from_file:
         drawn += source.drawn(numbers)
-    once = dict.fromkeys((prompt.text, prompt.answer) for prompt in drawn)
-    return "".join(f"\n    ({text!r}, {answer!r})," for text, answer in once)
+    once = dict.fromkeys((prompt.text, prompt.answer, settings.language.system or prompt.system) for prompt in drawn)
+    return "".join(f"\n    {row!r}," for row in once)
 
 
 def _reward(task: LanguageTask) -> str:
     rule = task.checker if task.from_file else "number"
-    right = {
-        "exact": "text.strip() == answer",
-        "number": "bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)",
-        "regex": "re.search(answer, text) is not None",
-    }[rule]
-    return _REWARD.format(right=right, answer=task.answer_weight, form=task.form, form_weight=task.form_weight)
+    weights = {"answer": task.answer_weight, "form": task.form, "form_weight": task.form_weight}
+    return _REWARD.format(right=_CHECKED[rule], number=NUMBER, **weights)
 
 
+_CHECKED = {
+    "exact": "text.strip() == answer",
+    "number": "bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)",
+    "regex": "re.search(answer, text) is not None",
+}
+"""Way of comparing answers -> expression in the script."""
 _SCRIPTED = ("answer_weight", "form_weight")
 """Weights of the parts that the script's reward function computes."""
 _REWARD = """def reward(completions, answer, **_):
     paid = []
     for completion, answer in zip(completions, answer):
         text = completion[0]["content"]
-        numbers = re.findall(r"-?\\d+(?:\\.\\d+)?", text.rpartition("=")[2])
+        numbers = [number.replace(",", "") for number in re.findall(r"{number}", text.rpartition("=")[2])]
         right = {right}
         formed = re.search({form!r}, text) is not None
         paid.append({answer!r} * right + {form_weight!r} * formed)
@@ -263,7 +273,7 @@ from datasets import Dataset
 {imports}from trl import GRPOConfig, GRPOTrainer
 
 MODEL, RUN, ROWS = {model!r}, "runs/trl", {rows}
-PROMPTS = [  # question and answer{prompts}
+PROMPTS = [  # question, answer and system prompt{prompts}
 ]
 
 
@@ -293,7 +303,10 @@ if __name__ == "__main__":
         RUN = str(Path(__file__).parent / "traces" / row.pop("run"))
         arguments.update(output_dir=RUN + "-checkpoints")
         arguments.update((name, ast.literal_eval(value)) for name, value in row.items())
-    rows = [dict(prompt=[dict(role="user", content=text)], answer=answer) for text, answer in PROMPTS]
+    rows = []
+    for text, answer, system in PROMPTS:
+        said = [("system", system)] * bool(system) + [("user", text)]
+        rows.append(dict(prompt=[dict(role=role, content=content) for role, content in said], answer=answer))
     config = GRPOConfig(**arguments)
     trainer = GRPOTrainer(
         model=options.model, args=config, reward_funcs=reward,

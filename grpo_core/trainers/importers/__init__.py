@@ -129,6 +129,9 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
 WITH_LOG = ("completions", "verifiers", "verl", "rows")
 """Formats of completions beside which the trainer's log is looked for."""
 _OURS = {
+    "converted": Importer(
+        title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
+    ),
     "trace": Importer(
         title=tr("a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)"),
         probe=trace.probe,
@@ -145,9 +148,6 @@ _OURS = {
         probe=verifiers.probe,
         open=verifiers.VerifiersRun,
         open_indexed=verifiers.VerifiersRun,
-    ),
-    "converted": Importer(
-        title=tr("a run file of GRPO Lab (.grpo)"), probe=holds_recorded_run, open=converted.ConvertedRun
     ),
     "nemo_rl": Importer(
         title=tr("NeMo-RL's training data (train_data_step12.jsonl)"), probe=nemo_rl.probe, open=nemo_rl.NemoRun

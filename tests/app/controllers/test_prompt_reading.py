@@ -16,7 +16,6 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import origin
 from grpo_core.lm.kept_prompts import at_hand
-from grpo_core.lm.prompt_file import LARGEST
 from grpo_core.runs.manifest import Manifest
 from grpo_core.runs.session import save_session
 from tests.app.conftest import Driver
@@ -42,7 +41,7 @@ def reading(driver: Driver) -> PromptReading:
 
 
 @pytest.mark.parametrize(
-    "size", [1_000_000, pytest.param(LARGEST, marks=[pytest.mark.long, pytest.mark.timeout(300)])], ids=str
+    "size", [1_000_000, pytest.param(20_000_000, marks=[pytest.mark.long, pytest.mark.timeout(300)])], ids=str
 )
 def test_a_large_file_is_read_while_the_window_goes_on(
     driver: Driver, reading: PromptReading, tmp_path: Path, size: int
@@ -83,12 +82,24 @@ def test_a_small_file_is_at_hand_at_once(reading: PromptReading, tmp_path: Path)
     assert done and not reading.busy
 
 
+@pytest.mark.parametrize("size", [1000, 200_000])
+def test_rows_that_cannot_be_used_are_counted_when_the_prompts_are_read(
+    driver: Driver, reading: PromptReading, tmp_path: Path, size: int
+) -> None:
+    path, done = prompt_file(tmp_path / "mine.csv", size), list[bool]()
+    with path.open("ab") as file:
+        file.write(b"1/1=,1\n")
+    settings = own(path)
+    reading.ready(settings, lambda: done.append(bool(origin(settings))))
+    driver.qtbot.waitUntil(lambda: bool(done), timeout=30_000)
+    assert any("1 of " in said and "prompts cannot be used. Line" in said for said in driver.messages)
+
+
 def test_what_is_wrong_with_a_large_file_is_told_when_it_has_been_read(
     driver: Driver, reading: PromptReading, tmp_path: Path
 ) -> None:
-    path = prompt_file(tmp_path / "mine.csv", 200_000)
-    with path.open("ab") as file:
-        file.write(b"1/1=,1\n")
+    path = tmp_path / "mine.csv"
+    path.write_bytes(b"prompt,answer\n" + b"1/1=,1\n" * 20_000)
     done: list[bool] = []
     settings = own(path)
     reading.ready(settings, lambda: done.append(True))

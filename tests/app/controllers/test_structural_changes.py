@@ -9,9 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 
+from app.panels.controls.own_prompts import with_prompt_file
 from app.training.controller import State
 from app.workspace.run_handle import RunHandle
-from grpo_core.config import language_settings
+from grpo_core.config import folder_settings, language_settings
 from tests.app.conftest import Driver
 from tests.app.stories.hands import row_of
 
@@ -188,6 +189,17 @@ def test_own_prompts_are_chosen_with_their_file(
     settings = shown(driver).origin.settings
     assert (settings.language.problem, settings.language.file) == ("own", str(prompts)), driver.messages
     assert not row_of(driver, "task.file").isHidden() and not row_of(driver, "task.checker").isHidden()
+
+
+def test_own_prompts_of_a_model_from_a_folder_are_compared_by_their_final_answer(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("train.parquet", ""))
+    changes = with_prompt_file({"task.problem": "questions"}, folder_settings("here"), driver.program.window)
+    assert changes == {"task.problem": "questions", "task.file": "train.parquet", "task.checker": "final"}
+    assert with_prompt_file({"task.problem": "sums"}, folder_settings("here"), driver.program.window) == {
+        "task.problem": "sums"
+    }
 
 
 @pytest.mark.long

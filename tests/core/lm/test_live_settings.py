@@ -31,6 +31,8 @@ STRUCTURAL: dict[str, Any] = {
     "model.device": "cuda",
     "model.threads": 2,
     "task.form": "^x$",
+    "task.system": "Think.",
+    "task.thinking": "off",
     "model.digest": "0123",
     "model.adapter_rank": 4,
     "model.adapter_alpha": 8.0,

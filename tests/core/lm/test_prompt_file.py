@@ -23,7 +23,7 @@ LINE = '{"prompt": "1+1=", "answer": %s}\n'
 BAD: dict[str, tuple[str, str, str, str]] = {
     "nothing at all": (".jsonl", "number", "", "mine.jsonl contains no prompts"),
     "blank lines": (".jsonl", "number", "\n  \n", "mine.jsonl contains no prompts"),
-    "one column": (".csv", "number", "prompt\n1+1=\n", "has the columns prompt; it needs “prompt” and"),
+    "one column": (".csv", "number", "prompt\n1+1=\n", "has the columns prompt; it needs a column of prompts"),
     "semicolons": (".csv", "number", "prompt;answer\n1+1=;2\n", "columns prompt;answer; it needs"),
     "a quote left open": (".csv", "number", HEAD + '"1+1=,2\n', "Line 2 of mine.csv is not CSV"),
     "a huge cell": (".csv", "number", HEAD + "1" * 200_000 + ",2\n", "Line 2 of mine.csv is not CSV"),
@@ -31,7 +31,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
     "only spaces": (".csv", "number", HEAD + "  ,2\n", "Line 2 of mine.csv has no prompt"),
     "not JSON": (".jsonl", "number", LINE % "2" + "{nope\n", "Line 2 of mine.jsonl is not JSON"),
     "deep JSON": (".jsonl", "number", "[" * 100_000, "Line 1 of mine.jsonl is not JSON"),
-    "a list": (".jsonl", "number", '["1+1=", 2]\n', "Line 1 of mine.jsonl is not an object"),
+    "a list": (".jsonl", "number", '["1+1=", 2]\n', "Row 1 of mine.jsonl is not an object"),
     "no answer": (".jsonl", "number", '{"prompt": "1+1="}\n', "Line 1 of mine.jsonl has no answer"),
     "null": (".jsonl", "number", LINE % "null", "Line 1 of mine.jsonl has no answer"),
     "true": (".jsonl", "number", LINE % "true", "Line 1 of mine.jsonl has no answer"),
@@ -46,7 +46,7 @@ BAD: dict[str, tuple[str, str, str, str]] = {
 
 
 def read(path: Path, checker: str = "number") -> list[Prompt]:
-    return read_prompts(path, checker=checker, longest=40)
+    return list(read_prompts(path, checker=checker, longest=40))
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -65,14 +65,14 @@ def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     with path.open("wb") as file:
         file.truncate(LARGEST + 1)
-    with pytest.raises(GrpoError, match="is larger than 20 MB"):
+    with pytest.raises(GrpoError, match="is larger than 50 MB"):
         read(path)
 
 
 @pytest.mark.parametrize("name", ["", ".", "none.csv", "a\0b.csv", "~nobody-of-this-name/mine.csv", "x" * 5000])
 def test_a_path_that_leads_to_no_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(GrpoError, match=r"cannot be read: .*\. Choose a CSV or JSONL file\.$"):
+    with pytest.raises(GrpoError, match=r"cannot be read: .*\. Choose a CSV, JSON, JSONL or Parquet file\.$"):
         read(Path(name))
 
 
@@ -90,6 +90,69 @@ def test_columns_stand_in_any_order_and_cells_are_stripped(tmp_path: Path) -> No
     lines.write_text('{"answer": 2.5, "prompt": "1+1.5="}\n{"prompt": 7, "answer": -3}\n')
     assert read(table) == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
     assert read(lines) == [Prompt("1+1.5=", "2.5"), Prompt("7", "-3")]
+
+
+SYSTEM, USER = {"role": "system", "content": "Reason."}, {"role": "user", "content": "1+1="}
+PUBLISHED: dict[str, tuple[str, object, str, str]] = {
+    "GSM8K": (".jsonl", {"question": "1+1=", "answer": "1 and 1 are <<1+1=2>>2.\n#### 2,125"}, "number", "2125"),
+    "MATH": (".jsonl", {"problem": "1+1=", "solution": "So $\\boxed{\\frac{1}{2}}$."}, "exact", "\\frac{1}{2}"),
+    "OpenR1": (".json", [{"problem": "1+1=", "solution": "Long.\nWork.", "answer": "A"}], "exact", "A"),
+    "MetaMath": (".json", [{"query": "1+1=", "response": "It is so.\n#### 2\nThe answer is: 2"}], "number", "2"),
+    "SVAMP": (".json", [{"Body": "1+", "Question": "1=", "Answer": 2.0}], "number", "2.0"),
+    "ASDiv": (".csv", "body,question,answer\n1+,1=,2 (apples)\n", "number", "2"),
+    "ORZ": (".json", [{"prompt": [{"from": "user", "value": "1+1="}], "final_answer": "2"}], "exact", "2"),
+    "AQuA": (".json", {"question": "1+1=", "options": ["A)1", "B)2"], "correct": "B"}, "exact", "B"),
+    "MMLU": (".json", [{"question": "1+1=", "choices": ["1", "2"], "answer": 1}], "exact", "B"),
+    "OlympiadBench": (".jsonl", {"question": "1+1=", "context": None, "final_answer": ["2"]}, "exact", "2"),
+    "messages": (".jsonl", {"messages": [USER, {"role": "assistant", "content": "Answer: 2"}]}, "exact", "2"),
+    "DAPO": (".jsonl", {"prompt": [SYSTEM, USER], "reward_model": {"ground_truth": "2"}}, "exact", "2"),
+}
+"""Name of a published set -> ending of a file in its form, the file or the row in it, a checker, and the answer."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_prompts_are_read_as_published(tmp_path: Path, name: str) -> None:
+    ending, content, checker, answer = PUBLISHED[name]
+    path = tmp_path / f"set{ending}"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    (prompt,) = read_prompts(path, checker=checker, longest=None)
+    first, *choices = prompt.text.split("\n") if name in ("AQuA", "MMLU") else [prompt.text.replace("\n", "")]
+    assert (first, prompt.answer, prompt.system) == ("1+1=", answer, "Reason." if name == "DAPO" else "")
+    assert [choice[0] for choice in choices] == (["A", "B"] if name in ("AQuA", "MMLU") else [])
+
+
+@pytest.mark.parametrize("prompt", ["two\nlines", "a\u2028separator", "a\x85mark"])
+def test_line_breaks_within_a_prompt_are_kept(tmp_path: Path, prompt: str) -> None:
+    table, lines = tmp_path / "mine.csv", tmp_path / "mine.jsonl"
+    table.write_text(f'{HEAD}"{prompt}",2\n1+1=,2\n', encoding="utf-8")
+    lines.write_text(json.dumps({"prompt": prompt, "answer": "2"}, ensure_ascii=False) + "\n", encoding="utf-8")
+    for path in (table, lines):
+        assert read_prompts(path, checker="number", longest=None)[0].text == prompt
+
+
+@pytest.mark.needs_part("trainers")
+def test_prompts_in_parquet_are_read_in_a_process_of_their_own(tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path, row = tmp_path / "train.parquet", {"prompt": [SYSTEM, USER], "reward_model": {"ground_truth": "2"}}
+    odd = {"prompt": [USER], "reward_model": {"ground_truth": None}}
+    rows = [*(row | {"prompt": [SYSTEM, {"role": "user", "content": f"{n}+1="}]} for n in range(20)), odd]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    kept = prompts_at(path, "exact", None)
+    assert list(kept) == [Prompt(f"{n}+1=", "2", "Reason.") for n in range(20)] == kept[:]
+    assert kept.left_out.startswith("1 of 21 prompts cannot be used. Row 21 of train.parquet has no answer")
+    parquet.write_table(pyarrow.table({"nums": [1], "target": [2]}), path)
+    with pytest.raises(GrpoError, match=r"has the columns nums, target; it needs a column of prompts"):
+        prompts_at(path, "exact", None)
+    path.write_bytes(b"PAR1")
+    with pytest.raises(GrpoError, match=r"train\.parquet cannot be read as Parquet"):
+        prompts_at(path, "exact", None)
+
+
+def test_a_pointer_of_git_lfs_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5620\n")
+    with pytest.raises(GrpoError, match="pointer of Git LFS"):
+        read(path)
 
 
 CELL = st.text(alphabet='0123456789+-*=(). ?,"\n\r\t;x(){}[]|\\^$é\u2028\0', max_size=12)
@@ -149,8 +212,9 @@ def test_a_file_of_many_pieces_is_cut_into_the_same_lines_and_says_the_right_one
             patch.setattr(prompt_file, "PIECE", 7)
             assert read(path) == whole == [Prompt(f"{number}+1=", str(number + 1)) for number in range(200)]
             path.write_bytes(end.join(["prompt,answer", *rows, "1/1=,1"]).encode())
-            with pytest.raises(GrpoError, match="Line 202 of"):
-                read(path)
+            read_all = read_prompts(path, checker="number", longest=40)
+            assert len(read_all) == 200
+            assert re.match(r"1 of 201 prompts cannot be used\. Line 202 of mine\.csv.*\.$", read_all.left_out)
 
 
 def test_kept_prompts_are_a_list_of_prompts_of_which_each_text_is_there_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_core.config import LanguageTask, language_settings
@@ -91,6 +91,7 @@ def test_the_parts_are_counts_and_yes_or_no(text: str) -> None:
     assert right in (0, 1) and formed in (0, 1) and signs == text.count("=")
 
 
+@settings(deadline=None)  # the first pattern starts a process
 @given(ANYTHING, ANYTHING.filter(lambda text: text.strip() != ""), st.sampled_from(list(CHECKERS)))
 def test_a_rule_answers_or_says_on_which_completion_it_failed(text: str, answer: str, checker: str) -> None:
     task = LanguageTask(problem="own", file="mine.csv", checker=checker)
@@ -124,6 +125,27 @@ def test_a_rule_answers_or_says_on_which_completion_it_failed(text: str, answer:
 def test_arithmetic_is_right_when_the_last_number_of_the_last_line_is(text: str, right: bool) -> None:
     for problem in ("arithmetic", "gameable"):
         assert parts(LanguageTask(problem=problem), PROMPT, text)[0] == right
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "right"),
+    [
+        ("2,125 apples, or 7 each.\n#### 2,125", "2125", True),
+        ("It is 2,125.", "2125", True),
+        ("#### 3\nno, 2125", "2125", False),
+        ("\\boxed{\\dfrac12}", "\\frac12", True),
+        (" (3, 4) ", "(3,4)", True),
+        ("It is (3, 4).", "(3,4)", False),
+        ("It is B", "B", False),
+        ("", "2125", False),
+    ],
+)
+def test_the_final_answer_is_the_one_that_is_marked_or_the_last_number_or_the_whole(
+    text: str, answer: str, right: bool
+) -> None:
+    task = LanguageTask(problem="own", file="mine.csv", checker="final")
+    assert parts(task, Prompt("1=", answer), text)[0] == right
+    assert parts(LanguageTask(problem="own", file="mine.csv", checker="number"), Prompt("1=", "2125"), "so 2,125")[0]
 
 
 def test_only_the_gameable_task_pays_for_equals_signs() -> None:

@@ -116,8 +116,11 @@ def test_a_rule_that_fails_says_which_completion_and_why() -> None:
 
 
 BAD = {
-    "empty": (b"", "has no column names in its first line; it needs “prompt” and “answer”"),
-    "columns": (b"question,reply\n1+1=,2\n", "has the columns question, reply; it needs “prompt” and “answer”"),
+    "empty": (b"", "has no column names in its first line; it needs a column of prompts"),
+    "columns": (
+        b"question,reply\n1+1=,2\n",
+        "has the columns question, reply; it needs a column of prompts .* and one of answers",
+    ),
     "no rows": (b"prompt,answer\n", "contains no prompts"),
     "no answer": (b"prompt,answer\n1+1=,\n", "Line 2 of .* has no answer"),
     "ragged": (b"prompt,answer\n1+1=\n", "Line 2 of .* has no answer"),
@@ -166,7 +169,7 @@ def test_good_files_are_read(tmp_path: Path) -> None:
     table.write_text('\ufeffprompt,answer,note\n"1+1=",2,easy\n2*3=,6,\n', encoding="utf-8")
     lines.write_text('{"prompt": "1+1=", "answer": 2}\n\n{"prompt": "2*3=", "answer": "6"}\n')
     for path in (table, lines):
-        assert read_prompts(path, checker="number", longest=40) == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
+        assert read_prompts(path, checker="number", longest=40)[:] == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
 
 
 @settings(max_examples=150, deadline=None)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from grpo_core.config import LanguageTask, Settings, folder_settings, language_settings
+from grpo_core.config.language import FORMATS
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm import rewards
 from grpo_core.lm import word_tasks as words
@@ -64,8 +65,31 @@ def test_a_prompt_is_read_back_with_its_answer(problem: str) -> None:
 def test_answer_and_form_are_paid_apart(text: str, parts: tuple[int, int]) -> None:
     task = LanguageTask(problem="form", form_weight=0.5)
     found = rewards.parts(task, Prompt("What is 7 plus 5?", "12"), text, 6)
-    assert found == (*parts, 1 - 6 / task.max_tokens)
+    marked = float(text.startswith("Answer:"))
+    assert found == (*parts, 1 - 6 / task.max_tokens, marked, 0)
     assert rewards.rewards(task, np.array([found])) == pytest.approx([parts[0] + 0.5 * parts[1]])
+
+
+@pytest.mark.parametrize(
+    ("text", "formats", "share"),
+    [
+        ("<think>7 or 5, so</think>\n<answer>12</answer>", {"think", "final"}, 1.0),
+        ("so: </think> <answer>12</answer>", {"think", "final"}, 0.5),
+        ("<think>so</think><answer></answer>", set(), 0.5),
+        ("So? <think>7</think><answer>12</answer>", {"final"}, 0.5),
+        ("Sort of, or else \\boxed{12}", {"final"}, 0.5),
+        ("12", set(), 0.0),
+    ],
+)
+def test_a_format_and_words_are_paid_whether_or_not_the_answer_is_right(
+    text: str, formats: set[str], share: float
+) -> None:
+    for name in FORMATS:
+        task = LanguageTask(problem="sums", format=name, format_weight=0.5, words="so, Or,", words_weight=-1.0)
+        paid = dict(zip(task.part_names, rewards.parts(task, Prompt("7 + 5?", "13"), text), strict=True))
+        assert (paid["format"], paid["words"]) == (name in formats, share), name
+        assert rewards.reward_range(task) is None
+    assert rewards.reward_range(LanguageTask(problem="sums", format_weight=0.5)) == (0.0, 1.5)
 
 
 def test_a_form_that_never_ends_is_refused_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import shutil
 import sqlite3
 import stat
 from pathlib import Path
@@ -24,6 +25,7 @@ from grpo_core.trainers.importers import IMPORTERS, open_source
 from grpo_core.trainers.importers.converted import ConvertedRun
 from grpo_core.trainers.recorded_series import numbers
 from tests.core.trainers.sources import AGENT, SOURCES, TEXTS, source_path
+from tests.core.trainers.sources import DATA as SOURCES_DATA
 from tests.core.trainers.trace_files import DATA, FAULTY, HEALTHY, VERL
 
 
@@ -128,11 +130,12 @@ def test_the_command_writes_a_file_for_the_owner_that_the_other_commands_read(
     assert "already exists" in capsys.readouterr().err
 
 
-IMPORTED = (*SOURCES, "agent", *HEALTHY, f"{VERL} trace", *FAULTY)
+IMPORTED = (*SOURCES, "agent", "verl_former", "prime_rl", *HEALTHY, f"{VERL} trace", *FAULTY)
 """Every kind of source in the tests' data."""
 COMMANDS = {
     "inspect": [],
     "inspect --step": ["--step", "1"],
+    "inspect --try": ["--try"],
     "export": ["--out", "out"],
     "export to a script": ["--out", "step.py"],
     "export --model": ["--out", "model", "--model", "adapter"],
@@ -144,12 +147,19 @@ COMMANDS = {
     "import": ["again.grpo"],
 }
 """Name of a command, and optionally what it is to do -> its arguments after the run file."""
-OF_TOKENS = ("inspect --step", "export to a script", "audit")
+OF_TOKENS = ("inspect --step", "inspect --try", "export to a script", "audit")
 
 
 def _source(name: str, folder: Path) -> Path:
     if name in SOURCES:
         return source_path(name, folder)
+    if name == "prime_rl":
+        rollouts = shutil.copytree(SOURCES_DATA / name, folder / name) / "rollouts" / "step_1" / "train" / "all"
+        rollouts.mkdir(parents=True)
+        shutil.copy(SOURCES_DATA / "verifiers" / "traces.jsonl", rollouts)
+        return folder / name
+    if name == "verl_former":
+        return SOURCES_DATA / name
     return AGENT if name == "agent" else DATA / name.partition(" ")[0]
 
 
@@ -157,7 +167,7 @@ def _refusal(name: str, command: str) -> str:
     """Return a part of the sentence with which a command refuses the imported run, or an empty string."""
     if command == "export --model":
         return "is not a run of a model from a folder"
-    if name in TEXTS and command in OF_TOKENS:
+    if name in (*TEXTS, "verl_former") and command in OF_TOKENS:
         return "no loss to recompute"
     return "contains no losses from its trainer" if name in ("verifiers", "agent") and command == "audit" else ""
 
@@ -198,6 +208,20 @@ def test_a_command_takes_an_imported_run_or_says_what_it_lacks(
             assert [rebuilt.texts(n) for n in range(1, len(source) + 1)] == [
                 imported.texts(n) for n in range(1, len(source) + 1)
             ]
+
+
+def test_a_run_file_is_recognised_by_its_content_whatever_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    imported, own = tmp_path / "imported.db", tmp_path / "own"
+    convert(source := open_source(source_path("completions", tmp_path)), tmp_path / "run.grpo")
+    shutil.copy(tmp_path / "run.grpo", imported)
+    assert open_source(imported).texts(1) == source.texts(1)
+    assert main(["train", "--steps", "2", "--out", str(own)]) == 0
+    for command in ("inspect", "verify", "diagnose"):
+        assert main([command, str(imported)]) == main([command, str(own)]) == 0, capsys.readouterr().err
+    for command, said in (("audit", "This program trained the run"), ("import", "it is in a run file already")):
+        assert main([command, str(own), *COMMANDS[command]]) == 2 and said in capsys.readouterr().err
 
 
 def test_what_a_rebuilt_file_contains_can_be_read(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import sys
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from grpo_core.errors import GrpoError
+from grpo_core.config import LanguageTask
+from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.problems import Prompt
 from grpo_core.trainers.hf import chat as chat_module
 from grpo_core.trainers.hf.chat import Chat
@@ -22,11 +24,11 @@ LOOPS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% en
 NUMBERS = "{{ range(99999)|map('string')|map('length')|sum }}"
 
 
-def chat(folder: Path, template: str) -> Chat:
+def chat(folder: Path, template: str, **task: Any) -> Chat:
     transformers, _ = libraries()
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     tokenizer.chat_template = template
-    return Chat(tokenizer, (0, 1), 256)
+    return Chat(tokenizer, (0, 1), 256, LanguageTask(**task))
 
 
 @pytest.fixture
@@ -58,3 +60,43 @@ def test_what_a_template_itself_refuses_is_passed_on(folders: dict[str, Path]) -
 def test_a_template_that_works_is_filled_in_with_time_to_spare(folders: dict[str, Path]) -> None:
     (row,) = chat(folders["llama"], TEMPLATE).encoded([QUESTION])
     assert (row >= 0).sum() > len(QUESTION.text)
+
+
+THINKING = (
+    TEMPLATE + "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{%- endif %}"
+    "{%- if thinking is defined and thinking %}Think.{%- endif %}"
+)
+
+
+def rendered(folder: Path, template: str, prompt: Prompt, **task: Any) -> str:
+    """Return the text of a prompt with its template."""
+    made = chat(folder, template, **task)
+    (row,) = made.encoded([prompt])
+    return made.text(row[row >= 0])
+
+
+@pytest.mark.parametrize(("thinking", "end"), [("default", "assistant\n"), ("on", "Think."), ("off", "</think>")])
+def test_a_template_thinks_or_not_as_it_is_told(thinking: str, end: str, folders: dict[str, Path]) -> None:
+    assert rendered(folders["llama"], THINKING, QUESTION, thinking=thinking).endswith(end)
+
+
+def test_a_template_without_a_switch_for_thinking_is_refused(folders: dict[str, Path]) -> None:
+    with pytest.raises(SettingsError, match="no switch for a thinking mode") as refused:
+        chat(folders["llama"], TEMPLATE + "{# thinking #}", thinking="off")
+    assert refused.value.field == "task.thinking"
+
+
+@pytest.mark.parametrize(("own", "of_file", "used"), [("", "", ""), ("A.", "B.", "A."), ("", "B.", "B.")])
+def test_the_system_prompt_of_the_settings_goes_before_that_of_the_file(
+    own: str, of_file: str, used: str, folders: dict[str, Path]
+) -> None:
+    text = rendered(folders["llama"], TEMPLATE, Prompt("7?", "7", of_file), system=own)
+    before, _, after = text.partition("user\n7?")
+    assert after and used in before and ("system" in before) == bool(used)
+
+
+def test_a_system_prompt_needs_a_template(folders: dict[str, Path]) -> None:
+    with pytest.raises(SettingsError, match="no chat template"):
+        chat(folders["llama"], "", system="A.")
+    with pytest.raises(GrpoError, match=r"“7\?”: the model has no chat template"):
+        chat(folders["llama"], "").encoded([Prompt("7?", "7", "B.")])

@@ -43,11 +43,11 @@ def test_the_script_is_python_and_names_model_prompts_and_adapter(base: Settings
     assert "top_k=0" in text
 
 
-def prompts_of(text: str) -> list[tuple[str, str]]:
-    """Return the questions and answers in a script."""
+def prompts_of(text: str) -> list[tuple[str, str, str]]:
+    """Return the questions, answers and system prompts in a script."""
     named = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
     (found,) = [node.value for node in named if ast.unparse(node.targets[0]) == "PROMPTS"]
-    prompts: list[tuple[str, str]] = ast.literal_eval(found)
+    prompts: list[tuple[str, str, str]] = ast.literal_eval(found)
     return prompts
 
 
@@ -56,16 +56,21 @@ def test_every_prompt_is_written_once_and_no_held_out_one(base: Settings) -> Non
     prompts = prompts_of(text)
     kept_aside = {prompt.text for prompt in words.held_out("sums", np.random.default_rng(0), words.HELD_OUT)}
     assert len(prompts) == len(set(prompts)) == words.LARGEST**2 - words.HELD_OUT
-    assert not {question for question, _ in prompts} & kept_aside
+    assert not {question for question, *_ in prompts} & kept_aside
     assert len(text.splitlines()) < 200
 
 
 def test_own_prompts_are_all_written_whatever_they_hold(base: Settings, tmp_path: Path) -> None:
-    rows = [(f"{n}: “quoted”, 'so' \\ and {{braces}}", f"a{n}") for n in range(10)]
-    lines = [json.dumps({"prompt": question, "answer": answer}) for question, answer in rows]
+    rows = [(f"{n}: “quoted”, 'so' \\ and {{braces}}", f"a{n}", "Be brief.") for n in range(10)]
+    lines = [json.dumps({"prompt": question, "answer": answer}) for question, answer, _ in rows]
     (tmp_path / "own.jsonl").write_text("\n".join(lines), encoding="utf-8")
     own = {"task.problem": "questions", "task.file": str(tmp_path / "own.jsonl"), "task.checker": "exact"}
-    assert prompts_of(script(base.replace(own))) == rows
+    own |= {"task.system": "Be brief.", "task.thinking": "off"}
+    text = script(base.replace(own))
+    assert prompts_of(text) == rows
+    assert "chat_template_kwargs={'enable_thinking': False, 'thinking': False}" in text
+    with pytest.raises(SettingsError, match="does not compare answers in this way"):
+        script(base.replace(own | {"task.checker": "final"}))
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
@@ -90,9 +95,9 @@ def test_the_reward_of_the_script_is_that_of_the_task(base: Settings) -> None:
     (function,) = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     space: dict[str, Any] = {}
     exec("import re, math\n" + ast.unparse(function), space)
-    said = ["7 + 5 = 12.", "Answer: 12", "Answer: 13", "twelve"]
-    paid = space["reward"]([[{"content": text}] for text in said], ["12"] * 4)
-    assert paid == [1.0, 1.5, 0.5, 0.0]
+    said = ["7 + 5 = 12.", "Answer: 12", "Answer: 13", "twelve", "not 1,012"]
+    paid = space["reward"]([[{"content": text}] for text in said], ["12"] * 5)
+    assert paid == [1.0, 1.5, 0.5, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +113,8 @@ def test_the_reward_of_the_script_is_that_of_the_task(base: Settings) -> None:
         {"optimizer.kind": "sgd"},
         {"objective.log_ratio_limit": 20.0},
         {"task.brevity_weight": 0.1},
+        {"task.format_weight": 0.1},
+        {"task.words": "so", "task.words_weight": -0.1},
     ],
     ids=str,
 )
