@@ -237,4 +237,12 @@ class Lesson:
     @property
     def asked(self) -> int:
         """Number of predictions."""
-        return sum(step.predict is not None for step in self.steps)
+        return self.asked_before_text(len(self.steps) - 1)
+
+    def asked_before_text(self, place: int) -> int:
+        """Return how many questions are answered before the text of the step at index ``place``, its terms and its
+        picture may be seen: its own and those of earlier steps.
+
+        The window, films, pages and handouts all keep this order.
+        """
+        return sum(step.predict is not None for step in self.steps[: place + 1])

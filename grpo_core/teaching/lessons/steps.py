@@ -57,9 +57,12 @@ class Vocabulary:
     recorded: tuple[str, ...] = ()
 
 
-def terms_in(text: str) -> list[str]:
-    """Return the terms in brackets: [term], or [shown text|term]."""
-    return [term or said for said, term in _TERM.findall(text)]
+def terms_in(text: str) -> dict[str, str]:
+    """Return the terms in brackets, [term] or [shown text|term], with the text shown for the first link to each."""
+    found: dict[str, str] = {}
+    for said, term in _TERM.findall(text):
+        found.setdefault(term or said, said)
+    return found
 
 
 def spoken(text: str) -> str:

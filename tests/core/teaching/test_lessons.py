@@ -109,7 +109,7 @@ def test_a_lesson_is_read_with_what_its_steps_inherit() -> None:
 
 def test_terms_in_brackets_are_found_and_spoken() -> None:
     text = "A [mean] and a [quotient|ratio]."
-    assert terms_in(text) == ["mean", "ratio"]
+    assert [*terms_in(text)] == ["mean", "ratio"]
     assert spoken(text) == "A mean and a quotient."
 
 
