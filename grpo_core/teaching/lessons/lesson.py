@@ -127,6 +127,7 @@ class LessonStep:
 
     Attributes:
         text: at most 40 words.
+        still: the text for pages and films, in which nothing can be dragged; empty if it is the same.
         speaker: notes that only the speaker sees.
         minutes: time it takes in class; 0 if the author gives none.
         base: the settings to which those of the step are applied; None for those at the start of the lesson.
@@ -147,6 +148,7 @@ class LessonStep:
     """
 
     text: str
+    still: str = ""
     speaker: str = ""
     minutes: float = 0.0
     base: Settings | None = None
@@ -164,6 +166,11 @@ class LessonStep:
     explain: Quantity | None = None
     predict: Prediction | None = None
     opening: LessonStep | None = None
+
+    @property
+    def to_read(self) -> str:
+        """The text for pages and films."""
+        return self.still or self.text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ def later(lesson: Lesson, answered: int) -> Iterator[str]:
     """Yield what must not be seen before more than ``answered`` questions are answered."""
     for place, step in enumerate(lesson.steps):
         if lesson.asked_before_text(place) > answered:
-            yield spoken(step.text)
+            yield from {spoken(step.text), spoken(step.to_read)}
             yield from (knob_help for knob in step.knobs if (knob_help := described_at(knob).help))
             if step.predict is not None and step.predict.reveal:
                 yield spoken(step.predict.reveal)
@@ -103,7 +103,26 @@ def test_a_page_shows_terms_and_texts_with_their_answers(lesson: Lesson) -> None
         reader.feed(page)
         seen = plain("".join(reader.seen))
         check(lesson, answered, seen)
-        assert answered < lesson.asked or all(plain(spoken(step.text)) in seen for step in lesson.steps)
+        assert answered < lesson.asked or all(plain(spoken(step.to_read)) in seen for step in lesson.steps)
+
+
+HANDS = re.compile(
+    r"\b(drag|click|press|hover|type an?|change [^,.]*:|change one|set the|try|turn the|score it)\b", re.IGNORECASE
+)
+
+
+@each_lesson
+@pytest.mark.usefixtures("qapp")
+def test_a_page_asks_for_nothing_that_it_does_not_have(lesson: Lesson) -> None:
+    reader = Reader(lesson.asked)
+    reader.feed(page_of(lesson, Walked()).decode("utf-8"))
+    seen = "".join(reader.seen)
+    for step in lesson.steps:
+        assert plain(spoken(step.to_read)) in plain(seen)
+        assert not HANDS.search(step.to_read), step.to_read
+        assert step.to_read == step.to_read.strip() != ""
+        assert not re.search(r"[{}]|  | [.,:;]|\|\|", step.to_read + step.text), step.to_read
+    assert not HANDS.search(lesson.gist)
 
 
 @each_lesson

@@ -144,8 +144,8 @@ def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup
 def _text(lesson: Lesson, step: LessonStep) -> Markup:
     """Return the step's text, with terms linked to their definitions."""
     places = {term.key: place for place, term in enumerate(_words(lesson), start=1)}
-    parts: list[str] = [spoken(step.text)]
-    for link, said in terms_in(step.text).items():
+    parts: list[str] = [spoken(step.to_read)]
+    for link, said in terms_in(step.to_read).items():
         place = places.get(key_of(lesson, link))
         if place is not None and said in parts[-1]:
             before, _, after = parts.pop().partition(said)
