@@ -16,6 +16,9 @@ KINDS = ("direction", "number", "choice", "ghost")
 SHOWN = ("digits", "percent", "count")
 """Formats of an answer's number: up to three digits, a percentage, or an integer."""
 
+SEEDS_APART = 10_000
+"""Distance between the seeds of two blocks, more than any picture uses."""
+
 STAGES = ("sample", "score", "normalize", "update")
 """Stages of an update that a step reveals."""
 
@@ -189,6 +192,7 @@ class Lesson:
         teaching: notes for the teacher; None if the author has written none.
         sources: papers and programs.
         covers: rows of the list of features.
+        block: number of the block of seeds of its pictures with many runs; see :meth:`with_other_seeds`.
         digest: digest of its file, independent of line endings.
     """
 
@@ -203,6 +207,7 @@ class Lesson:
     teaching: Teaching | None = None
     sources: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
+    block: int = 0
     digest: str = ""
 
     def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
@@ -221,8 +226,12 @@ class Lesson:
         """
         return (step.base or self.start).replace({**step.settings, **(turned or {})})
 
-    def with_seed(self, seed: int) -> Lesson:
-        """Return the same lesson with a different seed for all of its runs except the recorded ones."""
+    def with_other_seeds(self, block: int) -> Lesson:
+        """Return the same lesson with other seeds for all of its runs except the recorded ones.
+
+        No seed of one ``block`` (1, 2, ...) occurs in another, even if a picture uses those that follow the run's.
+        """
+        seed = self.start.seed + block * SEEDS_APART
 
         def reseeded(step: LessonStep) -> LessonStep:
             return replace(
@@ -233,7 +242,10 @@ class Lesson:
             )
 
         return replace(
-            self, start=self.start.replace({"seed": seed}), steps=tuple(reseeded(step) for step in self.steps)
+            self,
+            block=block,
+            start=self.start.replace({"seed": seed}),
+            steps=tuple(reseeded(step) for step in self.steps),
         )
 
     @property

@@ -48,6 +48,7 @@ class Interactive(QWidget):
     Attributes:
         offer: the names that a lesson file can use for this picture.
         step: the step shown.
+        block: number of the block of seeds that many runs have; 0 in class, others when the lesson is checked.
         hidden: names of the parts in ``offer.parts`` that are currently covered.
 
     Signals:
@@ -62,7 +63,7 @@ class Interactive(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
-        self.step = LessonStep(text="")
+        self.step, self.block = LessonStep(text=""), 0
         self.hidden: frozenset[str] = frozenset()
         self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}

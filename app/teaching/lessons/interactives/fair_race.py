@@ -68,6 +68,7 @@ class FairRace(Interactive):
         state = self._state
         return RacePlan(
             base=base_of(self._base),
+            block=self.block,
             names=tuple(state.get("names", (GRPO, GLOBAL))),
             fairness=state.get("fairness", "updates"),
             updates=int(state.get("updates", 50)),

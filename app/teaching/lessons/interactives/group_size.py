@@ -144,7 +144,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def draw(self, view: View) -> None:
         # the experiment sets both itself
-        self.train(view.wanted.replace({"seed": 0, "learner.group_size": SIZES[0]}))
+        self.train(view.wanted.replace({"seed": self.block, "learner.group_size": SIZES[0]}))
         what = self.shows
         twin = self.twins[what]
         for kind, button in self.buttons.items():

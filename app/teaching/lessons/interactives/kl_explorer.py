@@ -103,7 +103,7 @@ class KlExplorer(Interactive):
                 state.get("policy", POLICY),
                 state.get("reference", REFERENCE),
                 int(state.get("samples", SAMPLES)),
-                int(state.get("seed", 1)),
+                int(state.get("seed", 1)) + self.block,
             )
         except (SettingsError, TypeError, ValueError):
             self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
 
-from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
@@ -87,7 +86,7 @@ class Temperature(Interactive):
         self.lay_out((pictures, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
         self.problem = ""
-        self.sampled = self.experiments(_sampled, waits=False)
+        self.sampled = self.experiments(lambda key, poll: language_groups(self.block, poll), waits=False)
 
     def _add_page(self, name: str, plots: list[LineChart]) -> None:
         page = self.pages[name] = QWidget()
@@ -264,7 +263,3 @@ class Temperature(Interactive):
             "language_best": lambda: TEMPERATURES[int(np.nanargmax(live))],
             "language_rise": lambda: float(reward[ONE] - reward[COLD]),
         }
-
-
-def _sampled(key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-    return language_groups(poll)
