@@ -69,9 +69,7 @@ class LessonPage(QWidget):
         self.bar = LessonBar(lesson_player)
         self.stage = self.filmed = False
         self.title, self.question, self.count = Label(wraps=True), Label(wraps=True), Label(name="muted")
-        self.question.setAccessibleName(tr("Question"))
         self.question.hide()
-        self.title.setAccessibleName(tr("Question of the lesson"))
         self.ending = Ending()
         self.ending.chosen.connect(self.wanted)
         self.ending.kept.connect(lesson_player.keep)
