@@ -68,7 +68,10 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
         _place_answer(report, predict, value)
         if not math.isnan(value):
             _check_reveal(report, predict, value)
-            compare_seeds(report, predict, value, others)
+            if lesson.steps[step.place].recorded:
+                report.said.append(tr("It is read from a recorded run, which has no other seeds."))
+            else:
+                compare_seeds(report, predict, value, others)
     minutes = lesson.steps[step.place].minutes
     if minutes and step.seconds > 60 * minutes:
         report.faults.append(tr("It takes longer than the {minutes:g} min given in its notes.").format(minutes=minutes))
@@ -141,7 +144,11 @@ def compare_seeds(report: StepReport, predict: Prediction, value: float, others:
     values = [math.nan if other.value is None else other.value for other in others]
     agreed = sum(agrees(predict, value, other) for other in values)
     if all(other == value for other in values):
-        report.said.append(tr("No seed changes this number."))
+        report.said.append(
+            plural(
+                "The same with {count} other seed.", "The same with each of {count} other seeds.", len(values)
+            ).format(count=len(values))
+        )
         return
     found = [other for other in values if not math.isnan(other)]
     span = (

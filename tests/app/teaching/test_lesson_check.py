@@ -192,10 +192,10 @@ def test_other_seeds_are_other_runs_also_where_a_picture_has_its_own(
     assert all(low != high for low, high in spans)
 
 
-def test_a_number_without_seeds_is_said_to_have_none(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_number_that_no_seed_changes_is_said_to_be_the_same(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "build_group", "--seeds", "2"]) == 0
     out = capsys.readouterr().out
-    assert out.count("No seed changes this number.") == 7
+    assert out.count("The same with each of 2 other seeds.") == 7
     assert "seeds agree" not in out
 
 
