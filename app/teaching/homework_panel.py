@@ -25,7 +25,7 @@ from app.widgets.combo import choice_box, fill
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.teaching.homework import NOT_SEEN
+from grpo_core.teaching.homework import NOT_KNOWN
 from grpo_core.text import plural, tr
 
 EMPTY = tr(
@@ -107,7 +107,7 @@ class HomeworkPanel(Panel):
         heads, *rows = table
         self.busy, self._tallies = False, tallies
         self._wrong = wrong
-        self.said.setToolTip(plain_tip("\n".join([*wrong, NOT_SEEN])))
+        self.said.setToolTip(plain_tip("\n".join([*wrong, NOT_KNOWN])))
         self.table.set_columns([_column(str(head)) for head in heads])
         self.table.set_rows([[_cell(cell) for cell in row] for row in rows])
         flagged = sum(bool(row[4]) for row in rows)

@@ -36,7 +36,7 @@ def through_tokens(
         prob: π (R, C, A).
         temperature: a number, or (R, 1, 1).
     """
-    return through_softmax(scatter(token_gradient, where, prob.shape), prob, temperature)
+    return np.asarray(through_softmax(scatter(token_gradient, where, prob.shape), prob, temperature))
 
 
 def through_softmax(pushed: Array, prob: Array, temperature: Array | float) -> Array:

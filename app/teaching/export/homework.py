@@ -11,7 +11,7 @@ from app.display import draw_offscreen
 from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.homework import NOT_SEEN, Checker, Collected, Homework, Row, Walked, collect
+from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Homework, Row, Walked, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -142,7 +142,7 @@ def _collect(arguments: Sequence[str]) -> None:
             rest=len(states) - states.count("agrees") - states.count("differs"),
         )
     )
-    print(NOT_SEEN)
+    print(NOT_KNOWN)
     print(options.out)
 
 

@@ -161,7 +161,7 @@ def compare_seeds(report: StepReport, predict: Prediction, value: float, others:
             "{agreed} of {count} other seed agrees{span}.", "{agreed} of {count} other seeds agree{span}.", len(values)
         ).format(agreed=agreed, count=len(values), span=span)
     )
-    untrue = len(values) - sum(stands(predict, value, other) for other in values)
+    untrue = len(values) - sum(is_true_of(predict, value, other) for other in values)
     if 2 * untrue > len(values):
         report.faults.append(
             tr("With {untrue} of {count} other seeds, what is said about the answer would be untrue.").format(
@@ -171,12 +171,14 @@ def compare_seeds(report: StepReport, predict: Prediction, value: float, others:
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Return whether the answer ``other`` of another seed :func:`stands`, and a number is as near as a right guess."""
+    """Return whether what is said about ``value`` :func:`is_true_of` the answer ``other`` of another seed, and a number
+    is as near as a right guess.
+    """
     near = predict.kind not in ("number", "ghost") or abs(value - other) <= predict.within
-    return near and stands(predict, value, other)
+    return near and is_true_of(predict, value, other)
 
 
-def stands(predict: Prediction, value: float, other: float) -> bool:
+def is_true_of(predict: Prediction, value: float, other: float) -> bool:
     """Return whether what is said about the answer ``value`` is also true of ``other``, that of another seed."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False

@@ -23,9 +23,9 @@ from grpo_core.text import plural, tr
 MOST_FILES = 2000
 MOST_WRONG = 12
 """Maximum number of wrong predictions that are listed for a class."""
-NOT_SEEN = tr(
+NOT_KNOWN = tr(
     "Numbers and marks are recomputed, but a prediction is what the file says: whether it was made before the run "
-    "answered cannot be seen."
+    "answered is not known."
 )
 RANGES = 8
 """Maximum number of ranges into which numeric predictions are grouped."""
