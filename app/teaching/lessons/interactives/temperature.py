@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
 
+from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
