@@ -257,6 +257,10 @@ class _Shown(Takeover):
         return self._lessons.is_open
 
     @property
+    def hides_run(self) -> bool:
+        return self._lessons.is_open and not self._lessons.player.shows_run
+
+    @property
     def presenting(self) -> bool:
         return self._presenter.active
 

@@ -217,6 +217,10 @@ class LessonController(QObject):
         lesson = self.player.lesson
         if lesson is not None:
             self._layout.show(
-                self.player.seen.panels, self._workspace.scale, picture=bool(lesson.interactive), again=True
+                self.player.seen.panels,
+                self._workspace.scale,
+                picture=bool(lesson.interactive),
+                run=self.player.shows_run,
+                again=True,
             )
             self.panel.focus_list()

@@ -113,6 +113,7 @@ def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
 class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     """Two plots over the same grid of β, whose runs are computed in the background."""
 
+    shows_run = False
     offer = Offer(
         state=("curves",),
         checks=("gap", "rise_over_beta", "kl_at_half", "kl_at_one", "reward_at_half", "rise_from_half_to_one"),

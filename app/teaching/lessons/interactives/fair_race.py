@@ -37,6 +37,7 @@ EQUAL = {"updates": tr("equal updates"), "samples": tr("equal samples"), "step_l
 class FairRace(Interactive):
     """Probability of the best action over training: median and middle half of the same 64 seeds."""
 
+    shows_run = False
     offer = Offer(
         state=("names", "fairness", "levels", "constant", "updates"),
         checks=("grpo", "lead", "plain_change", "grpo_change", "behind_critic", "plain_stuck", "stuck_apart"),

@@ -76,6 +76,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
     """Bars over G: medians over the seeds, with whiskers for the middle half."""
 
     job = "group_sizes"
+    shows_run = False
     offer = Offer(
         shows=SHOWS,
         checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),

@@ -54,6 +54,7 @@ NATS, REACH = Scale(unit="nats"), 0.1
 class KlExplorer(Interactive):
     """Two draggable policies. At the top, the exact KL in both directions; below, the estimators."""
 
+    shows_run = False
     offer = Offer(shows=SHOWS, checks=ANSWERS, state=("policy", "reference", "samples", "seed", "spread", "parts"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
