@@ -98,8 +98,8 @@ function draw() {
   }
   for (const name of words.curves) {
     const series = updates.map((one) => one.cards[name]);
-    curve(byId(`curve-${name}`), [series]);
-    mark(byId(`curve-${name}`));
+    curve(byId(name), [series]);
+    mark(byId(name));
     const ends = { title: words.titles[name], last: series.length ? written(name, series[series.length - 1]) : words.none };
     byId(`caption-${name}`).textContent = fill(words.caption, Object.assign(ends, { step: state.step }));
   }
@@ -173,7 +173,7 @@ function compare() {
     }
     return { algorithm, series, last: cards(last) };
   });
-  curve(byId("curve-compared"), found.map((one) => one.series));
+  curve(byId("compared-curves"), found.map((one) => one.series));
   rows("compared", found.map(({ algorithm, last }) => [algorithm].concat(["reward", "max_prob", "kl"].map((name) => written(name, last[name])))));
   byId("comparison").hidden = false;
   const ends = found.map(({ algorithm, last }) => fill(words.ended, { algorithm, reward: shown(last.reward) })).join("; ");

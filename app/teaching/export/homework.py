@@ -91,7 +91,7 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
     yield {
         "table": collected.table(),
         "tallies": [asdict(tally) for tally in collected.tallies()],
-        "wrong": [one.sentence for one in collected.wrong()],
+        "wrong": collected.wrong(),
     }
 
 
@@ -126,7 +126,7 @@ def _collect(arguments: Sequence[str]) -> None:
         if row.flags:
             print(_flagged(row), flush=True)
     write_table(options.out, collected)
-    for sentence in (*collected.distributions(), *(one.sentence for one in collected.wrong())):
+    for sentence in (*collected.distributions(), *collected.wrong()):
         print(sentence)
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]
     print(

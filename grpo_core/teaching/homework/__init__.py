@@ -2,7 +2,7 @@
 
 from grpo_core.teaching.homework.checking import Checker, Verdict, Walked, answer_to
 from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
-from grpo_core.teaching.homework.table import NOT_KNOWN, Collected, Row, Tally, Wrong, cell_of, collect
+from grpo_core.teaching.homework.table import NOT_KNOWN, Collected, Row, Tally, cell_of, collect
 
 __all__ = [
     "NOT_KNOWN",
@@ -15,7 +15,6 @@ __all__ = [
     "Tally",
     "Verdict",
     "Walked",
-    "Wrong",
     "answer_to",
     "cell_of",
     "collect",

@@ -71,36 +71,6 @@ class Tally:
     sentence: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wrong:
-    """A wrong prediction that students share, which often shows a misconception.
-
-    Attributes:
-        lesson, step: the question, as in :class:`Tally`.
-        said: the prediction in words; a number is “too low” or “too high”.
-        students: names or student numbers as typed, in order.
-        asked: number of students who predicted anything.
-    """
-
-    lesson: str
-    step: int
-    said: str
-    students: tuple[str, ...]
-    asked: int
-
-    @property
-    def sentence(self) -> str:
-        """All of this in words."""
-        return tr("{lesson}, step {step}: {count} of {asked} predicted “{said}”, which is wrong: {students}.").format(
-            lesson=self.lesson,
-            step=self.step,
-            count=len(self.students),
-            asked=self.asked,
-            said=self.said,
-            students=", ".join(self.students),
-        )
-
-
 @dataclass
 class Collected:
     """A class's homework.
@@ -163,20 +133,24 @@ class Collected:
             for lesson, step in self.questions
         ]
 
-    def wrong(self) -> list[Wrong]:
-        """Return the wrong predictions, those of most students first, at most :data:`MOST_WRONG`."""
-        found = []
+    def wrong(self) -> list[str]:
+        """Return a sentence on each wrong prediction, which often shows a misconception, with the names or numbers of
+        the students as typed: those of most students first, at most :data:`MOST_WRONG`.
+        """
+        found: list[tuple[int, str]] = []
         for lesson, step in self.questions:
             placed = [(name, one) for name, one in self._by_student(lesson, step) if one.guess is not None]
             students: dict[str, list[str]] = {}
             for name, one in placed:
                 if one.right is False:
                     students.setdefault(_mistake(one), []).append(name)
-            found += [
-                Wrong(lesson=lesson, step=step, said=said, students=tuple(names), asked=len(placed))
-                for said, names in students.items()
-            ]
-        return sorted(found, key=lambda one: -len(one.students))[:MOST_WRONG]
+            for said, names in students.items():
+                pattern = tr("{lesson}, step {step}: {count} of {asked} predicted “{said}”, which is wrong: {names}.")
+                sentence = pattern.format(
+                    lesson=lesson, step=step, count=len(names), asked=len(placed), said=said, names=", ".join(names)
+                )
+                found.append((len(names), sentence))
+        return [sentence for _, sentence in sorted(found, key=lambda one: -one[0])[:MOST_WRONG]]
 
     def _by_student(self, lesson: str, step: int) -> list[tuple[str, HomeworkAnswer]]:
         """Return every student's answer to one question, with the name or number as typed. A file of the same student

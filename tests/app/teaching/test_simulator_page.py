@@ -202,6 +202,8 @@ def test_every_control_has_a_label_and_one_place_speaks(page: str) -> None:
     assert controls == labelled >= {*SLIDERS, "algorithm", "pass"}
     assert [attrs["id"] for _, attrs in tags if attrs.get("role") == "status" or "aria-live" in attrs] == ["said"]
     assert {f"card-{name}" for name in CARDS} <= {attrs.get("id") for _, attrs in tags}
+    ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
     drawn = [attrs for tag, attrs in tags if tag == "svg"]
     assert all(attrs["role"] == "img" and ("aria-label" in attrs or "aria-labelledby" in attrs) for attrs in drawn)
 

@@ -316,7 +316,7 @@ def test_wrong_predictions_are_listed_by_student_and_a_later_file_counts(tmp_pat
     handed_in("0815", "c.json", (2, TRUE + 2), (4, 1.0))
     handed_in("1234", "d.json", (2, TRUE - 2), (4, 0.0))
     table = collected(tmp_path, LESSON)
-    assert [one.sentence for one in table.wrong()] == [
+    assert table.wrong() == [
         "kl, step 2: 2 of 3 predicted “too high”, which is wrong: 4711, 0815.",
         "kl, step 4: 2 of 3 predicted “low”, which is wrong: 4711, 1234.",
         "kl, step 2: 1 of 3 predicted “too low”, which is wrong: 1234.",

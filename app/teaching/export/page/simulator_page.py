@@ -161,18 +161,16 @@ def _titled(path: str) -> str:
     return tr("Clip range ε") if path == "objective.clip_high" else f"{about.title} {about.symbol}".strip()
 
 
-def _drawing(name: str, height: int, **attributes: object) -> Markup:
-    return element("svg", id=name, viewBox=f"0 0 600 {height}", **attributes)
+def _figure(name: str, height: int, label: str, caption: str = "", **more: object) -> Markup:
+    """Return an empty drawing with a caption. The script draws it, and fills an empty caption."""
+    drawing = element("svg", id=name, viewBox=f"0 0 600 {height}", role="img", aria_label=label, **more)
+    return element("figure", drawing, element("figcaption", caption, id=f"caption-{name}"))
 
 
 def _policy() -> Markup:
     heads = (tr("Action"), tr("Reward"), tr("π now"), tr("π before"), tr("π_ref"))
     legend = tr("Bars: π now. Lines: π before the update; dashed, the reference. Dots: reward, highest on top.")
-    figure = element(
-        "figure",
-        _drawing("bars", 172, class_="bars", role="img", aria_label=tr("Policy by action; the table has its numbers")),
-        element("figcaption", legend),
-    )
+    figure = _figure("bars", 172, tr("Policy by action; the table has its numbers"), legend, class_="bars")
     numbers = element("details", element("summary", tr("As a table")), _table("actions", tr("Policy by action"), heads))
     return _section("policy", tr("Policy"), figure, numbers)
 
@@ -197,35 +195,16 @@ def _cards() -> Markup:
 
 
 def _history() -> Markup:
+    looks = {name: METRICS[name].colour for name in CURVES}
     figures = [
-        element(
-            "figure",
-            _drawing(
-                f"curve-{name}",
-                64,
-                preserveAspectRatio="none",
-                data_classes=METRICS[name].colour,
-                role="img",
-                aria_labelledby=f"caption-{name}",
-            ),
-            element("figcaption", "", id=f"caption-{name}"),
-        )
-        for name in CURVES
+        _figure(name, 64, METRICS[name].title, preserveAspectRatio="none", data_classes=looks[name]) for name in CURVES
     ]
     return _section("history", tr("History"), *figures)
 
 
 def _detail() -> Markup:
-    heads = (
-        tr("Completion"),
-        tr("Action"),
-        tr("Reward"),
-        tr("Advantage"),
-        tr("Ratio"),
-        tr("Clipped"),
-        tr("KL estimate"),
-        tr("d loss / d log π"),
-    )
+    heads = (tr("Completion"), tr("Action"), tr("Reward"), tr("Advantage"), tr("Ratio"), tr("Clipped"))
+    heads += (tr("KL estimate"), tr("d loss / d log π"))
     choice = element("div", element("label", tr("Pass"), for_="pass"), " ", element("select", id="pass"))
     legend = tr("▲ raises the action’s probability, ▼ lowers it.")
     return _section(
@@ -244,25 +223,10 @@ def _comparison() -> Markup:
     legend = tr("Solid: {first}. Dashed: {second}. Dotted: {third}.").format(
         **dict(zip(("first", "second", "third"), parts.COMPARED, strict=True))
     )
-    results = element(
-        "div",
-        element(
-            "figure",
-            _drawing(
-                "curve-compared",
-                64,
-                preserveAspectRatio="none",
-                class_="compared",
-                data_classes=classes,
-                role="img",
-                aria_label=legend,
-            ),
-            element("figcaption", legend),
-        ),
-        _table("compared", tr("After {last} updates").format(last=parts.UPDATES), heads),
-        id="comparison",
-        hidden=True,
-    )
+    lines = {"preserveAspectRatio": "none", "class_": "compared", "data_classes": classes}
+    figure = _figure("compared-curves", 64, legend, legend, **lines)
+    table = _table("compared", tr("After {last} updates").format(last=parts.UPDATES), heads)
+    results = element("div", figure, table, id="comparison", hidden=True)
     words = tr("The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm has it.")
     button = element("button", tr("Compare three algorithms"), type="button", id="compare")
     return _section("compare-title", tr("Three algorithms"), element("p", words), button, results)
