@@ -141,7 +141,7 @@ def _controls() -> Markup:
         )
         for name, (path, values) in SLIDERS.items()
     ]
-    buttons = (("step", tr("Step")), ("ten", tr("10 updates")), ("all", tr("To the end")), ("again", tr("Start again")))
+    buttons = (("step", tr("Step", "verb")), ("ten", tr("10 updates")), ("all", tr("To the end")), ("again", tr("Start again")))
     note = tr(
         "A different reward or seed starts again; other changes count from the next update, and the history marks them."
     )
