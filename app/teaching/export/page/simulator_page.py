@@ -141,7 +141,7 @@ def _controls() -> Markup:
         )
         for name, (path, values) in SLIDERS.items()
     ]
-    buttons = (("step", tr("Step", "verb")), ("ten", tr("10 updates")), ("all", tr("To the end")), ("again", tr("Start again")))
+    buttons = {"step": tr("Step", "verb"), "ten": tr("10 updates"), "all": tr("To the end"), "again": tr("Start again")}
     note = tr(
         "A different reward or seed starts again; other changes count from the next update, and the history marks them."
     )
@@ -149,7 +149,9 @@ def _controls() -> Markup:
         "form",
         element("fieldset", element("legend", tr("Settings")), element("div", *fields, class_="choices")),
         element("p", note, class_="muted"),
-        element("div", *(element("button", text, type="button", id=id) for id, text in buttons), class_="fields"),
+        element(
+            "div", *(element("button", text, type="button", id=id) for id, text in buttons.items()), class_="fields"
+        ),
         element("p", "", id="updates-done", class_="muted"),
         element("p", "", id="said", role="status"),
         id="controls",

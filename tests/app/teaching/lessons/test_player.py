@@ -334,9 +334,9 @@ def test_a_lesson_whose_picture_is_not_the_run_offers_no_training(pupil: Pupil) 
         for command in ("run", "run_n", "step", "stage", "reset", "branch", "new_seed"):
             why = program.actions[command].why
             assert ("does not show a run" in why) != shown, command
-        before = program.workspace.run.head
+        before = pupil.driver.head
         pupil.press(Qt.Key.Key_Period)
-        assert program.workspace.run.head == before or shown
+        assert pupil.driver.head == before or shown
         pupil.lesson_player.leave()
         pupil.driver.rest()
         assert program.transport.isVisible()

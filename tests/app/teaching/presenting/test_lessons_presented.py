@@ -240,12 +240,12 @@ def test_an_open_question_takes_its_keys_wherever_the_keyboard_is(driver: Driver
     driver.qtbot.waitUntil(lambda: not player.busy)
     driver.rest()
     assert player.covered and page is not None
-    shown = program.workspace.cursor.step, program.workspace.run.head
+    shown = program.workspace.cursor.step, driver.head
     page.bar.setFocus()
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Up):
         QTest.keyClick(program.window.focusWidget(), key)
         driver.settle()
         assert page.prediction.guess is not None
-        assert (program.workspace.cursor.step, program.workspace.run.head) == shown
+        assert (program.workspace.cursor.step, driver.head) == shown
     QTest.keyClick(program.window.focusWidget(), Qt.Key.Key_Return)
     assert not player.covered and player.placed[place].guess is not None
