@@ -69,7 +69,8 @@ class LessonDocks(Protocol):
     ) -> None:
         """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it.
 
-        ``scale`` is the user's scale. ``run`` is whether the lesson shows its run. ``again`` rearranges the panels even if they are already shown.
+        ``scale`` is the user's scale. ``run`` is whether the lesson shows its run. ``again`` rearranges the panels even
+        if they are already shown.
         """
 
     def give_back(self) -> None:

@@ -205,8 +205,8 @@ def _history() -> Markup:
 
 
 def _detail() -> Markup:
-    heads = (tr("Completion"), tr("Action"), tr("Reward"), tr("Advantage"), tr("Ratio"), tr("Clipped"))
-    heads += (tr("KL estimate"), tr("d loss / d log π"))
+    heads = [tr("Completion"), tr("Action"), tr("Reward"), tr("Advantage"), tr("Ratio"), tr("Clipped")]
+    heads += [tr("KL estimate"), tr("d loss / d log π")]
     choice = element("div", element("label", tr("Pass"), for_="pass"), " ", element("select", id="pass"))
     legend = tr("▲ raises the action’s probability, ▼ lowers it.")
     return _section(
