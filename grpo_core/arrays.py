@@ -11,12 +11,16 @@ import numpy as np
 from array_api_compat import device, is_torch_array
 
 __all__ = [
-    "Array", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
+    "Array", "Recorded", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
     "inner_product", "is_zero", "numeric", "ones", "stop_gradient", "to_numpy",
 ]  # fmt: skip # names, several per line
 
 Array = Any
 """An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
+
+
+class Recorded:
+    """Base class of arrays without numbers, on which operations are recorded instead of computed."""
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -138,7 +142,9 @@ def constant(value: Any) -> bool:
 
 
 def is_zero(value: Any) -> bool:
-    """Return whether a numeric field is 0, in every run if it has one value per run."""
+    """Return whether a numeric field is 0, in every run if it has one value per run. False if it is only recorded."""
     if constant(value):
         return bool(value == 0)
+    if isinstance(value, Recorded):
+        return False
     return not bool(array_namespace(value).any(value != 0))

@@ -27,23 +27,27 @@ class Conditions:
         assert run is not None, "a window always has an active run"
         return run
 
+    def is_shown(self) -> str:
+        """Check that the run is on screen, which it is unless a lesson shows something else."""
+        return tr("This lesson's picture does not show a run.") if self.workspace.mode.hides_run else ""
+
     def can_train(self) -> str:
         """Check that the run can be continued."""
-        return self.run.read_only
+        return self.is_shown() or self.run.read_only
 
     def can_run(self) -> str:
         """Check that the run can be continued, or has several updates, so that it can be replayed."""
-        return "" if self.run.head > 1 else self.run.read_only
+        return self.is_shown() or ("" if self.run.head > 1 else self.run.read_only)
 
     def can_step(self) -> str:
         """Check that there is a recorded update after the one shown, or that the run can be continued."""
-        return "" if self.workspace.cursor.step < self.run.head else self.run.read_only
+        return self.is_shown() or ("" if self.workspace.cursor.step < self.run.head else self.run.read_only)
 
     def can_show_stage(self) -> str:
         """Check that the update shown has a further stage, or that a further update can be shown or computed."""
         view = self.workspace.view
         further = view.cursor.step > 0 and view.cursor.next_stage(max(view.step.passes, 1)) is not None
-        return "" if further else self.can_step()
+        return self.is_shown() or ("" if further else self.can_step())
 
     def not_at_start(self) -> str:
         return "" if self.workspace.cursor.step > 0 else tr("This is the run before its first update.")
@@ -63,7 +67,7 @@ class Conditions:
 
     def can_branch(self) -> str:
         """Check that a run can continue from the update shown."""
-        return self.run.read_only if self.run.is_recorded else self.needs_update()
+        return self.is_shown() or (self.run.read_only if self.run.is_recorded else self.needs_update())
 
     def can_repeat(self) -> str:
         """Check that the run was trained by this program, so that its settings can be trained again."""
@@ -77,10 +81,12 @@ class Conditions:
 
     def may_reset(self) -> str:
         """Check that the run can be repeated here and has an update."""
-        return self.can_repeat() or ("" if self.run.head else tr("The run is already at update 0."))
+        return self.is_shown() or self.can_repeat() or ("" if self.run.head else tr("The run is already at update 0."))
 
     def may_seed(self) -> str:
         """Check that the run was trained here from a seed, and that the session allows the seed to be changed."""
+        if hidden := self.is_shown():
+            return hidden
         if self.run.is_recorded:
             return self.can_repeat()
         return tr("The seed is locked for this session.") if "seed" in self.workspace.editing.locked else ""

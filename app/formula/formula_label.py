@@ -9,7 +9,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.formula.line_breaking import breakings
-from app.formula.plain import plain_text
+from app.formula.plain import plain_text, spoken_formula
 from app.formula.render import Picture, picture
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
@@ -52,7 +52,7 @@ class FormulaLabel(QWidget):
         self.theme, self.factor = theme, scale
         self._laid = None
         self.setFont(theme.font("mono", scale))
-        self.setAccessibleName(words)
+        self.setAccessibleName(spoken_formula(words))
         self.setToolTip(plain_tip(words))
         self.updateGeometry()
         self.update()

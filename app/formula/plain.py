@@ -18,26 +18,39 @@ _SIGNS = {
     "rangle": "⟩", "top": "ᵀ", "circ": "∘", "ast": "*", "star": "*",
 }  # fmt: skip # table, one row per line
 _WRAPPERS = (
-    "mathrm", "mathbf", "mathit", "mathcal", "mathbb", "mathsf", "text", "textbf", "operatorname", "hat", "bar",
-    "tilde", "vec", "overline", "boldsymbol",
+    "mathrm", "mathbf", "mathit", "mathcal", "mathbb", "mathsf", "text", "textbf", "operatorname", "vec",
+    "boldsymbol",
 )  # fmt: skip # table, one row per line
+_ACCENTS = {"bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "tilde": "\u0303"}
+"""Combining characters, which follow a letter."""
+_SAID = {"\u0304": "bar", "\u0302": "hat", "\u0303": "tilde"}
 _DROPPED = ("left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr", "displaystyle", "textstyle", "limits")
 _GROUP = r"\{([^{}]*)\}"
 
 
+def spoken_formula(text: str) -> str:
+    """Return a :func:`plain_text` with its accents as words, which screen readers would leave out."""
+    return re.sub("[" + "".join(_SAID) + "]", lambda accent: f" {_SAID[accent[0]]} ", text).replace("  ", " ").strip()
+
+
 def plain_text(latex: str) -> str:
-    """Return ``latex`` as one line of Unicode that can be read aloud."""
+    """Return ``latex`` as one line of Unicode."""
     text = re.sub(rf"\\(?:{'|'.join(_DROPPED)})(?![A-Za-z])\s?", "", latex).replace(r"\{", "⦃").replace(r"\}", "⦄")
     before = None
     while before != text:
         before = text
         text = re.sub(rf"\\(?:{'|'.join(_WRAPPERS)})\s*{_GROUP}", r"\1", text)
+        text = re.sub(rf"\\({'|'.join(_ACCENTS)})\s*(?:{_GROUP}|(\w))", _accented, text)
         text = re.sub(rf"\\[dt]?frac\s*{_GROUP}\s*{_GROUP}", _fraction, text)
         text = re.sub(rf"\\sqrt\s*{_GROUP}", r"√(\1)", text)
         text = re.sub(rf"([_^]){_GROUP}", _script, text)
     text = re.sub(r"\\([A-Za-z]+|.)\s?", _command, text)
     text = text.replace("{", "").replace("}", "").replace("⦃", "{").replace("⦄", "}").replace("&", " ")
     return re.sub(r"\s+", " ", text.replace("-", "−").replace("~", " ")).strip()
+
+
+def _accented(match: re.Match[str]) -> str:
+    return (match[2] or match[3]) + _ACCENTS[match[1]]
 
 
 def _fraction(match: re.Match[str]) -> str:

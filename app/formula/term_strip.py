@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetricsF, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.clock import soon
-from app.formula.plain import plain_text
+from app.formula.plain import plain_text, spoken_formula
 from app.formula.render import shipped_drawings
 from app.formula.term_button import TermButton
 from app.theme.tokens import LIGHT, Theme
@@ -212,7 +212,7 @@ class TermStrip(QWidget):
 
 def _spoken(terms: Sequence[Term]) -> str:
     """Return the formula as a line of text, followed by the removed and the new pieces."""
-    formula = " ".join(plain_text(term.latex) for term in terms if term.change != "old")
+    formula = spoken_formula(" ".join(plain_text(term.latex) for term in terms if term.change != "old"))
     if not any(term.change for term in terms):
         return tr("Formula: {formula}").format(formula=formula)
     old, new = (", ".join(term.name for term in terms if term.change == kind and term.name) for kind in ("old", "new"))

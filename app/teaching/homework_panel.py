@@ -19,12 +19,13 @@ from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label
+from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.widgets.combo import choice_box, fill
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.teaching.homework import NOT_KNOWN
 from grpo_core.text import plural, tr
 
 EMPTY = tr(
@@ -66,6 +67,7 @@ class HomeworkPanel(Panel):
         self.busy = False
         self._tallies: Sequence[Mapping[str, Any]] = ()
         self._head = ""
+        self._wrong: Sequence[str] = ()
         self.table = TableTwin(title=tr("Homework"))
         self.question = choice_box(tr("Question"))
         self.question.activated.connect(self.redraw)
@@ -96,10 +98,16 @@ class HomeworkPanel(Panel):
         self.folder, self.busy = folder, True
         self._show(READING, ready=False)
 
-    def show_result(self, table: Sequence[Sequence[object]], tallies: Sequence[Mapping[str, Any]]) -> None:
-        """Show a class: its table with a header row, and one tally per question."""
+    def show_result(
+        self, table: Sequence[Sequence[object]], tallies: Sequence[Mapping[str, Any]], wrong: Sequence[str]
+    ) -> None:
+        """Show a class: its table with a header row, one tally per question, and a sentence on each wrong prediction
+        that students share.
+        """
         heads, *rows = table
         self.busy, self._tallies = False, tallies
+        self._wrong = wrong
+        self.said.setToolTip(plain_tip("\n".join([*wrong, NOT_KNOWN])))
         self.table.set_columns([_column(str(head)) for head in heads])
         self.table.set_rows([[_cell(cell) for cell in row] for row in rows])
         flagged = sum(bool(row[4]) for row in rows)
@@ -139,7 +147,7 @@ class HomeworkPanel(Panel):
     def summary(self, view: View) -> str:
         if not self._tallies:
             return self._head
-        return " ".join([self._head, self._tallies[max(self.question.currentIndex(), 0)]["sentence"]])
+        return " ".join([self._head, self._tallies[max(self.question.currentIndex(), 0)]["sentence"], *self._wrong[:1]])
 
 
 def _picture(tally: Mapping[str, Any]) -> BarPicture:

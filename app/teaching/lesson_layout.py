@@ -36,22 +36,25 @@ class LessonLayout:
         self._window, self._docks, self._users = window, docks, users
         self._bars: list[QWidget] = []
         self._crowded, self._has_picture = False, True
-        self._share = SHARE
+        self._share, self._run = SHARE, True
         self.panels: tuple[str, ...] | None = None
         self.alone = False
 
-    def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, again: bool = False) -> None:
+    def show(
+        self, panels: Sequence[str], scale: float, *, picture: bool = True, run: bool = True, again: bool = False
+    ) -> None:
         """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it.
 
-        ``scale`` is the user's scale. ``again`` rearranges the panels even if they are already shown.
+        ``scale`` is the user's scale. ``run`` is whether the lesson shows its run, so that the bars above it are of
+        use. ``again`` rearranges the panels even if they are already shown.
         """
         self._users.borrow(LESSON.id)
         self._has_picture = picture
         crowded, share = self._is_crowded(scale), SHARE if picture or not panels else WORDS_ALONE
-        if (tuple(panels), crowded, share) == (self.panels, self._crowded, self._share) and not again:
+        if (tuple(panels), crowded, share, run) == (self.panels, self._crowded, self._share, self._run) and not again:
             self._docks[LESSON.id].raise_()
             return
-        self.panels, self._crowded, self._share = tuple(panels), crowded, share
+        self.panels, self._crowded, self._share, self._run = tuple(panels), crowded, share, run
         lesson, beside = self._docks[LESSON.id], [self._docks[panel] for panel in panels]
         waiting = [self._docks[panel] for panel in WAITING if panel not in panels]
         for dock in self._docks.values():
@@ -109,11 +112,12 @@ class LessonLayout:
             dock.refresh_title()
 
     def _spare_bars(self) -> None:
-        """Hide the bars at the top when presenting, and in large type, where they would fill a third of the window.
+        """Hide the bars at the top without a run, when presenting, and in large type, where they would fill a third of
+        the window.
 
         Otherwise show them, because the list of lessons can fill the window without them.
         """
-        if not (self._crowded or self.alone):
+        if self._run and not (self._crowded or self.alone):
             for bar in (*self._window.findChildren(QToolBar), *self._bars):
                 bar.show()
             self._bars = []

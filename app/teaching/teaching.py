@@ -93,7 +93,11 @@ class Teaching(WindowPart):
     def commands(self, targets: CommandTargets) -> list[Command]:
         presenting = presenting_commands(targets, self.presenter, self.lessons)
         lessons = lesson_commands(self.presenter, self.lessons, self.homework, self.rehearsals)
-        return [*export_entries(targets, self.lessons, self.ask_handout, self.ask_page), *presenting, *lessons]
+        return [
+            *export_entries(targets, self.lessons, self.ask_handout, self.ask_page, self.ask_simulator),
+            *presenting,
+            *lessons,
+        ]
 
     def commands_made(self, by_id: Any) -> None:
         self.presenter.speaker.use_commands(by_id)
@@ -210,6 +214,13 @@ class Teaching(WindowPart):
         passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
         exporter.start(target, written, "--updates", str(view.cursor.step), *passed, "--force", command="page")
 
+    def ask_simulator(self) -> None:
+        """Ask for a file, and write the simulator as a self-contained web page."""
+        target = self._program.exports.ask_file(tr("Export simulator"), str(Path.home() / "simulator.html"), PAGES)
+        if target is not None:
+            written = tr("{target} holds the simulator.").format(target=target)
+            self._program.exporter.begin(target, written, "page", "--simulator", "--force")
+
     def _film_subject(self) -> tuple[str, str] | None:
         lesson = self.lessons.player.lesson
         return None if lesson is None else (self.lessons.called, lesson.title)
@@ -244,6 +255,10 @@ class _Shown(Takeover):
     @property
     def lesson(self) -> bool:
         return self._lessons.is_open
+
+    @property
+    def hides_run(self) -> bool:
+        return self._lessons.is_open and not self._lessons.player.shows_run
 
     @property
     def presenting(self) -> bool:

@@ -27,12 +27,17 @@ class Takeover:
 
     Attributes:
         lesson: whether a lesson is open.
+        hides_run: whether its picture does not show the run, which is then neither trained nor replayed by commands.
         presenting: whether the window is shown to an audience, with a look and a layout that are not preferences.
         own: the user's own state during a lesson; None otherwise.
     """
 
     @property
     def lesson(self) -> bool:
+        return False
+
+    @property
+    def hides_run(self) -> bool:
         return False
 
     @property
@@ -68,6 +73,11 @@ class WindowMode(QObject):
     def lesson(self) -> bool:
         """Whether a lesson is open."""
         return self.takeover.lesson
+
+    @property
+    def hides_run(self) -> bool:
+        """Whether a lesson is open whose picture does not show its run."""
+        return self.takeover.hides_run
 
     @property
     def presenting(self) -> bool:

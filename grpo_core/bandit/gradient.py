@@ -36,16 +36,16 @@ def through_tokens(
         prob: π (R, C, A).
         temperature: a number, or (R, 1, 1).
     """
-    return through_softmax(scatter(token_gradient, where, prob.shape), prob, temperature)
+    return np.asarray(through_softmax(scatter(token_gradient, where, prob.shape), prob, temperature))
 
 
-def through_softmax(pushed: np.ndarray, prob: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
+def through_softmax(pushed: Array, prob: Array, temperature: Array | float) -> Array:
     """Return dL/dz (R, C, A) from dL/d log π (R, C, A), already summed over the tokens of each action.
 
     ``pushed`` is overwritten.
     """
     pushed -= prob * array_namespace(prob).sum(pushed, axis=-1, keepdims=True)
-    return np.asarray(tempered(pushed, temperature))
+    return tempered(pushed, temperature)
 
 
 def needs_distributions(objective: Objective) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grpo_core import plugins
+from grpo_core.arrays import Recorded
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 from grpo_core.versions import FIRST, newest
@@ -189,6 +190,8 @@ def _check_value(name: str, value: Any, rule: About, kind: type) -> None:
             )
         if value in (math.inf, -math.inf) or not rule.low <= value <= rule.high or (rule.above and value == rule.low):
             raise refuse()
+    elif isinstance(value, Recorded):
+        return  # it has no number yet
     elif hasattr(value, "shape"):
         inside = (value > rule.low if rule.above else value >= rule.low) & (value <= rule.high)
         if not bool(inside.all() if hasattr(inside, "all") else inside.__array_namespace__().all(inside)):

@@ -67,12 +67,13 @@ def raced(
     updates: int,
     fairness: str,
     own_mu: bool = False,
+    block: int = 0,
     *,
     poll: Callable[[], None],
     train: Train = ensembles,
 ) -> Iterator[Digest]:
-    """Run a race (:func:`grpo_core.experiments.race.race`) of seeds 0 to ``seeds`` - 1, and yield the summaries that a
-    window shows.
+    """Run a race (:func:`grpo_core.experiments.race.race`) of a block of ``seeds`` seeds (0 to ``seeds`` - 1 for
+    block 0), and yield the summaries that a window shows.
 
     Raises:
         GrpoError: the race is not possible. Raised before anything is computed.
@@ -81,7 +82,7 @@ def raced(
         race(
             settings,
             names,
-            seeds=range(seeds),
+            seeds=range(block * seeds, (block + 1) * seeds),
             updates=updates,
             fairness=fairness,
             own_mu=own_mu,

@@ -139,7 +139,7 @@ function sweep(section) {
   show();
 }
 
-// -- a lesson: what follows an open question waits for it
+// -- a lesson: what follows an open question, and the terms in it, wait for the answer
 
 function verdict(answer, guess) {
   if (guess === null) return answer.skipped;
@@ -162,6 +162,7 @@ function lesson(answers) {
       for (const words of find(".words", step)) words.hidden = Boolean(open);
       waiting = waiting || Boolean(open);
     }
+    for (const term of find(".term")) term.hidden = answered.size < Number(term.dataset.asked);
     everything.hidden = !waiting;
   }
 

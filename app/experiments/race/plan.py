@@ -65,6 +65,7 @@ class RacePlan:
         names: the racing algorithms, keys of ``PRESETS``.
         fairness: the quantity held equal: "updates", "samples" or "step_length".
         seeds: S; the seeds are 0 to S - 1.
+        block: number of the block of S seeds; 1 for S to 2 S - 1, and so on.
         updates: U, the updates of each algorithm; with equal samples, those of the one that draws
             the most samples per update.
         constant: a constant added to every reward.
@@ -78,6 +79,7 @@ class RacePlan:
     names: tuple[str, ...] = SIX
     fairness: str = "updates"
     seeds: int = 64
+    block: int = 0
     updates: int = 200
     constant: float = 0.0
     levels: tuple[float, ...] | None = None
@@ -111,5 +113,5 @@ class RacePlan:
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
-        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu)
+        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu, self.block)
         return jobs.spread("race", *asked, poll=poll)

@@ -31,7 +31,6 @@ class PromptLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.prompt = Label()
-        self.prompt.setAccessibleName(tr("Prompt of these completions"))
         self.prompt.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.tally = Label(name="muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

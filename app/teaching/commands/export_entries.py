@@ -13,9 +13,13 @@ from grpo_core.text import tr
 
 
 def export_entries(
-    targets: CommandTargets, lessons: LessonController, ask_handout: Callable[[], None], ask_page: Callable[[], None]
+    targets: CommandTargets,
+    lessons: LessonController,
+    ask_handout: Callable[[], None],
+    ask_page: Callable[[], None],
+    ask_simulator: Callable[[], None],
 ) -> list[Command]:
-    """Return the commands that export a handout or a page."""
+    """Return the commands that export a handout, a page or the simulator."""
     when = Conditions(targets)
 
     def can_export_page() -> str:
@@ -32,4 +36,8 @@ def export_entries(
                 blocked=can_export_page,
                 tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
                     "numbers.")),
+        Command(id="export_simulator", subject="lessons", text=tr("Export simulator…"), after="export_page",
+                menu=EXPORT,
+                run=ask_simulator,
+                tip=tr("Write the bandit as one HTML file that computes in a browser, also on a phone.")),
     ]  # fmt: skip # table, one row per line

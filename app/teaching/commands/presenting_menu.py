@@ -33,6 +33,12 @@ def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: 
         else:
             player.stage_back()
 
+    def can_go_on() -> str:
+        return "" if lessons.is_open else when.can_show_stage()
+
+    def can_go_back() -> str:
+        return "" if lessons.is_open else when.not_at_start()
+
     def can_leave() -> str:
         return "" if presenter.active else tr("Nobody is presenting.")
 
@@ -44,11 +50,11 @@ def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: 
         Command(id="speaker", subject="lessons", text=tr("Speaker window"), menu=PRESENTING, checked=speaker.isVisible,
                 run=lambda: speaker.setVisible(not speaker.isVisible()), tip=tr("Notes, the next step and a clock.")),
         Command(id="present.next", subject="lessons", listed=False, text=tr("Next stage"), menu=PRESENTING, run=forward,
-                shortcuts=("PgDown", "Right"), context="present", blocked=when.can_show_stage, divided=True,
+                shortcuts=("PgDown", "Right"), context="present", blocked=can_go_on, divided=True,
                 tip=tr("The forward button of a remote does this.")),
         Command(id="present.back", subject="lessons", listed=False, text=tr("Previous stage"), menu=PRESENTING,
                 run=back,
-                shortcuts=("PgUp", "Left"), context="present", blocked=when.not_at_start,
+                shortcuts=("PgUp", "Left"), context="present", blocked=can_go_back,
                 tip=tr("The back button of a remote does this.")),
         Command(id="present.step", subject="lessons", listed=False, text=tr("Next update"), menu=PRESENTING,
                 run=player.step,

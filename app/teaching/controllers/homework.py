@@ -117,7 +117,7 @@ class HomeworkController(QObject):
 
     @Slot(object)
     def _on_given(self, result: dict[str, Any]) -> None:
-        self._window.panels.of(HOMEWORK).show_result(result["table"], result["tallies"])
+        self._window.panels.of(HOMEWORK).show_result(result["table"], result["tallies"], result["wrong"])
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from app.messages.message import Severity
@@ -15,6 +16,7 @@ from app.teaching.controllers.own_lessons import OwnLessons
 from app.teaching.lesson_layout import LessonLayout
 from app.teaching.lessons.catalogue import find_lesson
 from app.teaching.lessons.course import COURSE, plan
+from app.teaching.lessons.inputs import Input
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.progress import LessonProgress
 from app.teaching.lessons.speaker_notes import speaker_notes
@@ -66,6 +68,7 @@ class LessonController(QObject):
         self.panel.left.connect(self._on_left)
         assert self.panel.page is not None
         speaker.key_target = self._key_target
+        window.installEventFilter(self)
         bars = window.panels.of(POLICY_BARS)
         self.panel.page.guess_shown.connect(self._on_guess_shown)
         bars.guessed.connect(self.panel.page.prediction.put)
@@ -151,10 +154,34 @@ class LessonController(QObject):
                 sentence = tr("The predictions are written to {target}.").format(target=target)
                 self._window.messages.say(sentence, Severity.INFO)
 
+    def _question(self) -> Input | None:
+        """Return the input of the open question, or None."""
+        page = self.panel.page
+        return page.prediction.input if page is not None and self.is_open and self.player.covered else None
+
     def _key_target(self) -> QWidget | None:
-        """Return the widget of the open lesson that has the main window's keyboard focus, or None."""
-        focus = self._window.focusWidget()
+        """Return the widget that gets the keys of the speaker's window: the open question, or the widget of the lesson
+        that has the main window's keyboard focus. None without either.
+        """
+        question, focus = self._question(), self._window.focusWidget()
+        if question is not None:
+            return question
         return focus if self.is_open and self.panel.isAncestorOf(focus) else None
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give the open question the keys that it wants, unless the widget with the focus has used them.
+
+        Otherwise Up and Down would show another update while presenting, and the answer with it.
+        """
+        question = self._question()
+        if question is None or not isinstance(event, QKeyEvent) or not question.wants(event):
+            return False
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        if event.type() == QEvent.Type.KeyPress:
+            return QCoreApplication.sendEvent(question, event.clone())
+        return False
 
     @Slot()
     def _on_changed(self) -> None:
@@ -190,6 +217,10 @@ class LessonController(QObject):
         lesson = self.player.lesson
         if lesson is not None:
             self._layout.show(
-                self.player.seen.panels, self._workspace.scale, picture=bool(lesson.interactive), again=True
+                self.player.seen.panels,
+                self._workspace.scale,
+                picture=bool(lesson.interactive),
+                run=self.player.shows_run,
+                again=True,
             )
             self.panel.focus_list()

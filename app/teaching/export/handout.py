@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from app.build import this_build
 from app.help.glossary import lookup
@@ -75,6 +76,7 @@ def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
         if step.speaker:
             blocks.append(Text(text=tr("For the teacher: {notes}").format(notes=step.speaker), role="small"))
         yield blocks
+    yield from ([Text(text=term.name, role="strong"), *_defined(term)] for term in terms(lesson) if term.asked)
 
 
 def answer_text(predict: Prediction, value: float) -> str:
@@ -134,25 +136,53 @@ def _blank(predict: Prediction) -> Block:
             raise ValueError(f"{kind!r} is not a kind of prediction")
 
 
-def terms(lesson: Lesson, most: int = TERMS) -> dict[str, Word]:
-    """Return the first ``most`` terms in the text of the lesson, with definitions from the lesson or the glossary."""
-    found: dict[str, Word] = {}
-    for step in lesson.steps:
-        for term in terms_in(step.text):
-            word = lesson.words.get(term.casefold())
-            entry = None if word is not None else lookup(term)
+@dataclass(frozen=True, kw_only=True)
+class Term:
+    """A term in the text of a lesson.
+
+    Attributes:
+        name: the term as written in the text, or in the glossary.
+        key: its :func:`key_of`.
+        word: its definition, from the lesson or the glossary.
+        asked: number of questions that are answered before the first text with this term is seen.
+    """
+
+    name: str
+    key: str
+    word: Word
+    asked: int
+
+
+def terms(lesson: Lesson, most: int = TERMS) -> list[Term]:
+    """Return the first ``most`` terms in the text of the lesson, in the order in which they are seen."""
+    found: dict[str, Term] = {}
+    for place, step in enumerate(lesson.steps):
+        for link, said in terms_in(step.text).items():
+            key, word = key_of(lesson, link), lesson.words.get(link.casefold())
+            entry = lookup(link) if word is None else None
             if entry is not None:
-                word = Word(hover=entry.sentence, latex=entry.latex)
-            name = term if entry is None else entry.title
-            if word is not None and name not in found and len(found) < most:
-                found[name] = word
-    return found
+                word, said = Word(hover=entry.sentence, latex=entry.latex), entry.title
+            if word is not None and key not in found and len(found) < most:
+                found[key] = Term(name=said, key=key, word=word, asked=lesson.asked_before_text(place))
+    return [*found.values()]
+
+
+def key_of(lesson: Lesson, link: str) -> str:
+    """Return the key of the term to which a link in the text leads. Links with different words can have the same."""
+    entry = None if link.casefold() in lesson.words else lookup(link)
+    return link.casefold() if entry is None else entry.title
 
 
 def _terms(lesson: Lesson) -> Iterator[Group]:
-    for term, word in terms(lesson).items():
-        formula = [Formula(latex=word.latex)] if word.latex else []
-        yield [Text(text=term, role="strong"), Text(text=word.hover), *formula]
+    """Yield the definitions of terms, and lines instead of those that are seen after a question."""
+    for term in terms(lesson):
+        below = [Text(text=tr("In your own words:"), role="small"), Ruled(count=1)] if term.asked else _defined(term)
+        yield [Text(text=term.name, role="strong"), *below]
+
+
+def _defined(term: Term) -> list[Block]:
+    formula = [Formula(latex=term.word.latex)] if term.word.latex else []
+    return [Text(text=term.word.hover), *formula]
 
 
 def _at_home(lesson: Lesson) -> Iterator[Group]:
@@ -163,8 +193,7 @@ def _at_home(lesson: Lesson) -> Iterator[Group]:
     ]
     knobs = list(dict.fromkeys(knob for step in lesson.steps for knob in step.knobs))
     for knob in knobs[:TERMS]:
-        about = described_at(knob)
-        yield [Options(texts=(tr("{title}: {help}").format(title=about.title, help=about.help),))]
+        yield [Options(texts=(described_at(knob).title,))]  # its help can answer a question
     yield [
         Text(text=tr("Or open the run of the first step in the full program:")),
         Text(text=command(lesson), role="mono"),

@@ -11,7 +11,7 @@ from app.display import draw_offscreen
 from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.homework import Checker, Collected, Homework, Row, Walked, collect
+from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Homework, Row, Walked, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -88,7 +88,11 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
         poll()
     if out:
         write_table(Path(out), collected)
-    yield {"table": collected.table(), "tallies": [asdict(tally) for tally in collected.tallies()]}
+    yield {
+        "table": collected.table(),
+        "tallies": [asdict(tally) for tally in collected.tallies()],
+        "wrong": collected.wrong(),
+    }
 
 
 def write_table(path: Path, collected: Collected) -> None:
@@ -122,7 +126,7 @@ def _collect(arguments: Sequence[str]) -> None:
         if row.flags:
             print(_flagged(row), flush=True)
     write_table(options.out, collected)
-    for sentence in collected.distributions():
+    for sentence in (*collected.distributions(), *collected.wrong()):
         print(sentence)
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]
     print(
@@ -138,6 +142,7 @@ def _collect(arguments: Sequence[str]) -> None:
             rest=len(states) - states.count("agrees") - states.count("differs"),
         )
     )
+    print(NOT_KNOWN)
     print(options.out)
 
 

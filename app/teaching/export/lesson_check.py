@@ -47,8 +47,7 @@ def check_lesson(lesson: Lesson, seeds: int = SEEDS, poll: Callable[[], None] = 
     Raises:
         GrpoError: a step is still being computed after ten minutes.
     """
-    own = lesson.start.seed
-    others = [tuple(_polled(walked(lesson.with_seed(own + 1 + number)), poll)) for number in range(seeds)]
+    others = [tuple(_polled(walked(lesson.with_other_seeds(number + 1)), poll)) for number in range(seeds)]
     for step in _polled(walked(lesson), poll):
         yield _report(lesson, step, [other[step.place] for other in others])
 
@@ -69,7 +68,10 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
         _place_answer(report, predict, value)
         if not math.isnan(value):
             _check_reveal(report, predict, value)
-            _compare_seeds(report, predict, value, others)
+            if lesson.steps[step.place].recorded:
+                report.said.append(tr("It is read from a recorded run, which has no other seeds."))
+            else:
+                compare_seeds(report, predict, value, others)
     minutes = lesson.steps[step.place].minutes
     if minutes and step.seconds > 60 * minutes:
         report.faults.append(tr("It takes longer than the {minutes:g} min given in its notes.").format(minutes=minutes))
@@ -135,12 +137,19 @@ def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None
         )
 
 
-def _compare_seeds(report: StepReport, predict: Prediction, value: float, others: Sequence[WalkedStep]) -> None:
+def compare_seeds(report: StepReport, predict: Prediction, value: float, others: Sequence[WalkedStep]) -> None:
     """Report how many of the other seeds agree with the answer, judged as predictions are scored."""
     if not others:
         return
     values = [math.nan if other.value is None else other.value for other in others]
     agreed = sum(agrees(predict, value, other) for other in values)
+    if all(other == value for other in values):
+        report.said.append(
+            plural(
+                "The same with {count} other seed.", "The same with each of {count} other seeds.", len(values)
+            ).format(count=len(values))
+        )
+        return
     found = [other for other in values if not math.isnan(other)]
     span = (
         tr(", {low:.4g} to {high:.4g}").format(low=min(found), high=max(found))
@@ -152,10 +161,25 @@ def _compare_seeds(report: StepReport, predict: Prediction, value: float, others
             "{agreed} of {count} other seed agrees{span}.", "{agreed} of {count} other seeds agree{span}.", len(values)
         ).format(agreed=agreed, count=len(values), span=span)
     )
+    untrue = len(values) - sum(is_true_of(predict, value, other) for other in values)
+    if 2 * untrue > len(values):
+        report.faults.append(
+            tr("With {untrue} of {count} other seeds, what is said about the answer would be untrue.").format(
+                untrue=untrue, count=len(values)
+            )
+        )
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
-    """Return whether the answer ``other`` of another seed agrees with ``value``, in which case the reveal is true."""
+    """Return whether what is said about ``value`` :func:`is_true_of` the answer ``other`` of another seed, and a number
+    is as near as a right guess.
+    """
+    near = predict.kind not in ("number", "ghost") or abs(value - other) <= predict.within
+    return near and is_true_of(predict, value, other)
+
+
+def is_true_of(predict: Prediction, value: float, other: float) -> bool:
+    """Return whether what is said about the answer ``value`` is also true of ``other``, that of another seed."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False
     match predict.kind:
@@ -164,7 +188,7 @@ def agrees(predict: Prediction, value: float, other: float) -> bool:
         case "direction":
             return direction(predict, value) == direction(predict, other)
         case "number" | "ghost":
-            return abs(value - other) <= predict.within
+            return True
         case kind:
             raise ValueError(f"{kind!r} is not a kind of prediction")
 

@@ -116,7 +116,7 @@ class LessonFilm:
                     self._app.processEvents()
                 self._rest()
             reveal_text = "" if step.predict is None else spoken(step.predict.reveal)
-            yield self._picture(below, reading_seconds(spoken(step.text) + " " + reveal_text))
+            yield self._picture(below, reading_seconds(spoken(step.to_read) + " " + reveal_text))
 
     def close(self) -> None:
         """End the lesson and its runs."""

@@ -67,7 +67,13 @@ class LessonScreen:
         return [self._lesson, *self.beside]
 
     def show(
-        self, panels: Sequence[str] = (), scale: float = 1.0, *, picture: bool = True, again: bool = False
+        self,
+        panels: Sequence[str] = (),
+        scale: float = 1.0,
+        *,
+        picture: bool = True,
+        run: bool = True,
+        again: bool = False,
     ) -> None:
         """Arrange the lesson, with or without a ``picture`` of its own, and ``panels`` (ids in the registry)."""
         for id in panels:

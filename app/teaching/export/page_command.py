@@ -1,4 +1,4 @@
-"""``python -m app page``: a run or a lesson as one self-contained HTML file."""
+"""``python -m app page``: a run, a lesson or the simulator as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def write(arguments: Sequence[str]) -> None:
         GrpoError: the page is impossible; the message says why.
     """
     options = command_parser().parse_args(arguments)
-    if (options.run is None) == (options.lesson is None):
-        raise GrpoError("Give a run file, or a lesson with --lesson.")
+    if (options.run is not None) + (options.lesson is not None) + options.simulator != 1:
+        raise GrpoError("Give a run file, or a lesson with --lesson, or --simulator.")
     if options.out.suffix.lower() not in ENDINGS:
         raise GrpoError(f"A page is HTML; end the name of {options.out.name} in .html.")
     draw_offscreen()
@@ -46,12 +46,16 @@ def write(arguments: Sequence[str]) -> None:
 
 
 def _page(options: argparse.Namespace) -> bytes:
+    if options.updates is not None and options.run is None:
+        raise GrpoError("--updates is for a run; a lesson's page shows the updates of its steps.")
+    if options.simulator:
+        from app.teaching.export.page.simulator_page import simulator_page
+
+        return simulator_page()
     if options.lesson is not None:
         from app.teaching.export.lesson_file import lesson_called
         from app.teaching.export.page.lesson_page import lesson_page
 
-        if options.updates is not None:
-            raise GrpoError("--updates is for a run; a lesson's page shows the updates of its steps.")
         return lesson_page(lesson_called(options.lesson))
     from app.teaching.export.page.run_page import run_page
 
@@ -72,11 +76,12 @@ def command_parser() -> argparse.ArgumentParser:
         prog="grpo-lab page",
         description=(
             "Write updates of a run, or a lesson, as one HTML file that loads nothing else: each number opens "
-            "with its formula, its values and what it comes from."
+            "with its formula, its values and what it comes from. Or write the simulator, a page that computes."
         ),
     )
     parser.add_argument("run", type=Path, nargs="?", metavar="FILE", help="a run file")
     parser.add_argument("--lesson", metavar="LESSON|FILE", help="a lesson's id or number, or a file of your own")
+    parser.add_argument("--simulator", action="store_true", help="the bandit's simulator, which computes in a browser")
     parser.add_argument("--updates", metavar="M:N", help="the updates M to N, or one (default: the last)")
     parser.add_argument("--pass", dest="passed", type=count, metavar="N", help="the inner pass (default: the last)")
     parser.add_argument(

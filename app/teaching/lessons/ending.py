@@ -43,7 +43,6 @@ class Ending(QWidget):
         super().__init__(parent)
         self._following = ""
         self.result, self.analogy, self.missed = Label(), Label(), Label()
-        self.result.setAccessibleName(tr("Result of the lesson"))
         self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
         self.free = QPushButton(tr("Go on with this run"))
         self.homework = homework_button()

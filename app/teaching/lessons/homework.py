@@ -17,7 +17,7 @@ from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
 
 HOLDS = tr(
-    "One text file below 64 KB: your name as you type it, the lesson and the program's version, your "
+    "One text file below 64 KB: your name or number as you type it, the lesson and the program's version, your "
     "predictions and what the run gave, the settings and the seed, and your conclusion. It contains "
     "nothing else, and it is not sent anywhere."
 )
@@ -62,14 +62,14 @@ class HomeworkDialog(QDialog):
         self.setWindowTitle(tr("Save my homework"))
         self.name, self.conclusion = QLineEdit(name), QPlainTextEdit()
         self.name.setMaxLength(LONGEST_NAME)
-        self.name.setAccessibleName(tr("Your name"))
+        self.name.setAccessibleName(tr("Your name or student number"))
         self.conclusion.setAccessibleName(tr("Your conclusion"))
         self.conclusion.setPlaceholderText(tr("What did you expect, what happened, and why?"))
         self.conclusion.setTabChangesFocus(True)
         holds = Label(HOLDS, wraps=True)
         form = QFormLayout()
         form.addRow(tr("Lesson"), Label(lesson.title))
-        form.addRow(tr("Your name"), self.name)
+        form.addRow(tr("Your name or student number"), self.name)
         form.addRow(tr("Your conclusion"), self.conclusion)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self.accept)

@@ -69,9 +69,7 @@ class LessonPage(QWidget):
         self.bar = LessonBar(lesson_player)
         self.stage = self.filmed = False
         self.title, self.question, self.count = Label(wraps=True), Label(wraps=True), Label(name="muted")
-        self.question.setAccessibleName(tr("Question"))
         self.question.hide()
-        self.title.setAccessibleName(tr("Question of the lesson"))
         self.ending = Ending()
         self.ending.chosen.connect(self.wanted)
         self.ending.kept.connect(lesson_player.keep)
@@ -125,12 +123,13 @@ class LessonPage(QWidget):
         self.count.setText(tr("{place} of {count}").format(place=lesson_player.place + 1, count=len(lesson.steps)))
         reads = not lesson_player.covered and not lesson_player.finished
         asks = step.predict is not None and not lesson_player.finished
-        heads = spoken(step.predict.ask if asks and step.predict is not None else step.text)
+        text = step.to_read if self.filmed else step.text
+        heads = spoken(step.predict.ask if asks and step.predict is not None else text)
         self.question.setText("" if lesson_player.finished else heads)
         self.question.setVisible(self.stage and not lesson_player.finished)
         reads = reads and not lesson_player.reveal.playing and (asks or not self.stage)  # no text during the animation
         scale = self._unit * STAGE_TEXT if self.stage else view.scale
-        self.text.show_text(step.text if reads else "", lesson.words, view.theme, scale)
+        self.text.show_text(text if reads else "", lesson.words, view.theme, scale)
         self.text.setVisible(reads)
         self.words.setVisible(asks or lesson_player.finished or not self.stage or self.picture.interactive is None)
         self.prediction.show_prediction(None if lesson_player.finished else step.predict, answered)

@@ -85,6 +85,7 @@ class LessonPicture(QWidget):
         if picture is None:
             return
         picture.hidden = lesson_player.hidden
+        picture.block = 0 if lesson_player.lesson is None else lesson_player.lesson.block
         picture.show_step(lesson_player.seen)
         picture.show_ghost(guess, asks=asks and not self.filmed)
         picture.draw(view)

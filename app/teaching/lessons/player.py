@@ -120,6 +120,14 @@ class LessonPlayer(QObject):
         return self.step.predict is not None and self.place not in self.placed
 
     @property
+    def shows_run(self) -> bool:
+        """Whether the picture or a panel next to it shows the lesson's run."""
+        from app.teaching.lessons.interactives.table import INTERACTIVES
+
+        picture = INTERACTIVES.get(self.lesson.interactive) if self.lesson is not None else None
+        return picture is None or picture.shows_run or bool(self.seen.panels)
+
+    @property
     def seen(self) -> LessonStep:
         """The step that the page shows: the current one or, while its question is open, its opening."""
         step = self.step
@@ -252,7 +260,9 @@ class LessonPlayer(QObject):
         self.problem = ""
         if self.section is Section.WARNING:
             self.section = Section.STEP
-        self._guest.layout.show(self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive))
+        self._guest.layout.show(
+            self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive), run=self.shows_run
+        )
         try:
             settings = self.lesson.settings_of(self.seen, self.turned)
             name = tr("Lesson {number}").format(number=self.lesson.number)

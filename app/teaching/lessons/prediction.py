@@ -141,8 +141,6 @@ class PredictionBox(QWidget):
         self.name, self.number = Label(name="muted"), Label()
         self.input: Options | Value | None = None
         self.ask, self.result, self.sentence = Label(), Label(), Label()
-        self.ask.setAccessibleName(tr("Question"))
-        self.result.setAccessibleName(tr("Result"))
         for label in (self.ask, self.name, self.result, self.sentence):
             label.setWordWrap(True)
         self.place, self.skip = QPushButton(tr("Place prediction")), QPushButton(tr("Skip"))

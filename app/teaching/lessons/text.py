@@ -16,7 +16,6 @@ from app.help.glossary import lookup, tooltip_html
 from app.theme.labels import Label, RichLabel, rich_tip
 from app.theme.tokens import Theme
 from grpo_core.teaching.lessons import Word, spoken
-from grpo_core.text import tr
 
 _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
 
@@ -36,7 +35,6 @@ class LessonText(QWidget):
         self._said: tuple[str, Theme, float] | None = None
         self._open = ""
         self.label, self.more, self.formula = RichLabel(), Label(name="muted"), FormulaLabel()
-        self.label.setAccessibleName(tr("Lesson"))
         self.label.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
         )
@@ -63,7 +61,7 @@ class LessonText(QWidget):
             return f'<a href="{found[2] or found[1]}" style="color:{colour};text-decoration:none">{found[1]}</a>'
 
         self.label.setText(_TERM.sub(door, html.escape(text, quote=True)))
-        self.label.setAccessibleDescription(spoken(text))
+        self.label.setAccessibleName(spoken(text))
         if changed:
             self._close()
         elif self._open:

@@ -63,7 +63,6 @@ class SpeakerWindow(QWidget):
         self.reset.clicked.connect(self.restart)
         self.now, self.next, self.lesson = Label(), Label(), Label()
         self.lesson.setWordWrap(True)
-        self.lesson.setAccessibleName(tr("Notes of the lesson"))
         self.lesson.hide()
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
@@ -102,7 +101,6 @@ class SpeakerWindow(QWidget):
             title = Label(name)
             title.setObjectName("section")
             label.setWordWrap(True)
-            label.setAccessibleName(name)
             column.addWidget(title)
             column.addWidget(label)
         column.addWidget(self.lesson)
@@ -208,10 +206,13 @@ class SpeakerWindow(QWidget):
 
     @Slot()
     def _tick(self) -> None:
-        self.clock.setText(QLocale().toString(QTime.currentTime(), QLocale.FormatType.ShortFormat))
+        time = QLocale().toString(QTime.currentTime(), QLocale.FormatType.ShortFormat)
         since = 0 if self._begun is None else int(now() - self._begun)
         hours, rest = divmod(since, 3600)
-        self.elapsed.setText(f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}")
+        passed = f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+        for label, text in ((self.clock, time), (self.elapsed, passed)):
+            label.setText(text)
+            label.setAccessibleDescription(text)  # its name says what it is, and keeps each second from being spoken
 
     # -- input -------------------------------------------------------------------------------------------------------
 

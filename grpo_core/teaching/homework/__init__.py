@@ -2,9 +2,10 @@
 
 from grpo_core.teaching.homework.checking import Checker, Verdict, Walked, answer_to
 from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
-from grpo_core.teaching.homework.table import Collected, Row, Tally, cell_of, collect
+from grpo_core.teaching.homework.table import NOT_KNOWN, Collected, Row, Tally, cell_of, collect
 
 __all__ = [
+    "NOT_KNOWN",
     "Checker",
     "Collected",
     "Homework",

@@ -21,6 +21,12 @@ from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkE
 from grpo_core.text import plural, tr
 
 MOST_FILES = 2000
+MOST_WRONG = 12
+"""Maximum number of wrong predictions that are listed for a class."""
+NOT_KNOWN = tr(
+    "Numbers and marks are recomputed, but a prediction is what the file says: whether it was made before the run "
+    "answered is not known."
+)
 RANGES = 8
 """Maximum number of ranges into which numeric predictions are grouped."""
 
@@ -127,15 +133,39 @@ class Collected:
             for lesson, step in self.questions
         ]
 
+    def wrong(self) -> list[str]:
+        """Return a sentence on each wrong prediction, which often shows a misconception, with the names or numbers of
+        the students as typed: those of most students first, at most :data:`MOST_WRONG`.
+        """
+        found: list[tuple[int, str]] = []
+        for lesson, step in self.questions:
+            placed = [(name, one) for name, one in self._by_student(lesson, step) if one.guess is not None]
+            students: dict[str, list[str]] = {}
+            for name, one in placed:
+                if one.right is False:
+                    students.setdefault(_mistake(one), []).append(name)
+            for said, names in students.items():
+                pattern = tr("{lesson}, step {step}: {count} of {asked} predicted “{said}”, which is wrong: {names}.")
+                sentence = pattern.format(
+                    lesson=lesson, step=step, count=len(names), asked=len(placed), said=said, names=", ".join(names)
+                )
+                found.append((len(names), sentence))
+        return [sentence for _, sentence in sorted(found, key=lambda one: -one[0])[:MOST_WRONG]]
+
+    def _by_student(self, lesson: str, step: int) -> list[tuple[str, HomeworkAnswer]]:
+        """Return every student's answer to one question, with the name or number as typed. A file of the same student
+        for the same lesson replaces an earlier one.
+        """
+        found: dict[str, HomeworkAnswer] = {}
+        for row in self.rows:
+            if row.homework and row.homework.lesson == lesson:
+                name = row.homework.name.strip() or row.file
+                found.update((name, one) for one in row.answers if one.step == step)
+        return list(found.items())
+
     def _given(self, lesson: str, step: int) -> list[HomeworkAnswer]:
         """Return every student's answer to one question."""
-        return [
-            one
-            for row in self.rows
-            if row.homework and row.homework.lesson == lesson
-            for one in row.answers
-            if one.step == step
-        ]
+        return [one for _, one in self._by_student(lesson, step)]
 
     def _distribution(self, lesson: str, step: int) -> str:
         answers = self._given(lesson, step)
@@ -188,6 +218,15 @@ def _guesses(placed: Sequence[HomeworkAnswer]) -> str:
     return "; ".join(f"{said}: {count}" for said, count in counted.most_common()) + "."
 
 
+def _mistake(answer: HomeworkAnswer) -> str:
+    """Return a wrong prediction in words."""
+    if answer.kind not in ("number", "ghost"):
+        return answer.said
+    if answer.guess is None or answer.value is None:
+        return answer.said
+    return tr("too low") if answer.guess < answer.value else tr("too high")
+
+
 def _first(row: Row) -> list[object]:
     homework, flags = row.homework, " ".join(row.flags)
     if homework is None:
@@ -221,6 +260,7 @@ def collect(folder: Path, checker: Checker) -> Iterator[Row]:
             ).format(folder=folder, most=MOST_FILES)
         )
     seen: dict[bytes, str] = {}
+    owners: dict[tuple[str, str], str] = {}
     for path in paths:
         name = well_formed(path.name)
         try:
@@ -229,17 +269,22 @@ def collect(folder: Path, checker: Checker) -> Iterator[Row]:
             yield Row(file=name, flags=(str(error),))
             continue
         twin = seen.setdefault(content, name)
+        owner = homework.name.strip(), homework.lesson
+        earlier = owners.get(owner, "") if owner[0] else ""
+        owners[owner] = name
         judged = [checker.judge(homework, answer) for answer in homework.answers]
         yield Row(
             file=name,
             homework=homework,
             answers=tuple(answer for answer, _ in judged),
             verdicts=tuple(verdict for _, verdict in judged),
-            flags=tuple(_flags(homework, judged, twin if twin != name else "")),
+            flags=tuple(_flags(homework, judged, twin if twin != name else "", earlier)),
         )
 
 
-def _flags(homework: Homework, judged: Sequence[tuple[HomeworkAnswer, Verdict]], twin: str) -> Iterator[str]:
+def _flags(
+    homework: Homework, judged: Sequence[tuple[HomeworkAnswer, Verdict]], twin: str, earlier: str
+) -> Iterator[str]:
     if twin:
         yield tr("It is the same file as {twin}.").format(twin=twin)
     if homework.version != __version__:
@@ -258,3 +303,5 @@ def _flags(homework: Homework, judged: Sequence[tuple[HomeworkAnswer, Verdict]],
             yield pattern.format(step=answer.step)
         if (answer.kind, answer.answer, answer.update) != (claimed.kind, claimed.answer, claimed.update):
             yield tr("Step {step}: The question in the homework is not that of the lesson.").format(step=answer.step)
+    if earlier and not twin:
+        yield tr("It counts instead of {earlier}, which has the same name and lesson.").format(earlier=earlier)

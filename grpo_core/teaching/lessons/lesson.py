@@ -16,6 +16,9 @@ KINDS = ("direction", "number", "choice", "ghost")
 SHOWN = ("digits", "percent", "count")
 """Formats of an answer's number: up to three digits, a percentage, or an integer."""
 
+SEEDS_APART = 10_000
+"""Distance between the seeds of two blocks, more than any picture uses."""
+
 STAGES = ("sample", "score", "normalize", "update")
 """Stages of an update that a step reveals."""
 
@@ -127,6 +130,7 @@ class LessonStep:
 
     Attributes:
         text: at most 40 words.
+        still: the text for pages and films, in which nothing can be dragged; empty if it is the same.
         speaker: notes that only the speaker sees.
         minutes: time it takes in class; 0 if the author gives none.
         base: the settings to which those of the step are applied; None for those at the start of the lesson.
@@ -147,6 +151,7 @@ class LessonStep:
     """
 
     text: str
+    still: str = ""
     speaker: str = ""
     minutes: float = 0.0
     base: Settings | None = None
@@ -165,6 +170,11 @@ class LessonStep:
     predict: Prediction | None = None
     opening: LessonStep | None = None
 
+    @property
+    def to_read(self) -> str:
+        """The text for pages and films."""
+        return self.still or self.text
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
@@ -182,6 +192,7 @@ class Lesson:
         teaching: notes for the teacher; None if the author has written none.
         sources: papers and programs.
         covers: rows of the list of features.
+        block: number of the block of seeds of its pictures with many runs; see :meth:`with_other_seeds`.
         digest: digest of its file, independent of line endings.
     """
 
@@ -196,6 +207,7 @@ class Lesson:
     teaching: Teaching | None = None
     sources: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
+    block: int = 0
     digest: str = ""
 
     def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
@@ -214,8 +226,12 @@ class Lesson:
         """
         return (step.base or self.start).replace({**step.settings, **(turned or {})})
 
-    def with_seed(self, seed: int) -> Lesson:
-        """Return the same lesson with a different seed for all of its runs except the recorded ones."""
+    def with_other_seeds(self, block: int) -> Lesson:
+        """Return the same lesson with other seeds for all of its runs except the recorded ones.
+
+        No seed of one ``block`` (1, 2, ...) occurs in another, even if a picture uses those that follow the run's.
+        """
+        seed = self.start.seed + block * SEEDS_APART
 
         def reseeded(step: LessonStep) -> LessonStep:
             return replace(
@@ -226,7 +242,10 @@ class Lesson:
             )
 
         return replace(
-            self, start=self.start.replace({"seed": seed}), steps=tuple(reseeded(step) for step in self.steps)
+            self,
+            block=block,
+            start=self.start.replace({"seed": seed}),
+            steps=tuple(reseeded(step) for step in self.steps),
         )
 
     @property
@@ -237,4 +256,12 @@ class Lesson:
     @property
     def asked(self) -> int:
         """Number of predictions."""
-        return sum(step.predict is not None for step in self.steps)
+        return self.asked_before_text(len(self.steps) - 1)
+
+    def asked_before_text(self, place: int) -> int:
+        """Return how many questions are answered before the text of the step at index ``place``, its terms and its
+        picture may be seen: its own and those of earlier steps.
+
+        The window, films, pages and handouts all keep this order.
+        """
+        return sum(step.predict is not None for step in self.steps[: place + 1])

@@ -28,6 +28,7 @@ MOST_UPDATES = 5000
 POLICIES: Mapping[str, Callable[[], Settings]] = {"bandit": Settings, "language": language_settings}
 """Kinds of policies, with their default settings."""
 _TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+_TOUCHED = re.compile(r"( ?)\{([^{}]*?)(?: \|\| ([^{}]*))?\}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +58,29 @@ class Vocabulary:
     recorded: tuple[str, ...] = ()
 
 
-def terms_in(text: str) -> list[str]:
-    """Return the terms in brackets: [term], or [shown text|term]."""
-    return [term or said for said, term in _TERM.findall(text)]
+def terms_in(text: str) -> dict[str, str]:
+    """Return the terms in brackets, [term] or [shown text|term], with the text shown for the first link to each."""
+    found: dict[str, str] = {}
+    for said, term in _TERM.findall(text):
+        found.setdefault(term or said, said)
+    return found
 
 
 def spoken(text: str) -> str:
     """Return ``text`` without the brackets."""
     return _TERM.sub(r"\1", text)
+
+
+def to_touch(text: str) -> str:
+    """Return ``text`` for a window, in which things can be dragged: of ``{one || other}``, the first part."""
+    return _TOUCHED.sub(r"\1\2", text).strip()
+
+
+def to_read(text: str) -> str:
+    """Return ``text`` for a page or a film, in which nothing can be dragged: of ``{one || other}``, the second part,
+    and of ``{one}`` nothing.
+    """
+    return _TOUCHED.sub(lambda found: found[1] + found[3] if found[3] else "", text).strip()
 
 
 class Steps:
@@ -128,8 +144,10 @@ class Steps:
         recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
         passed = t.whole("pass", 0) - 1
         row = t.whole("row", 0, low=0)
+        text = self._text(t, "text")
         self._last = step = LessonStep(
-            text=self._text(t, "text"),
+            text=to_touch(text),
+            still=to_read(text),
             speaker=t.said("speaker", ""),
             minutes=_minutes(t),
             base=self._base,
@@ -159,7 +177,7 @@ class Steps:
 
     def _text(self, t: Table, key: str, default: Any = MISSING) -> str:
         text = t.text(key, default)
-        count = len(spoken(text).split())
+        count = len(spoken(to_touch(text)).split())
         if count > MOST_WORDS:
             raise t.error(
                 key,
@@ -287,7 +305,15 @@ def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> Lesso
     if predict.start is None:
         return before
     return dataclasses.replace(
-        step, text=before.text, update=predict.start, stage="update", passed=-1, row=None, explain=None, predict=None
+        step,
+        text=before.text,
+        still=before.still,
+        update=predict.start,
+        stage="update",
+        passed=-1,
+        row=None,
+        explain=None,
+        predict=None,
     )
 
 

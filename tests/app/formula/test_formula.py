@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,7 +20,7 @@ from app.formula import render
 from app.formula.formula_label import SHRINK_TO, FormulaLabel
 from app.formula.line_breaking import breakings
 from app.formula.objective_terms import objective_terms
-from app.formula.plain import plain_text
+from app.formula.plain import plain_text, spoken_formula
 from app.formula.term_strip import TermStrip
 from app.theme.tokens import DARK, LIGHT, Theme
 from grpo_core.config import PRESETS, Objective
@@ -176,10 +177,13 @@ def test_formulas_are_drawn_without_a_home_folder() -> None:
         (r"\pi_{\theta}(a) \le e^{d} - d - 1", "π_θ(a) ≤ e^d − d − 1"),
         (r"\mathrm{KL}(\pi\|\pi_\mathrm{ref})", "KL(π‖π_ref)"),
         (r"\left[ \min(r A,\, \tfrac{1}{2}) \right]", "[ min(r A, 1 / 2) ]"),
+        (r"R_i - \bar{R}_{-i} \over \hat m", "R_i − R bar _−i over m hat"),
+        (r"\bar r = \frac{1}{G} \sum_i r_i", "r bar = 1 / G Σ_i r_i"),
     ],
 )
 def test_a_formula_can_be_read_aloud(latex: str, text: str) -> None:
-    assert plain_text(latex) == text
+    assert spoken_formula(plain_text(latex)) == text
+    assert not unicodedata.combining(plain_text(latex)[0])
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -55,9 +55,9 @@ def test_the_students_pages_ask_everything_and_answer_nothing(
         number = shown(value)
         if len(number.strip("0.−")) >= 3 and number not in asked:
             assert number not in text
-    for term, word in terms(lesson).items():
-        assert plain(term) in text
-        assert plain(word.hover) in text
+    for term in terms(lesson):
+        assert plain(term.name) in text
+        assert (plain(term.word.hover) in text) == (term.asked == 0)
     assert len(terms(lesson)) == 5
     assert "Page1" in text
 
@@ -75,6 +75,7 @@ def test_the_answers_are_those_of_the_walk(
         predict = lesson.steps[place].predict
         assert predict is not None
         assert plain(spoken(predict.reveal)) in text
+    assert all(plain(term.word.hover) in text for term in terms(lesson) if term.asked)
     other = "".join(pages_of(answers(lesson, {**values, 1: 9.0}, paper)))
     assert "Theusualexplanationdoesnotholdinthisrun" in other, "the run is believed"
 

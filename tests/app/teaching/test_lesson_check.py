@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from app.resources import resource
+from app.teaching.export.lesson_check import StepReport, compare_seeds
 from app.teaching.export.lesson_command import main
+from app.teaching.export.lesson_walk import WalkedStep
 from app.teaching.export.lesson_words import BEGIN, END, words_table
 from app.teaching.lessons.own import template
+from grpo_core.teaching.lessons import Answer, Prediction
 from tests.app.conftest import Driver
 
 OWN = template()
@@ -175,3 +180,33 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     assert not again.busy
     again.end.click()
     assert not again.isVisible()
+
+
+def test_other_seeds_are_other_runs_also_where_a_picture_has_its_own(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The check said “5 of 5 other seeds agree, 0.4358 to 0.4358”, because 64 runs always had the seeds 0 to 63."""
+    assert main(["check", "same_rewards", "--seeds", "2"]) == 0
+    spans = re.findall(r"other seeds agree, (\S+) to (\S+)\.", capsys.readouterr().out)
+    assert len(spans) >= 3
+    assert all(low != high for low, high in spans)
+
+
+def test_a_number_that_no_seed_changes_is_said_to_be_the_same(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "build_group", "--seeds", "2"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("The same with each of 2 other seeds.") == 7
+    assert "seeds agree" not in out
+
+
+@pytest.mark.parametrize(
+    ("others", "untrue"), [((0.3, 0.4), False), ((0.3, 0.9), False), ((0.3, 0.9, 0.9), True), ((math.nan, 0.9), True)]
+)
+def test_what_most_other_seeds_deny_is_a_fault(others: tuple[float, ...], untrue: bool) -> None:
+    predict = Prediction(
+        kind="number", ask="How much?", answer=Answer(metric="kl"), within=0.01, reveal="Little.", holds=(0.0, 0.5)
+    )
+    report = StepReport(place=0, seconds=0.0)
+    compare_seeds(report, predict, 0.2, [WalkedStep(place=0, value=v, problem="", seconds=0.0) for v in others])
+    assert bool(report.faults) == untrue
+    assert not untrue or "would be untrue" in report.faults[0]

@@ -217,7 +217,7 @@ def test_the_table_flags_twins_other_versions_and_runs_no_formula(tmp_path: Path
     assert "claims -1.5" in bad[4]
     assert twin[4] == "It is the same file as ada.json."
     assert table.distributions() == [
-        "kl, step 2: 3 predicted, 0 right, 0 skipped, 3 neither right nor wrong, because that cannot be checked here. "
+        "kl, step 2: 2 predicted, 0 right, 0 skipped, 2 neither right nor wrong, because that cannot be checked here. "
         "From 0.25 to 0.25, median 0.25."
     ]
 
@@ -299,9 +299,32 @@ def test_guesses_that_are_equal_to_rounding_are_one_row_and_any_others_have_thei
     tmp_path: Path, guesses: tuple[float, ...], names: tuple[str, ...], counts: tuple[int, ...]
 ) -> None:
     for number, guess in enumerate(guesses):
-        written(tmp_path, replace(HOMEWORK, answers=(replace(ANSWER, guess=guess),)), f"{number}.json")
+        written(
+            tmp_path, replace(HOMEWORK, name=str(number), answers=(replace(ANSWER, guess=guess),)), f"{number}.json"
+        )
     (tally,) = collected(tmp_path).tallies()
     assert (tally.names, tally.counts) == (names, counts)
+
+
+def test_wrong_predictions_are_listed_by_student_and_a_later_file_counts(tmp_path: Path) -> None:
+    def handed_in(name: str, file: str, *answers: tuple[int, float]) -> None:
+        judged = (answer_to(LESSON, step, guess, TRUE if step != 3 else TRUE - value_at(2)) for step, guess in answers)
+        written(tmp_path, replace(HOMEWORK, name=name, answers=tuple(judged)), file)
+
+    handed_in("4711", "a.json", (2, TRUE), (4, 0.0))
+    handed_in(" 4711 ", "b.json", (2, TRUE + 1), (4, 0.0))
+    handed_in("0815", "c.json", (2, TRUE + 2), (4, 1.0))
+    handed_in("1234", "d.json", (2, TRUE - 2), (4, 0.0))
+    table = collected(tmp_path, LESSON)
+    assert table.wrong() == [
+        "kl, step 2: 2 of 3 predicted “too high”, which is wrong: 4711, 0815.",
+        "kl, step 4: 2 of 3 predicted “low”, which is wrong: 4711, 1234.",
+        "kl, step 2: 1 of 3 predicted “too low”, which is wrong: 1234.",
+    ]
+    assert [row.flags for row in table.rows] == [
+        (), ("It counts instead of a.json, which has the same name and lesson.",), (), ()
+    ]  # fmt: skip # one entry per file
+    assert table.distributions()[0].startswith("kl, step 2: 3 predicted, 0 right")
 
 
 def test_half_a_letter_is_replaced_wherever_it_stands(tmp_path: Path) -> None:

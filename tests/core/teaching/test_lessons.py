@@ -28,6 +28,7 @@ from grpo_core.teaching.lessons import (
     spoken,
     terms_in,
 )
+from grpo_core.teaching.lessons.steps import to_read, to_touch
 
 OFFER = Offer(shows=("first", "second"), checks=("size",), state=("rewards",))
 KNOWN = Vocabulary(panels=("policy_bars",), interactives={"toy": OFFER}, terms=frozenset({"ratio"}))
@@ -107,9 +108,22 @@ def test_a_lesson_is_read_with_what_its_steps_inherit() -> None:
     assert second.predict.answer.quantity == Quantity("advantage", row=2)
 
 
+@pytest.mark.parametrize(
+    ("text", "touched", "read"),
+    [
+        ("The sum stays. {Drag β.}", "The sum stays. Drag β.", "The sum stays."),
+        ("{Drag [a|b]: all || All} move.", "Drag [a|b]: all move.", "All move."),
+        ("It is so{, as you see || : here}.", "It is so, as you see.", "It is so: here."),
+    ],
+)
+def test_what_asks_to_drag_is_left_out_where_nothing_can_be_dragged(text: str, touched: str, read: str) -> None:
+    assert to_touch(text) == touched
+    assert to_read(text) == read
+
+
 def test_terms_in_brackets_are_found_and_spoken() -> None:
     text = "A [mean] and a [quotient|ratio]."
-    assert terms_in(text) == ["mean", "ratio"]
+    assert [*terms_in(text)] == ["mean", "ratio"]
     assert spoken(text) == "A mean and a quotient."
 
 

@@ -44,9 +44,41 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
     Raises:
         GrpoError: the page would have 3 MB or more.
     """
-    style = _colours() + resource("page/page.css").read_text(encoding="utf-8")
     program = resource("page/page.js").read_text(encoding="utf-8")
     data = explained.packed()
+    return html_page(
+        title,
+        [*body, _cut(explained)],
+        program,
+        largest=LARGEST,
+        without_script=tr(
+            "This browser does not run scripts in pages: everything can be read, but no number can be opened."
+        ),
+        below=(
+            _explanation(),
+            element("script", Markup(data), type="text/plain", id="explained"),
+            element("script", Markup(packed(questions)), type="text/plain", id="questions"),
+        ),
+    )
+
+
+def html_page(
+    title: str,
+    body: Sequence[Markup | None],
+    program: str,
+    *,
+    largest: int,
+    without_script: str,
+    below: Sequence[Markup] = (),
+) -> bytes:
+    """Return a page with a script: ``body`` below ``title``, and ``below`` outside the main part.
+
+    ``without_script`` is shown by browsers that run no scripts.
+
+    Raises:
+        GrpoError: the page would have ``largest`` bytes or more.
+    """
+    style = _colours() + resource("page/page.css").read_text(encoding="utf-8")
     policy = POLICY.format(style=_hash(style), program=_hash(program))
     head = element(
         "head",
@@ -64,29 +96,18 @@ def document(title: str, body: Sequence[Markup | None], explained: Explained, qu
         element(
             "body",
             element("a", tr("Skip to the content"), href="#content", class_="skip"),
-            element("main", element("h1", title), *body, _cut(explained), id="content"),
-            _explanation(),
-            element(
-                "noscript",
-                element(
-                    "p",
-                    tr(
-                        "This browser does not run scripts in pages: everything can be read, but no number can "
-                        "be opened."
-                    ),
-                ),
-            ),
-            element("script", Markup(data), type="text/plain", id="explained"),
-            element("script", Markup(packed(questions)), type="text/plain", id="questions"),
+            element("main", element("h1", title), *body, id="content"),
+            element("noscript", element("p", without_script)),
+            *below,
             element("script", Markup(program)),
         ),
         lang="en",
     )
     written = ("<!DOCTYPE html>\n" + whole + "\n").encode("utf-8", "replace")
-    if len(written) >= LARGEST:
+    if len(written) >= largest:
         raise GrpoError(
-            tr("The page would have {size:.1f} MB, but 3 MB is the most; choose fewer updates.").format(
-                size=len(written) / 1e6
+            tr("The page would have {size:.1f} MB, but {most:g} MB is the most; choose fewer updates.").format(
+                size=len(written) / 1e6, most=largest / 1e6
             )
         )
     return written

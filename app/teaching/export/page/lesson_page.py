@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.build import this_build
-from app.teaching.export.handout import command, terms
+from app.teaching.export.handout import Term, command, key_of, terms
 from app.teaching.export.lesson_walk import walking
 from app.teaching.export.page.document import command_section, document, settings_section
 from app.teaching.export.page.explained import Explained
@@ -20,7 +20,7 @@ from app.teaching.export.page.update import update_section
 from app.workspace.view import View
 from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
-from grpo_core.teaching.lessons import Lesson, LessonStep, Prediction, Word, spoken, terms_in
+from grpo_core.teaching.lessons import Lesson, LessonStep, Prediction, spoken, terms_in
 from grpo_core.text import tr
 
 MOST_UPDATES = 12
@@ -56,7 +56,11 @@ def lesson_page(lesson: Lesson) -> bytes:
     Raises:
         GrpoError: a step cannot be computed; the message says why.
     """
-    walk = walk_through(lesson)
+    return page_of(lesson, walk_through(lesson))
+
+
+def page_of(lesson: Lesson, walk: Walked) -> bytes:
+    """Return the page of a lesson from the results of a walk through it."""
     explained, asked = Explained(), _questions(lesson)
     updates = []
     for number, (place, origin, step, passed) in enumerate(walk.updates):
@@ -88,7 +92,7 @@ def lesson_page(lesson: Lesson) -> bytes:
         *steps,
         results if updates or walk.sweeps else None,
         _terms(lesson),
-        settings_section(lesson.settings_of(lesson.steps[0])),
+        element("div", settings_section(lesson.settings_of(lesson.steps[0])), class_="result"),  # helps can tell
         command_section(command(lesson), tr("The run of the first step.")),
         _sources(lesson),
     ]
@@ -139,31 +143,30 @@ def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup
 
 def _text(lesson: Lesson, step: LessonStep) -> Markup:
     """Return the step's text, with terms linked to their definitions."""
-    known, text = [*_words(lesson)], spoken(step.text)
-    parts: list[str] = [text]
-    for term in terms_in(step.text):
-        name = next((one for one in known if one.casefold() == term.casefold()), "")
-        if name and term in parts[-1]:
-            before, _, after = parts.pop().partition(term)
-            parts += [before, element("a", term, href="#" + f"term-{known.index(name) + 1}"), after]
+    places = {term.key: place for place, term in enumerate(_words(lesson), start=1)}
+    parts: list[str] = [spoken(step.to_read)]
+    for link, said in terms_in(step.to_read).items():
+        place = places.get(key_of(lesson, link))
+        if place is not None and said in parts[-1]:
+            before, _, after = parts.pop().partition(said)
+            parts += [before, element("a", said, href=f"#term-{place}"), after]
     return joined(parts)
 
 
-def _words(lesson: Lesson) -> Mapping[str, Word]:
+def _words(lesson: Lesson) -> list[Term]:
     """Return every term in the text of the lesson."""
     return terms(lesson, most=sum(len(step.text) for step in lesson.steps))
 
 
 def _terms(lesson: Lesson) -> Markup | None:
+    """Return the definitions. Those of terms in texts that follow a question are shown once it is answered."""
     rows = []
-    for place, (term, word) in enumerate(_words(lesson).items(), start=1):
-        drawn = element("p", formula(word.latex), class_="formula") if word.latex else None
-        more = element("p", word.click) if word.click else None
-        rows.append(
-            element(
-                "div", element("dt", term, id=f"term-{place}"), element("dd", element("p", word.hover), drawn, more)
-            )
-        )
+    for place, term in enumerate(_words(lesson), start=1):
+        drawn = element("p", formula(term.word.latex), class_="formula") if term.word.latex else None
+        more = element("p", term.word.click) if term.word.click else None
+        meaning = element("dd", element("p", term.word.hover), drawn, more)
+        name = element("dt", term.name, id=f"term-{place}")
+        rows.append(element("div", name, meaning, class_="term", data_asked=term.asked))
     if not rows:
         return None
     return element("section", element("h2", tr("Terms"), id="terms"), element("dl", *rows), aria_labelledby="terms")

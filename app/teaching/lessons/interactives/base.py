@@ -48,6 +48,8 @@ class Interactive(QWidget):
     Attributes:
         offer: the names that a lesson file can use for this picture.
         step: the step shown.
+        block: number of the block of seeds that many runs have; 0 in class, others when the lesson is checked.
+        shows_run: whether the picture shows the lesson's run; otherwise there are no commands to train it.
         hidden: names of the parts in ``offer.parts`` that are currently covered.
 
     Signals:
@@ -58,11 +60,12 @@ class Interactive(QWidget):
     touched = Signal()
     guessed = Signal(float)
     offer = Offer()
+    shows_run = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
-        self.step = LessonStep(text="")
+        self.step, self.block = LessonStep(text=""), 0
         self.hidden: frozenset[str] = frozenset()
         self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}

@@ -28,12 +28,13 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.text import plural, tr
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
 ASKED = 0.5
 """The value of β at which a question asks for the height of a dot."""
-SEEDS, UPDATES = range(16), 250
+SEEDS, UPDATES = 16, 250
 """Seeds per dot, the same at every β, and number of updates per run, enough to converge."""
 GROUP: dict[str, Any] = {"objective.baseline": "group_mean", "objective.std": "sample", "objective.surrogate": "clip"}
 CURVES: dict[str, dict[str, Any]] = {
@@ -112,6 +113,7 @@ def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
 class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     """Two plots over the same grid of β, whose runs are computed in the background."""
 
+    shows_run = False
     offer = Offer(
         state=("curves",),
         checks=("gap", "rise_over_beta", "kl_at_half", "kl_at_one", "reward_at_half", "rise_from_half_to_one"),
@@ -177,7 +179,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
             "{done} of {count} place of β done, {seeds} runs each.",
             "{done} of {count} places of β done, {seeds} runs each.",
             len(self._names) * len(BETAS),
-        ).format(done=done, count=len(self._names) * len(BETAS), seeds=len(SEEDS))
+        ).format(done=done, count=len(self._names) * len(BETAS), seeds=SEEDS)
 
     def draw(self, view: View) -> None:
         self.train(view.next_settings)
@@ -259,5 +261,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         """Yield the means over the seeds after the last update, one β at a time, for the curve named in ``key``."""
         base, name = key
         points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
-        for runs in self.workspace.jobs.results("ensembles", points, tuple(SEEDS), UPDATES, poll=poll):
+        for runs in self.workspace.jobs.results(
+            "ensembles", points, block_of_seeds(self.block, SEEDS), UPDATES, poll=poll
+        ):
             yield {measure: float(runs.measures[measure][-1].mean()) for measure in ("kl", "reward")}

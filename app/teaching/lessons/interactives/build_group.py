@@ -48,6 +48,7 @@ def largest_possible(objective: Objective, count: int) -> float:
 class BuildGroup(Interactive):
     """Rewards at the top, advantages below. A dotted line marks the largest possible advantage for this group size."""
 
+    shows_run = False
     offer = Offer(
         state=("rewards",),
         checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"),

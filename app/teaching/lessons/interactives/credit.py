@@ -87,7 +87,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         self._view = view.step
         what = self.shows
         if what == "lengths":
-            self.train(view.wanted.replace({"seed": 0}))  # the runs have their own seeds
+            self.train(view.wanted.replace({"seed": self.block}))
             found = self.lengths
             runs = {} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS}
             axis = Scale(label=tr("tokens"), low=1)

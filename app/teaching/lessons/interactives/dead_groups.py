@@ -27,10 +27,11 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.teaching.lessons.theory import bias_of, dead_share
 from grpo_core.text import plural, tr
 
-SEEDS = range(64)
+SEEDS = 64
 """Seeds of the runs in which dead groups are counted."""
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 PLACES = 101
@@ -44,10 +45,10 @@ def first_update(settings: Settings) -> Step:
 
 
 @lru_cache(maxsize=64)
-def counted(settings: Settings) -> tuple[int, int]:
-    """Return the number of dead groups and of all groups in the first update, summed over all seeds."""
-    done = next(updates(settings, SEEDS))
-    dead = equal_rewards(done.batch.rewards.reshape(len(SEEDS), -1, settings.learner.group_size))
+def counted(settings: Settings, block: int) -> tuple[int, int]:
+    """Return the number of dead groups and of all groups in the first update, summed over a block of seeds."""
+    done = next(updates(settings, block_of_seeds(block, SEEDS)))
+    dead = equal_rewards(done.batch.rewards.reshape(SEEDS, -1, settings.learner.group_size))
     return int(dead.sum()), dead.size
 
 
@@ -120,12 +121,12 @@ class DeadGroups(Interactive):
             self.slider.setValue(round(100 * chance))
         self.curve.setVisible(self.height() > 330 * view.scale)
         self.curve.set_look(view.theme, view.scale)
-        self.curve.show_picture(over_chance(size, chance, *counted(self.settings)))
+        self.curve.show_picture(over_chance(size, chance, *counted(self.settings, self.block)))
         self.curve.set_summary(self.summary(view))
         self.tell(view, self.summary(view), (), self.foot)
 
     def summary(self, view: View) -> str:
-        dead, groups = counted(self.settings)
+        dead, groups = counted(self.settings, self.block)
         chance, size = chance_of(self.settings), self.settings.learner.group_size
         drawn = recompute.dead_groups(first_update(self.settings))
         power = str(size).translate(RAISED)
@@ -152,7 +153,7 @@ class DeadGroups(Interactive):
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def dead(settings: Settings) -> float:
-            found, groups = counted(settings)
+            found, groups = counted(settings, self.block)
             return found / groups
 
         return {

@@ -37,6 +37,7 @@ EQUAL = {"updates": tr("equal updates"), "samples": tr("equal samples"), "step_l
 class FairRace(Interactive):
     """Probability of the best action over training: median and middle half of the same 64 seeds."""
 
+    shows_run = False
     offer = Offer(
         state=("names", "fairness", "levels", "constant", "updates"),
         checks=("grpo", "lead", "plain_change", "grpo_change", "behind_critic", "plain_stuck", "stuck_apart"),
@@ -68,6 +69,7 @@ class FairRace(Interactive):
         state = self._state
         return RacePlan(
             base=base_of(self._base),
+            block=self.block,
             names=tuple(state.get("names", (GRPO, GLOBAL))),
             fairness=state.get("fairness", "updates"),
             updates=int(state.get("updates", 50)),

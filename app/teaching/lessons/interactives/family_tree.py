@@ -70,6 +70,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
 
     job = "family"
+    shows_run = False
     offer = Offer(
         shows=(TREE, TABLE_OF_ALL),
         checks=("alone", "change", "largest", "silent", "switches"),

@@ -175,4 +175,4 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             return
         yield "", audits(settings, right)
         if treat:
-            yield from self.workspace.jobs.results("checkup", settings, right, poll=poll)
+            yield from self.workspace.jobs.results("checkup", settings.replace({"seed": self.block}), right, poll=poll)

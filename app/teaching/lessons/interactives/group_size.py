@@ -76,6 +76,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
     """Bars over G: medians over the seeds, with whiskers for the middle half."""
 
     job = "group_sizes"
+    shows_run = False
     offer = Offer(
         shows=SHOWS,
         checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),
@@ -144,7 +145,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def draw(self, view: View) -> None:
         # the experiment sets both itself
-        self.train(view.wanted.replace({"seed": 0, "learner.group_size": SIZES[0]}))
+        self.train(view.wanted.replace({"seed": self.block, "learner.group_size": SIZES[0]}))
         what = self.shows
         twin = self.twins[what]
         for kind, button in self.buttons.items():

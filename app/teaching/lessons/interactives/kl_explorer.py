@@ -54,6 +54,7 @@ NATS, REACH = Scale(unit="nats"), 0.1
 class KlExplorer(Interactive):
     """Two draggable policies. At the top, the exact KL in both directions; below, the estimators."""
 
+    shows_run = False
     offer = Offer(shows=SHOWS, checks=ANSWERS, state=("policy", "reference", "samples", "seed", "spread", "parts"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -103,7 +104,7 @@ class KlExplorer(Interactive):
                 state.get("policy", POLICY),
                 state.get("reference", REFERENCE),
                 int(state.get("samples", SAMPLES)),
-                int(state.get("seed", 1)),
+                int(state.get("seed", 1)) + self.block,
             )
         except (SettingsError, TypeError, ValueError):
             self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)

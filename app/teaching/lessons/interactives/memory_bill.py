@@ -58,6 +58,7 @@ def rows() -> dict[str, Row]:
 class MemoryBill(Interactive):
     """The memory as bars, or the work for one prompt, with the control rows that change both."""
 
+    shows_run = False
     offer = Offer(shows=SHOWS, checks=(*BILL_ANSWERS, *REAL_CHECKS), state=(*SWITCHES, *KNOBS, "knobs", "block"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

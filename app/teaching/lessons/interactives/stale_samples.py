@@ -101,7 +101,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
         if self.shows == "policies":
             self._draw_policies(view)
         else:
-            self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": 0}))
+            self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": self.block}))
             self._draw_wrong()
         self.tell(view, self.summary(view), [twin], self.note)
 

@@ -129,7 +129,9 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
 
     def _draw_runs(self, view: View, what: str) -> None:
-        self.train(view.wanted.replace({"seed": 0, "objective.credit": "outcome"}))  # both are set for each lane
+        self.train(
+            view.wanted.replace({"seed": self.block, "objective.credit": "outcome"})
+        )  # both are set for each lane
         runs = {lane: course.right for lane in self._lanes if (course := self.course(lane)) is not None}
         process = self.course("process")
         if what == "faulty" and process is not None:

@@ -27,12 +27,13 @@ from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.metrics import metrics
 from grpo_core.teaching.lessons import Offer
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.teaching.lessons.theory import bias_of
 from grpo_core.text import tr
 
 CHANCES = tuple(round(0.05 * n, 2) for n in range(21))
 """Chances of a right answer at which the curve is measured."""
-SEEDS = range(4)
+SEEDS = 4
 """Seeds of the batches averaged for each point of the curve."""
 RIGHT = 1
 """Index of the right action."""
@@ -85,7 +86,7 @@ class SweetSpot(Interactive):
     @property
     def _key(self) -> Settings:
         """Key of the curve: the settings apart from the difficulty."""
-        return self._base.replace({"task.bias": 0.0, "seed": 0})
+        return self._base.replace({"task.bias": 0.0, "seed": self.block})
 
     @property
     def ready(self) -> bool:
@@ -201,6 +202,7 @@ class SweetSpot(Interactive):
 
 def _measured(key: Settings, poll: Poll) -> Iterator[float]:
     """Yield the gradient norm at each chance of a right answer, averaged over the first batches of ``SEEDS``."""
+    seeds = block_of_seeds(key.seed, SEEDS)
     for chance in CHANCES:
         poll()
-        yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in SEEDS]))
+        yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in seeds]))

@@ -87,7 +87,10 @@ class Temperature(Interactive):
         self.lay_out((pictures, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
         self.problem = ""
-        self.sampled = self.experiments(_sampled, waits=False)
+        self.sampled = self.experiments(self._of_language, waits=False)
+
+    def _of_language(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+        return language_groups(self.block, poll)
 
     def _add_page(self, name: str, plots: list[LineChart]) -> None:
         page = self.pages[name] = QWidget()
@@ -264,7 +267,3 @@ class Temperature(Interactive):
             "language_best": lambda: TEMPERATURES[int(np.nanargmax(live))],
             "language_rise": lambda: float(reward[ONE] - reward[COLD]),
         }
-
-
-def _sampled(key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-    return language_groups(poll)

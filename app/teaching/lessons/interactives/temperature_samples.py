@@ -74,14 +74,14 @@ def _of_pass(found: FirstPass) -> dict[str, np.ndarray]:
     return {PRAISED.name: found.praised, PUNISHED.name: found.punished, CLIPPED.name: found.clipped}
 
 
-def language_groups(poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+def language_groups(seed: int, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
     """Yield (T, measures of its groups) for the shipped language model, sampled in a process, for each temperature.
 
     Raises:
         GrpoError: the process has ended.
         Cancelled: raised by ``poll``.
     """
-    points = tuple(language_at(temperature) for temperature in LANGUAGE_TEMPERATURES)
+    points = tuple(language_at(temperature, seed=seed) for temperature in LANGUAGE_TEMPERATURES)
     updates = language_job("first_updates", points, poll=poll)
     for temperature, step in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
         yield temperature, groups_of(step)

@@ -13,6 +13,7 @@ from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, right_actions, task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.text import tr
 
 CREDITS = ("outcome", "process")
@@ -47,14 +48,14 @@ class ChainProgress:
 
 
 def tried(
-    settings: Settings, updates: int, *, seeds: Sequence[int] = SEEDS, poll: Callable[[], None] = never
+    settings: Settings, updates: int, *, seeds: Sequence[int] = (), poll: Callable[[], None] = never
 ) -> ChainProgress:
     """Train on the chain of decisions with every seed.
 
     Args:
-        settings: settings of the chain; their seed is replaced by ``seeds``.
+        settings: settings of the chain; their seed is that of a block of seeds.
         updates: number of updates, U.
-        seeds: seeds to train with, (S,).
+        seeds: seeds to train with, (S,); by default as many as :data:`SEEDS`, from that block.
         poll: called before each pass; an exception raised by it ends the training.
 
     Raises:
@@ -62,6 +63,7 @@ def tried(
     """
     if settings.is_language or settings.bandit.landscape != "chain":
         raise SettingsError("task.landscape", settings.task, tr("only the chain rewards steps"))
+    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     work, streams = task(settings.bandit), Streams(seeds)
     pays, state = paid_for(work), start(work, streams.runs)
     right = (np.arange(work.longest)[:, None], right_actions(settings.bandit)[:, None])

@@ -13,6 +13,7 @@ from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.text import tr
 
 UPDATES, SEEDS = 60, tuple(range(32))
@@ -89,7 +90,7 @@ def checkup(
     settings: Settings,
     right: int,
     *,
-    seeds: Sequence[int] = SEEDS,
+    seeds: Sequence[int] = (),
     updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[str, Ensemble]]:
@@ -98,13 +99,15 @@ def checkup(
     Args:
         settings: settings to examine; a remedy that changes nothing in them yields the same runs.
         right: the intended action, counted from 0.
-        seeds: seeds of the runs, (S,).
+        seeds: seeds of the runs, (S,); by default as many as :data:`SEEDS`, from the block of the number that is the
+            seed of the settings.
         updates: number of updates of each run.
         poll: called before each pass; an exception raised by it ends the checkup.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
+    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     ill = next(ensembles([settings], seeds, updates, poll=poll))
     yield "", ill
     for name, remedy in REMEDIES.items():

@@ -13,6 +13,7 @@ from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.text import tr
 
 ANSWER, RIGHT, WRONG = range(3)
@@ -50,13 +51,13 @@ def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
 
 
 def tried(
-    settings: Settings, *, seeds: Sequence[int] = SEEDS, updates: int = UPDATES, poll: Callable[[], None] = never
+    settings: Settings, *, seeds: Sequence[int] = (), updates: int = UPDATES, poll: Callable[[], None] = never
 ) -> Lengths:
     """Train with every seed.
 
     Args:
-        settings: settings of the length toy; their seed is ignored.
-        seeds: (S,).
+        settings: settings of the length toy; their seed is that of a block of seeds.
+        seeds: (S,); by default as many as :data:`SEEDS`, from that block.
         updates: number of updates, U.
         poll: called before each pass; an exception raised by it ends the training.
 
@@ -65,6 +66,7 @@ def tried(
     """
     if settings.is_language or settings.bandit.landscape != "length":
         raise SettingsError("task.landscape", settings.task, tr("only the length toy has answers of variable length"))
+    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     work, streams = task(settings.bandit), Streams(seeds)
     state = start(work, streams.runs)
     readings = [_read(settings, state.logits, len(seeds))]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 
 AGES = (0, 2, 4, 8, 16)
 """Numbers of updates by which the sampling policy is behind."""
@@ -25,22 +26,24 @@ def tried(
     settings: Settings,
     weighted: bool,
     *,
-    seeds: Sequence[int] = SEEDS,
+    seeds: Sequence[int] = (),
     ages: Sequence[int] = AGES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:
     """Train the runs of each age, and yield (age, runs) for one age at a time.
 
     Args:
-        settings: settings of the runs, except for staleness, importance cap and seed.
+        settings: settings of the runs, except for staleness and importance cap; their seed is the number of a block of
+            seeds.
         weighted: whether samples are weighted by their truncated importance weight, with the cap :data:`CAP`.
-        seeds: seeds of the runs of each age.
+        seeds: seeds of the runs of each age; by default as many as :data:`SEEDS`, from the block of that number.
         ages: ages of the sampling policy, in updates.
         poll: called about once per update; an exception raised by it ends the training.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
+    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     for age in ages:
         yield age, next(ensembles([planned(settings, age, weighted=weighted)], seeds, UPDATES, poll=poll))
 

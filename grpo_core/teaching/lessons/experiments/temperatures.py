@@ -99,10 +99,10 @@ def groups_of(step: Step) -> tuple[float, float, float]:
     return float(different.mean()), float(1 - recompute.dead_groups(step).mean()), float(step.rewards.mean())
 
 
-def language_at(temperature: float, prompts: int = 32) -> Settings:
+def language_at(temperature: float, prompts: int = 32, seed: int = 0) -> Settings:
     """Return settings of a run of the bundled language model whose first update samples at ``temperature``."""
     return language_settings().replace(
-        {"task.prompts": prompts, "learner.temperature": temperature, "task.held_out": 1, "seed": 0}
+        {"task.prompts": prompts, "learner.temperature": temperature, "task.held_out": 1, "seed": seed}
     )
 
 

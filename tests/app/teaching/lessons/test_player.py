@@ -322,3 +322,22 @@ def test_the_keyboard_goes_to_what_is_seen_when_a_lesson_is_left(pupil: Pupil, l
     assert focus is not None
     assert focus is lessons.list if listed else bars.isAncestorOf(focus)
     assert not listed or window.docks["lesson"].isVisible()
+
+
+def test_a_lesson_whose_picture_is_not_the_run_offers_no_training(pupil: Pupil) -> None:
+    """Run trained 17 hidden updates."""
+    program = pupil.driver.program
+    for id, shown in (("build_group", False), ("one_update", True), ("build_group", False)):
+        pupil.open(id)
+        pupil.driver.settle()
+        assert program.transport.isVisible() == shown
+        for command in ("run", "run_n", "step", "stage", "reset", "branch", "new_seed"):
+            why = program.actions[command].why
+            assert ("does not show a run" in why) != shown, command
+        before = pupil.driver.head
+        pupil.press(Qt.Key.Key_Period)
+        assert pupil.driver.head == before or shown
+        pupil.lesson_player.leave()
+        pupil.driver.rest()
+        assert program.transport.isVisible()
+        assert not program.actions["run"].why

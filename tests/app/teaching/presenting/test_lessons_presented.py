@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QRect, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolBar, QWidget
 
 from app.panel_registry import lesson_panels
@@ -215,3 +216,36 @@ def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
     sizes = [(QRect(0, 0, *size), SPACE, LESSON_SPACE) for size in ((1366, 768), (1920, 1080), (1280, 720), (800, 600))]
     scales = [(fitting_scale(room, run), fitting_scale(room, lesson)) for room, run, lesson in sizes]
     assert scales == [(1.0, 1.25), (1.5, 1.75), (1.0, 1.1), (0.8, 0.8)]
+
+
+@pytest.mark.quick_cases("True-number")
+@pytest.mark.parametrize("kind", ["number", "direction", "choice", "ghost"])
+@pytest.mark.parametrize("presenting", [False, True])
+def test_an_open_question_takes_its_keys_wherever_the_keyboard_is(driver: Driver, kind: str, presenting: bool) -> None:
+    """Up and Down showed another update of the lesson's run, and with it the answer."""
+    program = driver.program
+    lesson, place = next(
+        (lesson, place)
+        for lesson in lessons(lesson_panels())[0]
+        for place, step in enumerate(lesson.steps)
+        if step.predict is not None and step.predict.kind == kind and not step.recorded and place > 0
+    )
+    program.window.activateWindow()
+    driver.qtbot.waitUntil(program.window.isActiveWindow)
+    teaching = program.part("teaching")
+    player, page = teaching.lessons.player, teaching.lessons.panel.page
+    player.open(lesson, place)
+    if presenting:
+        program.actions["present"].trigger()
+    driver.qtbot.waitUntil(lambda: not player.busy)
+    driver.rest()
+    assert player.covered and page is not None
+    shown = program.workspace.cursor.step, driver.head
+    page.bar.setFocus()
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Up):
+        QTest.keyClick(program.window.focusWidget(), key)
+        driver.settle()
+        assert page.prediction.guess is not None
+        assert (program.workspace.cursor.step, driver.head) == shown
+    QTest.keyClick(program.window.focusWidget(), Qt.Key.Key_Return)
+    assert not player.covered and player.placed[place].guess is not None
