@@ -18,11 +18,10 @@ NAMED = "tfevents"
 """Part of the name of every event file."""
 LARGEST_RECORD, MOST_SCALARS = 64 << 20, 5_000_000
 """Maximum size of a record in bytes, and maximum number of scalars that are read."""
-_STEP, _SUMMARY = 2, 5
-_VALUE = 1
+_STEP, _SUMMARY, _VALUE = 2, 5, 1
 _TAG, _SIMPLE, _TENSOR = 1, 2, 8
 _FLOATS, _DOUBLES, _CONTENT, _TYPE = 5, 6, 4, 1
-_FORMATS = {1: "<f", 2: "<d"}
+_FORMATS: dict[int | bytes | None, str] = {1: "<f", 2: "<d"}
 """Type of a tensor with one number -> its format."""
 
 
@@ -56,38 +55,24 @@ def scalars(path: Path) -> Iterator[tuple[int, str, float]]:
 
 
 def _of_event(data: bytes) -> Iterator[tuple[int, str, float]]:
-    step, summaries = 0, []
-    for number, value in _fields(data):
-        if number == _STEP and isinstance(value, int):
-            step = value - (1 << 64) if value >> 63 else value
-        elif number == _SUMMARY and isinstance(value, bytes):
-            summaries.append(value)
-    for summary in summaries:
-        for number, value in _fields(summary):
-            if number == _VALUE and isinstance(value, bytes):
-                tag, scalar = _of_value(value)
-                if scalar is not None:
-                    yield step, tag, scalar
-
-
-def _of_value(data: bytes) -> tuple[str, float | None]:
-    tag, scalar = "", None
-    for number, value in _fields(data):
-        if number == _TAG and isinstance(value, bytes):
-            tag = value.decode("utf-8", "replace")
-        elif number == _SIMPLE and isinstance(value, bytes):
-            scalar = float(struct.unpack("<f", value)[0])
-        elif number == _TENSOR and isinstance(value, bytes):
-            scalar = _of_tensor(value)
-    return tag, scalar
+    event = [*_fields(data)]
+    step = next((value for number, value in event if number == _STEP and isinstance(value, int)), 0)
+    for summary in (value for number, value in event if number == _SUMMARY and isinstance(value, bytes)):
+        for value in (value for number, value in _fields(summary) if number == _VALUE and isinstance(value, bytes)):
+            fields = dict(_fields(value))
+            tag, simple, tensor = (fields.get(number, b"") for number in (_TAG, _SIMPLE, _TENSOR))
+            number = _of_tensor(tensor) if isinstance(tensor, bytes) else None
+            if isinstance(simple, bytes) and len(simple) == 4:
+                (number,) = struct.unpack("<f", simple)
+            if number is not None and isinstance(tag, bytes):
+                yield step - (1 << 64) * (step >> 63), tag.decode("utf-8", "replace"), number
 
 
 def _of_tensor(data: bytes) -> float | None:
     """Return the number of a tensor with one number. None for any other tensor."""
     fields = dict(_fields(data))
-    form = _FORMATS.get(kind) if isinstance(kind := fields.get(_TYPE), int) else None
-    for number in (_FLOATS, _DOUBLES, _CONTENT):
-        value = fields.get(number)
+    form = _FORMATS.get(fields.get(_TYPE))
+    for value in (fields.get(number) for number in (_FLOATS, _DOUBLES, _CONTENT)):
         if form is not None and isinstance(value, bytes) and len(value) == struct.calcsize(form):
             return float(struct.unpack(form, value)[0])
     return None

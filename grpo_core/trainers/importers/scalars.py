@@ -67,16 +67,20 @@ class ScalarRun(TextRun):
         others: list[Path] = []
         self.log = log or self._file
         if log is None and self._file.is_dir():
-            self.log, *others = islice(logs_in(self._file), MOST_FILES)
+            found = [*islice(logs_in(self._file), MOST_FILES)]
+            if not found:
+                raise RunFileError(tr("{name} contains no log with rewards over steps.").format(name=self._file.name))
+            self.log, *others = found
+            if self.log == self._file:  # the other logs of this run are read with it
+                others = [one for one in others if one.is_dir()]
         super().__init__(path, self._wanted or _title(self.log), recorded_settings(""))
         self._numbers, self._renamed = Reports(numbers={}), renamed
         self.refresh()
         self.settings = _settings(self._numbers)
-        beside = [self._file / name for name in self._numbers.runs if name != self.title]
-        if self._numbers.runs and not self._wanted:
-            self.title = self._numbers.runs[-1]
-            beside = [one for one in beside if one.name != self.title]
-        self.siblings = tuple(beside or others)
+        if self._numbers.runs:
+            self.title = self._wanted or self._numbers.runs[-1]
+            others = [self._file / name for name in self._numbers.runs if name != self.title]
+        self.siblings = tuple(others)
         if self.siblings and not self._wanted:
             self.note(
                 plural(

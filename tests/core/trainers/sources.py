@@ -5,7 +5,8 @@ The files of TRL and trackio are from one real run (``benchmarks/trl/tiny_run.py
 ``Episode.to_record`` of verifiers 0.4.0 with invented episodes. The token export, configuration and loss of prime-rl
 were computed by its own code from the verifiers file (``benchmarks/prime_rl/make_export.py``). The files of verl are
 based on the source code of verl 0.9.1, both of its current trainer and of the earlier one. Those of NeMo-RL were
-written by its own code (``test_nemo_rl.py``); the rows under names of one's own are invented.
+written by its own code (``test_nemo_rl.py``); the rows under names of one's own are invented. The logs have the names
+and shapes of real ones and invented numbers (``tests/core/trainers/importers/test_logs.py``).
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ SOURCES = {
 }
 """Name in ``IMPORTERS`` -> file or folder in ``DATA``."""
 
+LOG = DATA / "logs" / "trl_out"
+"""A folder with the checkpoints of a run of which only the trainer's reports are left."""
 TEXTS = tuple(name for name in SOURCES if name not in ("verifiers", "nemo_rl"))
 """Sources without tokens."""
 

@@ -24,7 +24,7 @@ from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.importers import IMPORTERS, open_source
 from grpo_core.trainers.importers.converted import ConvertedRun
 from grpo_core.trainers.recorded_series import numbers
-from tests.core.trainers.sources import AGENT, SOURCES, TEXTS, source_path
+from tests.core.trainers.sources import AGENT, LOG, SOURCES, TEXTS, source_path
 from tests.core.trainers.sources import DATA as SOURCES_DATA
 from tests.core.trainers.trace_files import DATA, FAULTY, HEALTHY, VERL
 
@@ -130,7 +130,7 @@ def test_the_command_writes_a_file_for_the_owner_that_the_other_commands_read(
     assert "already exists" in capsys.readouterr().err
 
 
-IMPORTED = (*SOURCES, "agent", "verl_former", "prime_rl", *HEALTHY, f"{VERL} trace", *FAULTY)
+IMPORTED = (*SOURCES, "log", "agent", "verl_former", "prime_rl", *HEALTHY, f"{VERL} trace", *FAULTY)
 """Every kind of source in the tests' data."""
 COMMANDS = {
     "inspect": [],
@@ -142,6 +142,7 @@ COMMANDS = {
     "verify": [],
     "rebuild": ["rebuilt.grpo"],
     "diagnose": [],
+    "ask": [],
     "audit": [],
     "watch": ["--every", "0.1", "--idle", "0.1"],
     "import": ["again.grpo"],
@@ -160,6 +161,8 @@ def _source(name: str, folder: Path) -> Path:
         return folder / name
     if name == "verl_former":
         return SOURCES_DATA / name
+    if name == "log":
+        return LOG
     return AGENT if name == "agent" else DATA / name.partition(" ")[0]
 
 
@@ -167,7 +170,7 @@ def _refusal(name: str, command: str) -> str:
     """Return a part of the sentence with which a command refuses the imported run, or an empty string."""
     if command == "export --model":
         return "is not a run of a model from a folder"
-    if name in (*TEXTS, "verl_former") and command in OF_TOKENS:
+    if name in (*TEXTS, "verl_former", "log") and command in OF_TOKENS:
         return "no loss to recompute"
     return "contains no losses from its trainer" if name in ("verifiers", "agent") and command == "audit" else ""
 
@@ -205,9 +208,10 @@ def test_a_command_takes_an_imported_run_or_says_what_it_lacks(
         case "rebuild":
             assert main(["verify", "rebuilt.grpo"]) == 0
             rebuilt, imported = open_source(Path("rebuilt.grpo")), open_source(Path("run.grpo"))
-            assert [rebuilt.texts(n) for n in range(1, len(source) + 1)] == [
-                imported.texts(n) for n in range(1, len(source) + 1)
-            ]
+            for n in range(1, len(source) + 1):
+                assert list(rebuilt.reports(n)) == list(imported.reports(n)) and len(rebuilt) == len(source)
+                if name != "log":
+                    assert rebuilt.texts(n) == imported.texts(n)
 
 
 def test_a_run_file_is_recognised_by_its_content_whatever_its_name(

@@ -355,3 +355,20 @@ def test_groups_are_found_in_the_order_of_the_rows() -> None:
     assert consecutive_groups(["a", "a", "b", "b", "a"]).tolist() == [0, 0, 1, 1, 2]
     assert consecutive_groups(["a"] * 4, 2).tolist() == [0, 0, 1, 1]
     assert equal_groups(["b", "a", "b"]).tolist() == [0, 1, 0]
+
+
+def test_trackio_reports_are_numbered_by_the_trainer_and_not_by_their_count(tmp_path: Path) -> None:
+    path = source_path("trackio", tmp_path)
+    with sqlite3.connect(path) as connection:
+        (run,) = connection.execute("SELECT run_id FROM metrics LIMIT 1").fetchone()
+        connection.execute("DELETE FROM metrics")
+        for counted, step in enumerate((300, 600)):
+            report = {"train/reward": step / 1000, "train/loss": 0.1, "train/global_step": step}
+            connection.execute(
+                "INSERT INTO metrics (run_id, run_name, timestamp, step, metrics) VALUES (?, 'r', '', ?, ?)",
+                (run, counted, json.dumps(report)),
+            )
+    connection.close()
+    opened = open_source(path)
+    assert list(opened.labels) == [300, 600]
+    assert [opened.reports(position)[0].numbers["reward"] for position in (1, 2)] == [0.3, 0.6]
