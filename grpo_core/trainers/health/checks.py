@@ -160,7 +160,8 @@ _OURS = {
         missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
         change=tr(
             "Read completions from before and after that step, fix the reward that can be earned without solving the "
-"task, and continue from a checkpoint before it; a larger β keeps the policy closer to where it began."
+"task, and continue from a checkpoint before it. A larger β keeps the policy closer to where it began, if the "
+            "KL term pulls towards the reference."
         ),
         source="huggingface/trl#6350",
         least=9,
@@ -187,8 +188,8 @@ _OURS = {
         title=tr("Entropy collapse"), quantity=ENTROPY,
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_collapse,
         change=tr(
-            "Lower the learning rate; raise the upper clip bound alone (clip-higher), or add an entropy bonus; check "
-"whether one short answer earns the full reward."
+            "Lower the learning rate; raise the upper clip bound alone if it stops pushes (clip-higher), or add an "
+            "entropy bonus; check whether one short answer earns the full reward."
         ),
         source="DAPO, arXiv:2503.14476, section 3.1; volcengine/verl#5953", bad=policy.is_collapsed,
         follows=HACKS,
@@ -253,8 +254,8 @@ _OURS = {
         title=tr("Entropy blow-up"), quantity=ENTROPY,
         missing=policy.no_entropy, measure=policy.entropy, judge=policy.judge_blow_up,
         change=tr(
-            "Read completions from before and after that step. If they got worse, lower the learning rate, or the "
-"coefficient of an entropy bonus; check whether the rewards are noise."
+            "Read completions from before and after that step. If they got worse, lower the learning rate, and the "
+            "coefficient of the entropy bonus if there is one; check whether the rewards are noise."
         ),
         source="volcengine/verl#651",
         least=3, bad=policy.is_blown_up, least_bad=3,

@@ -171,7 +171,8 @@ def _other(value: Any, data: Any, chance: np.random.Generator) -> Iterator[Any]:
             yield from _others((value,), data)
         case tuple():
             yield value[:-1]
-            if len(value) > 1 and value[0] != value[1]:
+            close = len(value) > 1 and isinstance(value[0], float) and agrees(value[0], value[1])
+            if len(value) > 1 and value[0] != value[1] and not close:
                 yield (value[1], value[0], *value[2:])
             yield from ((other, *value[1:]) for other in _others(value, data))
         case _:

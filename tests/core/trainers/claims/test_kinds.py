@@ -14,6 +14,7 @@ from grpo_core import claims
 from grpo_core.claims.claim import Claim, Tabled
 from grpo_core.claims.leading import LEADING, SIGNALS
 from grpo_core.trainers import claims as claims_of_trainers
+from grpo_core.trainers.claims.effects import EFFECTS
 from grpo_core.trainers.claims.put_right import PUT_RIGHT
 from grpo_core.trainers.claims.reweighted import REWEIGHTED
 from tests.core.claims import drawn, test_update_claims
@@ -65,7 +66,15 @@ def test_every_kind_of_claim_is_drawn() -> None:
         "Answered",
     }  # tests/app/panels
     tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *test_update_claims.IN_WHAT_IFS}
-    tested |= {*test_cause_claims.KINDS, *LEADING, *SIGNALS, *REWEIGHTED, *PUT_RIGHT, *test_measured_claims.KINDS}
+    tested |= {
+        *test_cause_claims.KINDS,
+        *EFFECTS,
+        *LEADING,
+        *SIGNALS,
+        *REWEIGHTED,
+        *PUT_RIGHT,
+        *test_measured_claims.KINDS,
+    }
     tested |= {*kinds_in("grpo_core.claims.advice")}  # tests/core/claims/test_advice.py
     assert (known - tables) | rows == of_experiments | elsewhere | tested - tables
 
