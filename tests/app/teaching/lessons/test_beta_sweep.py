@@ -61,7 +61,7 @@ def test_every_dot_is_the_mean_of_real_runs_and_leaving_gives_up_the_rest(pupil:
     assert isinstance(sweep, BetaSweep)
     base = pupil.driver.program.workspace.editing.settings
     settings = [base.replace({**CURVES["exact"], "objective.beta": beta}) for beta in BETAS[:2]]
-    found = [float(runs.measures["kl"][-1].mean()) for runs in ensembles(settings, SEEDS, UPDATES)]
+    found = [float(runs.measures["kl"][-1].mean()) for runs in ensembles(settings, range(SEEDS), UPDATES)]
     assert np.allclose(sweep.plots["kl"].picture.lines[0].y[:2], found, rtol=0, atol=0)
     assert sweep.progress_text == ""
     pupil.lesson_player.turn({"learner.group_size": 128})
