@@ -107,6 +107,7 @@ CONCEPTS: Mapping[str, Concept] = {
 STEPS = (
     "global_step", "training_global_step", "trainer_global_step", "step", "steps", "training_step", "train_step",
     "iteration", "iter", "update", "updates", "optimizer_step", "rollout_id", "rollout_step", "_step", "batch",
+    "global_step_max_steps",
 )  # fmt: skip # table
 """Names of the column that counts the trainer's steps, best first, in their compared form."""
 _PLACE = {name: (concept, place) for concept, row in CONCEPTS.items() for place, name in enumerate(row.names.split())}

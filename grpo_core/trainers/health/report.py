@@ -23,10 +23,9 @@ def as_text(source: Source, result: Diagnosis) -> str:
     for n, finding in enumerate((*result.findings, *result.ended)):
         if n == len(result.findings):
             lines += ["", ENDED_TITLE]
-        title = tr("{title} ({grade}, {when})").format(title=finding.title, grade=finding.grade.word, when=finding.when)
         change = tr("What to change: {change}").format(change=finding.change)
         described = tr("Described in: {source}").format(source=finding.source)
-        lines += ["", title, f"  {finding.sentence}"]
+        lines += ["", _title(finding), f"  {finding.sentence}"]
         lines += [f"  - {place(one)}" for one in finding.evidence]
         lines += [f"  {change}", f"  {described}"]
     if result.looked_at:
@@ -52,11 +51,14 @@ def as_answer(source: Source, result: Diagnosis) -> str:
         else tr("As far as it shows, no link from the reward to a better policy breaks.")
     )
     for finding in result.findings:
-        title = tr("{title} ({grade}, {when})").format(title=finding.title, grade=finding.grade.word, when=finding.when)
-        lines += ["", title, f"  {finding.sentence}", f"  {finding.change}"]
+        lines += ["", _title(finding), f"  {finding.sentence}", f"  {finding.change}"]
     if hidden is not None:
         lines += ["", tr("Not seen: {title}. {shown}").format(title=hidden.title, shown=shown_by(hidden))]
     return "\n".join([*lines, *result.unreadable, *source.notes])
+
+
+def _title(finding: Finding) -> str:
+    return tr("{title} ({grade}, {when})").format(title=finding.title, grade=finding.grade.word, when=finding.when)
 
 
 CHAIN_TITLE = tr("From the reward to a better policy:")

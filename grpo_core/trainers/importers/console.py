@@ -17,6 +17,8 @@ from grpo_core.trainers.concepts import STEPS, is_training, plain
 
 STEP = STEPS[0]
 """Name under which a step is returned that stands in front of the numbers."""
+MOST_BARS = 100
+"""Maximum number of different totals of progress bars that are looked at."""
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf(?:inity)?|\.\d+)"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DICT = re.compile(r"\{\s*'[^{}]{1,20000}\}")
@@ -50,12 +52,7 @@ def console_rows(text: str) -> tuple[list[dict[str, Any]], bool]:
 
 def _items(text: str) -> dict[str, Any]:
     """Return the numbers of a printed dict, which a terminal may have broken into lines."""
-    return {name: _whole(value) for name, value in _ITEM.findall(text.replace("\r", "").replace("\n", ""))}
-
-
-def _whole(value: str) -> str:
-    """Return a number without the total that ms-swift prints behind it: 1 for ``1/9``."""
-    return value.partition("/")[0]
+    return dict(_ITEM.findall(text.replace("\r", "").replace("\n", "")))
 
 
 def _with_steps(text: str, dicts: list[tuple[int, dict[str, Any]]]) -> tuple[list[dict[str, Any]], bool]:
@@ -66,7 +63,8 @@ def _with_steps(text: str, dicts: list[tuple[int, dict[str, Any]]]) -> tuple[lis
     at, last = 0, dict[int, int]()
     for place, _ in dicts:
         while at < len(bars) and bars[at][0] < place:
-            last[bars[at][2]] = bars[at][1]
+            if bars[at][2] in last or len(last) < MOST_BARS:
+                last[bars[at][2]] = bars[at][1]
             at += 1
         before.append(dict(last))
     totals = Counter(total for known in before for total in known)

@@ -18,11 +18,16 @@ NOT_HERE = tr("No completions are recorded at this step.")
 
 
 class Joined:
-    """A source of completions with the reports of a log beside it, a :class:`~grpo_core.foreign.recording.Source`."""
+    """A source of completions with the reports of a log beside it, a :class:`~grpo_core.foreign.recording.Source`.
+
+    Attributes:
+        processes: number of processes that trained; 1 if unknown.
+    """
 
     def __init__(self, rows: Source, log: ScalarRun) -> None:
         self._rows, self._log = rows, log
         self.settings: Settings = rows.settings
+        self.processes = int(getattr(rows, "processes", 1))
         self.path, self.title, self.siblings = rows.path, rows.title, rows.siblings
         self._place()
 
@@ -35,12 +40,6 @@ class Joined:
     def __len__(self) -> int:
         """Return the number of updates, as of the last refresh."""
         return len(self.labels)
-
-    def __getattr__(self, name: str) -> object:
-        """Return a fact about the run that the source of the completions has, such as its number of processes."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._rows, name)
 
     @property
     def notes(self) -> Sequence[str]:

@@ -32,7 +32,7 @@ LARGEST, LOOKED_AT = 64 << 20, 8 << 20
 """Maximum size in bytes of a text that is read as a whole, and of the end by which a printed log is recognised."""
 HEAD = 200
 """Number of rows by which a table is recognised."""
-MOST_ROWS, MOST_COLUMNS, DEEPEST = 1_000_000, 5_000, 4
+MOST_ROWS, MOST_COLUMNS, DEEPEST, MOST_RUNS = 1_000_000, 5_000, 4, 100
 TEXTS = frozenset(
     ("prompt", "completion", "response", "output", "messages", "text", "question", "answer", "input", "query", "trace")
 )
@@ -102,6 +102,8 @@ def rows_of(path: Path, most: int = MOST_ROWS) -> Rows:
     if suffix == ".parquet":
         columns = Columns(path)
         wanted = columns.names[:MOST_COLUMNS]
+        if not is_training(wanted):  # text can be large
+            return Rows(rows=[dict.fromkeys(wanted)])
         values = [columns.values(name)[:most] for name in wanted]
         return Rows(rows=[dict(zip(wanted, row, strict=True)) for row in zip(*values, strict=True)])
     found = Rows()
@@ -141,29 +143,28 @@ def _text(path: Path, notes: list[str], most: int = LARGEST) -> str:
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a table. In a chart that W&B exported, columns are called ``run - name``: a row is one per run.
+
+    Raises:
+        RunFileError: it cannot be read as a table.
+    """
     with opened_regular(path) as file, io.TextIOWrapper(file, "utf-8-sig", "replace", newline="") as text:
         first = text.readline(1 << 20)
         text.seek(0)
         mark = max(("," if path.suffix.lower() == ".csv" else "\t", ";", "\t", ","), key=first.count)
         try:
             table = csv.reader(text, delimiter=mark)
-            names = _chart_names([name.strip() for name in next(table, [])[:MOST_COLUMNS]])
+            columns = [name.strip().rpartition(" - ") for name in next(table, [])[:MOST_COLUMNS]]
+            runs = list(dict.fromkeys(run for run, _, _ in columns if run))[:MOST_RUNS] or [""]
             for row in table:
-                yield dict(zip(names, row, strict=False))
+                for run in runs:
+                    cells = zip(columns, row, strict=False)
+                    values = {name: value for (of, _, name), value in cells if of in ("", run)}
+                    yield {"run": run, **values} if len(runs) > 1 else values
         except csv.Error as error:
             raise RunFileError(
                 tr("{name} cannot be read as a table: {error}.").format(name=path.name, error=error)
             ) from None
-
-
-def _chart_names(names: list[str]) -> list[str]:
-    """Return the columns of a table that W&B exported from a chart, ``run - name``, without the name of the run.
-
-    Several runs, and the lowest and highest values, keep their whole names.
-    """
-    parts = [name.rpartition(" - ") for name in names]
-    runs = {run for run, _, name in parts if run and not name.endswith(("__MIN", "__MAX"))}
-    return [name if run and len(runs) == 1 else whole for whole, (run, _, name) in zip(names, parts, strict=True)]
 
 
 def _json_rows(text: str, path: Path) -> list[Row]:
@@ -198,10 +199,6 @@ def _longest(value: Any, depth: int = 0) -> list[dict[str, Any]]:
     if length <= len(found):
         return found
     return [{name: column[i] for name, column in lists.items() if i < len(column)} for i in range(length)]
-
-
-def _begins_with_number(values: list[Any]) -> bool:
-    return bool(values) and number(values[0]) is not None
 
 
 def _flat(row: Mapping[Any, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
@@ -297,14 +294,10 @@ def _step_column(rows: Sequence[Row]) -> str:
     counts: dict[str, int] = {}
     for row in rows[:HEAD]:
         for name, value in row.items():
-            if number(value) is not None and (plain(name) in STEPS or plain(name) == "global_step_max_steps"):
+            if number(value) is not None and plain(name) in STEPS:
                 counts[name] = counts.get(name, 0) + 1
-
-    def rank(name: str) -> int:
-        return STEPS.index(plain(name)) if plain(name) in STEPS else 0
-
     if counts:
-        return min(counts, key=lambda name: (rank(name), -counts[name]))
+        return min(counts, key=lambda name: (STEPS.index(plain(name)), -counts[name]))
     epochs = [number(row.get("epoch")) for row in rows]  # counts where there is a report for each
     whole = all(a is not None and b is not None and a.is_integer() and a < b for a, b in pairwise(epochs))
     return "epoch" if whole and len(epochs) > 1 else ""
@@ -316,9 +309,14 @@ def _one_run(rows: list[Row], step: str, wanted: str) -> tuple[list[str], list[R
     A column tells runs apart if a step would otherwise occur several times.
     """
     for column in RUNS:
-        names = {str(row[column]): None for row in rows if row.get(column) not in (None, "")}
-        pairs = {(row.get(step), row.get(column)) for row in rows}
+        names = {_name(row[column]): None for row in rows if row.get(column) not in (None, "")}
+        pairs = {(str(row.get(step)), str(row.get(column))) for row in rows}
         if step and 1 < len(names) <= 1000 and len({at for at, _ in pairs}) < len(pairs):
             chosen = wanted or list(names)[-1]
-            return list(names), [row for row in rows if str(row.get(column)) == chosen]
+            return list(names), [row for row in rows if _name(row.get(column)) == chosen]
     return [], rows
+
+
+def _name(run: Any) -> str:
+    """Return the name of a run as one that can follow the path of its file."""
+    return str(run).replace("/", "_").replace("\\", "_").strip(".") or "_"

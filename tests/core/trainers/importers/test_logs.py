@@ -320,3 +320,27 @@ def test_a_line_of_verl_that_a_terminal_broke_is_one_report(tmp_path: Path) -> N
     run = open_source(tmp_path / "run.log")
     assert list(run.labels) == [3]
     assert run.reports(1)[0].numbers == {"actor/entropy": 0.5, "critic/score/mean": 0.25}
+
+
+def test_a_printed_line_of_ms_swift_names_its_step_with_the_total(tmp_path: Path) -> None:
+    lines = [{"reward": 0.5, "loss": 0.1, "global_step/max_steps": f"{step}/9"} for step in (3, 6)]
+    (tmp_path / "swift.log").write_text("\n".join(map(str, lines)))
+    assert list(open_source(tmp_path / "swift.log").labels) == [3, 6]
+
+
+def test_a_terminal_that_broke_the_lines_of_a_dict_loses_no_number(tmp_path: Path) -> None:
+    text = "5%| | 1/20 [05:56]{'loss': 0.05, 'rewa\nrd': 0.1579\n7, 'kl'\n: 0.5}\n"
+    text += "20%| | 5/20 [07:00]{'loss': 1, 'reward': 2}"
+    (tmp_path / "run.txt").write_text(text)
+    run = open_source(tmp_path / "run.txt")
+    assert list(run.labels) == [1, 5] and run.reports(1)[0].numbers == {"loss": 0.05, "reward": 0.15797, "kl": 0.5}
+
+
+def test_a_chart_of_wandb_with_several_runs_holds_each(tmp_path: Path) -> None:
+    names = [f"{run} - train/{name}" for run in ("a/b", "c - d") for name in ("reward", "reward__MIN", "kl")]
+    rows = [["Step", *names], *([str(step), *(str(step * n) for n in range(1, 7))] for step in (1, 2))]
+    (tmp_path / "chart.csv").write_text("\n".join(",".join(f'"{cell}"' for cell in row) for row in rows))
+    run = open_source(tmp_path / "chart.csv")
+    assert run.title == "c - d" and [path.name for path in run.siblings] == ["a_b"]
+    assert run.reports(2)[0].numbers == {"train/reward": 8.0, "train/reward__MIN": 10.0, "train/kl": 12.0}
+    assert open_source(run.siblings[0]).reports(2)[0].numbers["train/reward"] == 2.0
