@@ -293,6 +293,7 @@ def _enter(
         mask=mask,
         real=real,
         logp=logp,
+        old_logp=old_logp,
         log_ratio=log_ratio,
         limited=limited,
         ratio=ratio,

@@ -98,7 +98,7 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 def _ratio_limit(view: StepView) -> float:
     """Return the distance from log r = 0 to the nearer edge of the clip range, or log 2 if nothing is clipped."""
     clip = SURROGATES[view.objective.surrogate].clip
-    if clip is None:
+    if clip is None or clip.band is None:
         return math.log(2)
     low, high = clip.band(view.objective)
     return min(-math.log(low), math.log(high)) if 0 < low < 1 < high else math.log(2)

@@ -16,6 +16,7 @@ SURROGATE_TITLES = {
     "sapo": "SAPO",
     "vespo": "VESPO",
     "gmpo": "GMPO",
+    "dppo": "DPPO",
     "log_prob": tr("log-probability"),
 }
 """Name of a surrogate, which is also that of its file in ``grpo_core/surrogates/`` -> its title."""
@@ -93,11 +94,15 @@ class Objective:
         tr("How the ratio and the advantage are combined into the term that is maximised."),
         tr("Surrogate"),
         choices=SURROGATE_TITLES,
+        choices_since=(("dppo", "0.3.1"),),
         plugins="surrogate",
     )
     clip_low: float = setting(
         0.2,
-        tr("A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself can go lower."),
+        tr(
+            "A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself can go lower (for "
+            "DPPO: once the probability has fallen by ε)."
+        ),
         tr("Clip range, low"),
         symbol="ε",
         low=0,
@@ -106,7 +111,10 @@ class Objective:
     )
     clip_high: float = setting(
         0.2,
-        tr("A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself)."),
+        tr(
+            "A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself; for DPPO: "
+            "once the probability has risen by ε⁺)."
+        ),
         tr("Clip range, high"),
         symbol="ε⁺",
         low=0,

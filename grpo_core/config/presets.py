@@ -186,6 +186,24 @@ PRESETS: dict[str, Preset] = {
         objective=Objective(surrogate="vespo", beta=0.0, reduction="token"),
         source="arXiv:2602.10693; TRL 1.16, loss_type “vespo”",
     ),
+    "DPPO": Preset(
+        group="clipping",
+        objective=Objective(
+            std="none",
+            surrogate="dppo",
+            clip_low=0.15,
+            clip_high=0.15,
+            log_ratio_limit=20.0,
+            beta=0.0,
+            reduction="constant",
+            max_tokens=8192,
+        ),
+        source=tr("arXiv:2602.04879; verl 0.9, policy_loss.loss_mode “dppo_tv” with the settings of its example"),
+        not_covered=tr(
+            "verl also caps the ratio, in its example at 10000. Of the paper's bounds, only Binary-TV is included. The "
+            "constant is the task's longest completion instead of 8192 tokens."
+        ),
+    ),
     "GMPO": Preset(
         group="level",
         objective=Objective(surrogate="gmpo", clip_low=0.4, clip_high=0.4, beta=0.0),

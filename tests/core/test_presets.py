@@ -158,6 +158,22 @@ def test_gmpo_is_a_geometric_mean_of_clipped_ratios() -> None:
     assert push == pytest.approx([0.0, -0.352344], abs=1e-6)
 
 
+def test_dppo_stops_a_push_by_the_change_of_the_probability() -> None:
+    # A = ±0.5 and W = 1 / 8192, as without a standard deviation and with a constant length
+    assert advantage("DPPO") == [0.5, -0.5]
+    # π_old = e⁻¹ = 0.367879: at r = 1.4 π has risen by 0.147152 and the push goes on, at r = 1.5 by 0.183940 > 0.15
+    surrogate, push = one("DPPO", [math.log(1.4), math.log(1.5)], 1.0)
+    assert push == pytest.approx([1.4 / 8192, 0])
+    assert surrogate == pytest.approx([1.4 * (math.log(1.4) - 1), 0])
+    # A < 0: at r = 0.6 π has fallen by 0.147152, at 0.5 by 0.183940; a rise stops nothing
+    assert one("DPPO", [math.log(0.6), math.log(0.5), 2.0], -1.0)[1] == pytest.approx(
+        [-0.6 / 8192, 0, -math.exp(2) / 8192]
+    )
+    # a rare token: π_old = e⁻⁸, and r = 100 moves it by 0.033
+    rare = (objective("DPPO"), np.array([[math.log(100) - 8]]), np.array([[-8.0]]), np.ones(1), np.array([[True]]))
+    assert -gradient(*rare)[0, 0] == pytest.approx(100 / 8192)
+
+
 def test_rloo_compares_with_the_others() -> None:
     # G = 4: 1 − 0 = 1 and 0 − 1/3; the same as G/(G − 1) (r − mean) = 4/3 · 0.75
     kl = np.zeros((1, 4))

@@ -83,6 +83,10 @@ FAMILY = (
         idea=tr("A smooth weight that depends on the whole completion's ratio, in place of the clip."),
     ),
     Member(
+        name="DPPO", year=2026, parent="GRPO", preset="DPPO", source="arXiv:2602.04879",
+        idea=tr("A push stops when the token's probability has moved too far, not when the ratio has."),
+    ),
+    Member(
         name="RLOO", year=2024, parent="+ baseline", preset="RLOO", source="arXiv:2402.14740",
         idea=tr("Each sample's baseline is the mean of the others in its group."),
     ),
