@@ -53,11 +53,14 @@ def strength(share: float) -> float:
 def largest_advantage(view: StepView) -> float:
     """Return the largest advantage possible in a group of this size.
 
-    It is (G − 1)/√G if the standard deviation divides by n − 1, √(G − 1) if it divides by n, and otherwise 1.
+    It is (G − 1)/√G if the standard deviation divides by n − 1, √(G − 1) if it divides by n, G − 1 if the mean divides
+    (rewards of 0 or 1), and otherwise 1.
     """
     group = max(view.settings.learner.group_size, 2)
     deviation = DEVIATIONS[view.objective.std]
-    if not deviation.divides or deviation.of_batch:
+    if deviation.of_mean:
+        return group - 1.0
+    if not deviation.of_group:
         return 1.0
     return (group - 1) / math.sqrt(group) if deviation.ddof else math.sqrt(group - 1)
 

@@ -51,7 +51,7 @@ class Objective:
         "sample",
         tr(
             "What the centred reward is divided by: the group's standard deviation (n − 1 or n), the "
-            "batch's, or nothing."
+            "batch's, nothing, or the group's mean reward if that is above 0."
         ),
         tr("Standard deviation"),
         symbol="σ",
@@ -60,11 +60,13 @@ class Objective:
             "population": tr("population"),
             "batch": tr("batch"),
             "none": tr("none", "value"),
+            "mean": tr("mean reward instead"),
         },
+        choices_since=(("mean", "0.3.1"),),
     )
     std_epsilon: float = setting(
         1e-4,
-        tr("Added to the standard deviation so that nearly equal rewards are not blown up."),
+        tr("Added to the divisor of the reward, so that nearly equal rewards are not blown up."),
         tr("Std epsilon"),
         symbol="δ",
         low=0,

@@ -152,6 +152,15 @@ PRESETS: dict[str, Preset] = {
         source=tr("arXiv:2503.20783 and its code (oat)"),
         not_covered=tr("The constant is the task's longest completion instead of 3000 tokens."),
     ),
+    "MaxRL": Preset(
+        group="normalisation",
+        objective=Objective(std="mean", std_epsilon=1e-6, beta=0.0, reduction="token"),
+        source=tr("arXiv:2602.02710 and its code"),
+        not_covered=tr(
+            "The paper's rewards are 0 or 1. With others, a group whose mean reward is not above 0 is divided by 1; in "
+            "its code it is divided by the mean all the same. Clip and mean over tokens are verl's defaults."
+        ),
+    ),
     "BNPO": Preset(
         group="normalisation",
         objective=_TRL,

@@ -9,7 +9,7 @@ from grpo_core import kl
 from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES, DEEPSEEKMATH, GAE, Baseline
 from grpo_core.config.value_names import worded
-from grpo_core.deviations import DEVIATIONS
+from grpo_core.deviations import DEVIATIONS, Deviation
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
@@ -203,9 +203,9 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
             note=tr("It is not divided by a standard deviation."),
             source=compared_with.undivided,
         )
-    spread = Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
+    spread = divisor_of(deviation, group)
     compared = compared_in(n, None)[1] if deviation.of_batch else values
-    if are_equal(compared) or math.isnan(n[spread]):
+    if why := undivided(deviation, compared, n[spread]):
         return Formula(
             symbol=symbol,
             general=rf"A_{{i}} = \frac{{{above}}}{{1}}",
@@ -213,22 +213,51 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
             value=r - b,
             inputs=(score, b_at, spread),
             scale=max(map(abs, values)),
-            note=tr("The standard deviation is zero or undefined, so it divides by 1."),
+            note=why,
             source=_divided(n),
         )
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
-        general=rf"A_{{i}} = \frac{{{above}}}{{\sigma + \delta}}",
+        general=rf"A_{{i}} = \frac{{{above}}}{{{divisor_name(deviation)} + \delta}}",
         values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
         value=(r - b) / below,
         inputs=(score, b_at, spread),
         scale=max(map(abs, compared)) / below * max(1.0, abs(r - b) / below),
-        note=tr("δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.").format(
-            std_epsilon=plain(o.std_epsilon)
+        note=(
+            tr("It is divided by the group's mean reward: the rarer a right answer, the larger its advantage.")
+            if deviation.of_mean
+            else tr("δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.").format(
+                std_epsilon=plain(o.std_epsilon)
+            )
         ),
         source=_divided(n),
     )
+
+
+def divisor_of(deviation: Deviation, group: int) -> Quantity:
+    """Return the address of the number that divides the rewards of a group."""
+    if deviation.of_mean:
+        return Quantity("group_mean", group=group)
+    return Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
+
+
+def divisor_name(deviation: Deviation) -> str:
+    """Return the LaTeX symbol of the divisor."""
+    return r"\bar{R}" if deviation.of_mean else r"\sigma"
+
+
+def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -> str:
+    """Return why the divisor is replaced by 1. Empty if it is not.
+
+    ``compared``: the scores over which it is computed.
+    """
+    if not deviation.of_mean:
+        fails = are_equal(compared) or math.isnan(divisor)
+        return tr("The standard deviation is zero or undefined, so it divides by 1.") if fails else ""
+    if are_equal(compared):
+        return tr("All rewards of the group are equal, so it divides by 1.")
+    return "" if divisor > 0 else tr("The mean reward is not above 0, so it divides by 1.")
 
 
 def _divided(n: Numbers) -> str:

@@ -79,8 +79,11 @@ def advantage_lines(step: Step) -> list[str]:
     baseline = compared_with.script.format(scored=scored)
     scale = ""
     if deviation.divides and not deviation.of_batch:
+        divided = [] if relative else [f"not {_equal('r')}"]
         spread = f"r.std(ddof={deviation.ddof}) + STD_EPSILON"
-        lines += [f"    std = {spread}" if relative else f"    std = {spread} if not {_equal('r')} else 1.0"]
+        if deviation.of_mean:
+            spread, divided = "r.mean() + STD_EPSILON", [*divided, "r.mean() > 0"]
+        lines += [f"    std = {spread} if {' and '.join(divided)} else 1.0" if divided else f"    std = {spread}"]
     if deviation.divides:
         scale = " / std"
     return [*lines, f"    A[rows] = (r - {baseline}){scale}", _spread(1)]
@@ -101,8 +104,10 @@ def _by_step(step: Step) -> list[str]:
     stop = f" or {_equal('r')}" if compared_with.within_group else ""
     lines += [f"    if len(r) == 0{stop}:", "        continue"]
     if deviation.divides and not deviation.of_batch:
-        ddof = deviation.ddof
-        lines += [f"    std = r.std(ddof={ddof}) + STD_EPSILON if len(r) > {ddof} and not {_equal('r')} else 1.0"]
+        spread, known = f"r.std(ddof={deviation.ddof})", f"len(r) > {deviation.ddof}"
+        if deviation.of_mean:
+            spread, known = "r.mean()", "r.mean() > 0"
+        lines += [f"    std = {spread} + STD_EPSILON if {known} and not {_equal('r')} else 1.0"]
     baseline = compared_with.script.format(scored="every")
     scale = " / std" if deviation.divides else ""
     lines += [f"    SCORE[steps] = (r - {baseline}){scale}"]

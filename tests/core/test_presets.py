@@ -158,6 +158,15 @@ def test_gmpo_is_a_geometric_mean_of_clipped_ratios() -> None:
     assert push == pytest.approx([0.0, -0.352344], abs=1e-6)
 
 
+def test_maxrl_divides_by_the_mean_reward() -> None:
+    # one right answer of four: (1 − 0.25) / 0.25 = 3 and −1; three of four: 1/3 and −1
+    assert advantage("MaxRL", [[1.0, 0, 0, 0]]) == pytest.approx([3, -1, -1, -1], abs=2e-5)
+    assert advantage("MaxRL", [[1.0, 1, 1, 0]]) == pytest.approx([1 / 3, 1 / 3, 1 / 3, -1], abs=2e-5)
+    assert advantage("MaxRL", [[0.0, 0, 0, 0]]) == [0, 0, 0, 0]
+    # a mean of −1 does not turn the push around: −0.5 + 1 and −1.5 + 1, divided by 1
+    assert advantage("MaxRL", [[-0.5, -1.5]]) == [0.5, -0.5]
+
+
 def test_dppo_stops_a_push_by_the_change_of_the_probability() -> None:
     # A = ±0.5 and W = 1 / 8192, as without a standard deviation and with a constant length
     assert advantage("DPPO") == [0.5, -0.5]

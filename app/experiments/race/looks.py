@@ -39,6 +39,7 @@ LOOKS: dict[str, LaneLook] = {
     "LUSPO": LaneLook("kl", _Line.DashLine),
     "VESPO": LaneLook("reward", _Line.DotLine),
     "GMPO": LaneLook("entropy", _Line.DashDotLine),
+    "MaxRL": LaneLook("reward", _Line.DashDotLine),
     "DPPO": LaneLook("kl", _Line.DashDotLine),
 }
 ANY = LaneLook("reference", _Line.SolidLine)

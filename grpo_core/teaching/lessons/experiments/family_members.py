@@ -55,6 +55,10 @@ FAMILY = (
         idea=tr("No standard deviation and a constant length: two biases fewer."),
     ),
     Member(
+        name="MaxRL", year=2026, parent="GRPO", preset="MaxRL", source="arXiv:2602.02710",
+        idea=tr("The mean reward in place of the standard deviation: the rarer a right answer, the more it counts."),
+    ),
+    Member(
         name="DAPO", year=2025, parent="GRPO", preset="DAPO", source="arXiv:2503.14476",
         idea=tr("A higher upper clip bound, dead groups drawn again, and the same weight for every token."),
     ),
