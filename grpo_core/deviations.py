@@ -20,7 +20,7 @@ class Deviation:
     Attributes:
         ddof: the degrees of freedom subtracted from n in the variance.
         of_batch: whether it is computed over all rewards of the batch rather than over each group.
-        of_mean: whether it is the mean of the group's rewards, if that is above 0 (otherwise 1), instead of a deviation.
+        of_mean: whether it is the mean of the group's rewards instead of a deviation; if that is not above 0, 1.
         divides: whether anything is divided at all.
         inline: its symbol in a one-line formula; empty if nothing is divided.
         phrase: the division as part of a sentence.

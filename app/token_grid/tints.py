@@ -50,6 +50,10 @@ def strength(share: float) -> float:
     return math.sqrt(min(abs(share), 1.0))
 
 
+MASKED = 0.01
+"""Importance weight as which a smaller one, or one set to 0, is tinted."""
+
+
 def largest_advantage(view: StepView) -> float:
     """Return the largest advantage possible in a group of this size.
 
@@ -120,7 +124,7 @@ def _sampler(view: StepView) -> np.ndarray | None:
 
 def _importance(view: StepView) -> np.ndarray | None:
     weights = None if view.step is None else recompute.importance_weights(view.step)
-    return None if weights is None else np.log(weights)
+    return None if weights is None else np.log(np.maximum(weights, MASKED))
 
 
 def _cap(view: StepView) -> float:

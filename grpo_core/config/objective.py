@@ -21,6 +21,9 @@ SURROGATE_TITLES = {
 }
 """Name of a surrogate, which is also that of its file in ``grpo_core/surrogates/`` -> its title."""
 
+IMPORTANCE = ("importance_cap", "importance_floor", "importance_level", "importance_mode")
+"""Fields that determine the importance weights. They have an effect only if the first is set."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
@@ -114,8 +117,8 @@ class Objective:
     clip_high: float = setting(
         0.2,
         tr(
-            "A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself; for DPPO: "
-            "once the probability has risen by ε⁺)."
+            "A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself; for "
+            "DPPO: once the probability has risen by ε⁺)."
         ),
         tr("Clip range, high"),
         symbol="ε⁺",
@@ -157,6 +160,37 @@ class Objective:
         high=1e6,
         usual=(1, 10),
         optional=True,
+    )
+    importance_floor: float | None = setting(
+        None,
+        tr("Lower bound of the importance weight. If empty, there is none."),
+        tr("Importance floor"),
+        low=0,
+        above=True,
+        high=1e6,
+        usual=(0.1, 0.9),
+        optional=True,
+        since="0.3.1",
+        premises=(),
+    )
+    importance_level: str = setting(
+        "token",
+        tr(
+            "Whether each token has its own importance weight, or a completion has one (from the mean of its tokens' "
+            "log-weights, or their sum)."
+        ),
+        tr("Importance level"),
+        choices={"token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum")},
+        since="0.3.1",
+        premises=(),
+    )
+    importance_mode: str = setting(
+        "truncate",
+        tr("Whether an importance weight outside its bounds is truncated to the nearer one, or set to 0."),
+        tr("Outside the bounds"),
+        choices={"truncate": tr("truncate"), "mask": tr("set to 0")},
+        since="0.3.1",
+        premises=(),
     )
     sapo_temperature_pos: float = setting(
         1.0,
@@ -282,6 +316,9 @@ class Objective:
                 self.dual_clip,
                 tr("only the surrogate “clip” has a dual clip; with any other, leave it empty"),
             )
+        cap, floor = self.importance_cap, self.importance_floor
+        if isinstance(cap, (int, float)) and isinstance(floor, (int, float)) and floor >= cap:
+            raise SettingsError("importance_floor", floor, tr("it must be below the importance cap"))
         if self.credits_steps and self.baseline in ("leave_one_out", "given"):
             raise SettingsError(
                 "baseline",

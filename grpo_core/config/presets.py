@@ -127,6 +127,16 @@ PRESETS: dict[str, Preset] = {
         source=tr("TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)"),
         not_covered=tr("TRL counts the tokens of the whole generation batch; here that batch is one step."),
     ),
+    "GRPO (TRL 1.16 with vLLM)": Preset(
+        group="grpo",
+        objective=_TRL.replace(importance_cap=3.0, importance_level="sequence_sum", importance_mode="mask"),
+        mu=1,
+        source=tr("TRL 1.16 GRPOTrainer with use_vllm (vllm_importance_sampling_mode “sequence_mask”, clip_max 3)"),
+        not_covered=tr(
+            "The bandit has one engine, so only an older sampler (staleness) makes the weights differ from 1. verl has "
+            "no such weights by default; its “sequence” with a single threshold is the mode “truncate” here."
+        ),
+    ),
     "GRPO (verl 0.9 defaults)": Preset(
         group="grpo",
         objective=Objective(std_epsilon=1e-6, dual_clip=3.0, log_ratio_limit=20.0, beta=0.0, reduction="token"),
@@ -158,7 +168,8 @@ PRESETS: dict[str, Preset] = {
         source=tr("arXiv:2602.02710 and its code"),
         not_covered=tr(
             "The paper's rewards are 0 or 1. With others, a group whose mean reward is not above 0 is divided by 1; in "
-            "its code it is divided by the mean all the same. Clip and mean over tokens are verl's defaults."
+            "its code it is divided by the mean all the same. Clip and reduction are "
+            "those of its code, without its dual clip."
         ),
     ),
     "BNPO": Preset(

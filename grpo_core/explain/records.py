@@ -9,6 +9,8 @@ from grpo_core.config.language import REWARDS
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
+from grpo_core.expression import exponential
+from grpo_core.levels import LEVELS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
@@ -60,22 +62,45 @@ def denominator(n: Numbers, q: Quantity) -> Formula:
 
 
 def gate(n: Numbers, q: Quantity) -> Formula:
-    """Explain the factor of a token's surrogate: a truncated importance weight, or one recorded by a trainer."""
-    symbol, value, cap = f"m_{n.at(q)}", n[q], n.objective.importance_cap
+    """Explain the factor of a token's surrogate: a bounded importance weight, or one recorded by a trainer."""
+    symbol, value, o = f"m_{n.at(q)}", n[q], n.objective
+    cap, floor, level = o.importance_cap, o.importance_floor, LEVELS[o.importance_level]
     if n.gate(q.passed) is None:
         return Formula(symbol=symbol, value=value, note=tr("the surrogate is not gated"))
     if n.step.gate is not None or cap is None:
         return Formula(symbol=symbol, value=value, note=tr("recorded", "number"))
-    old, sampled = n.token("old_logp", q), n.token("sampling_logp", q)
+    places = [(n.token("old_logp", q, t), n.token("sampling_logp", q, t)) for t in n.visited(q.row)]
+    if not level.of_completion:
+        places = [(n.token("old_logp", q), n.token("sampling_logp", q))]
+    apart = [n[old] - n[sampled] for old, sampled in places]
+    apart = [x if math.isfinite(x) else 0.0 for x in apart]
+    count = len(apart) if level.by_length else 1
+    total = math.fsum(apart) / count
+    w = exponential(total)
+    outside = w > cap or (floor is not None and w < floor)
+    note = tr("truncated importance weight")
+    if o.importance_mode == "mask":
+        note = tr("importance weight, set to 0 outside its bounds") if outside else tr("importance weight")
+    sums = r"\sum_{t} " * level.of_completion
+    divided = rf"\frac{{1}}{{{count}}}" if level.by_length else ""
+    bounds = f"[{'0' if floor is None else number(floor)}, {number(cap)}]"
     return Formula(
         symbol=symbol,
-        general=rf"m_{n.it} = \min\left(e^{{\log \pi^{{\mathrm{{old}}}}_{n.it} - "
-        rf"\log \pi^{{\mathrm{{sampler}}}}_{n.it}}}, C\right)",
-        values=rf"\min\left(e^{{{number(n[old])} - ({number(n[sampled])})}}, {number(cap)}\right)",
-        value=min(math.exp(n[old] - n[sampled]), cap),
-        inputs=(old, sampled),
-        note=tr("truncated importance weight"),
+        general=rf"m_{n.it} = \mathrm{{bounded}}\left(\exp\left({divided} {sums}"
+        rf"\log \pi^{{\mathrm{{old}}}}_{n.it} - \log \pi^{{\mathrm{{sampler}}}}_{n.it}\right)\right)",
+        values=rf"\mathrm{{bounded}}_{{{bounds}}}\left(e^{{{number(total)}}}\right)",
+        value=BOUNDS[o.importance_mode](w, -math.inf if floor is None else floor, cap),
+        inputs=tuple(x for pair in places for x in pair),
+        scale=w * max(1.0, *(abs(n[x]) for pair in places for x in pair if math.isfinite(n[x])), 0.0),
+        note=note,
     )
+
+
+BOUNDS: dict[str, Callable[[float, float, float], float]] = {
+    "truncate": lambda w, low, high: min(max(w, low), high),
+    "mask": lambda w, low, high: w if low <= w <= high else 0.0,
+}
+"""``importance_mode`` -> function of a weight and its bounds."""
 
 
 def recorded(letter: str, unit: str = "") -> Rule:

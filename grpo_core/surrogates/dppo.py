@@ -1,8 +1,8 @@
 """DPPO: a push stops once it has moved the probability of its token too far, whatever the ratio.
 
-S = sg(r) A log π, or 0 where A > 0 and π − π_old > ε⁺, or A < 0 and π − π_old < −ε. Divergence PPO, arXiv:2602.04879, in
-its Binary-TV form: |π − π_old| is the total variation between the policies if tokens are only told apart as sampled
-or not. verl 0.9's loss “dppo_tv” was read; its truncation of r (at clip_ratio_c) is left out.
+S = sg(r) A log π, or 0 where A > 0 and π − π_old > ε⁺, or A < 0 and π − π_old < −ε. Divergence PPO, arXiv:2602.04879,
+in its Binary-TV form: |π − π_old| is the total variation between the policies if tokens are only told apart as sampled
+or not. After verl 0.9's loss “dppo_tv”, whose cap on r (clip_ratio_c) is left out.
 """
 
 from __future__ import annotations

@@ -158,6 +158,19 @@ def test_gmpo_is_a_geometric_mean_of_clipped_ratios() -> None:
     assert push == pytest.approx([0.0, -0.352344], abs=1e-6)
 
 
+def test_grpo_trl_with_vllm_leaves_out_completions_whose_weight_is_above_3() -> None:
+    # the product of the tokens' weights: e^(0.5 + 0.5) = 2.718282 counts, e^(0.6 + 0.6) = 3.320117 > 3 does not
+    old = np.full((2, 2), -1.0)
+    arguments = (objective("GRPO (TRL 1.16 with vLLM)"), old, old, np.ones(2), np.full((2, 2), True))
+    sampled = old - np.array([[0.5, 0.5], [0.6, 0.6]])
+    push = -gradient(*arguments, sampling_logp=sampled)
+    assert push.tolist() == [pytest.approx([math.e / 4] * 2), [0.0, 0.0]]
+    # truncated instead, at token level and with a floor of 2: e^0.6 = 1.822119 becomes 2, e^1.2 = 3.320117 becomes 3
+    token = arguments[0].replace(importance_mode="truncate", importance_level="token", importance_floor=2.0)
+    push = -gradient(token, *arguments[1:], sampling_logp=old - np.array([[0.6, 1.2], [0.0, 1.0]]))
+    assert push == pytest.approx(np.array([[2, 3], [2, math.e]]) / 4)
+
+
 def test_maxrl_divides_by_the_mean_reward() -> None:
     # one right answer of four: (1 − 0.25) / 0.25 = 3 and −1; three of four: 1/3 and −1
     assert advantage("MaxRL", [[1.0, 0, 0, 0]]) == pytest.approx([3, -1, -1, -1], abs=2e-5)

@@ -30,6 +30,7 @@ LOOKS: dict[str, LaneLook] = {
     "REINFORCE + baseline": LaneLook("reward", _Line.SolidLine),
     "REINFORCE + running mean": LaneLook("push_down", _Line.DotLine),
     "GRPO (TRL 1.16 defaults)": LaneLook("policy", _Line.DashLine),
+    "GRPO (TRL 1.16 with vLLM)": LaneLook("policy", _Line.DashDotDotLine),
     "GRPO (verl 0.9 defaults)": LaneLook("policy", _Line.DotLine),
     "DAPO": LaneLook("entropy", _Line.SolidLine),
     "BNPO": LaneLook("policy", _Line.DashDotLine),
@@ -47,6 +48,7 @@ ANY = LaneLook("reference", _Line.SolidLine)
 SHORT = {
     "GRPO (DeepSeekMath)": "GRPO",
     "GRPO (TRL 1.16 defaults)": "GRPO (TRL)",
+    "GRPO (TRL 1.16 with vLLM)": "GRPO (vLLM)",
     "GRPO (verl 0.9 defaults)": "GRPO (verl)",
 }
 
