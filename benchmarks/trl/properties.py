@@ -8,6 +8,7 @@ programs. The following differ by design, and are therefore not properties:
 - verl: a group of one has its reward as advantage (``compute_grpo_outcome_advantage``: mean 0, std 1); here 0.
 - verl, OpenRLHF: the dual clip bounds the loss of a bad completion; TRL's delta bounds the ratio. They agree if the
   bound is above 1 + ε, which is what is drawn.
+- verl: DPPO also caps the ratio (clip_ratio_c); here it does not: a cap beyond reach is drawn.
 - verl: CISPO's weight also has a lower bound, 1 − ε; here, as in TRL, it has none: ε = 1 is drawn.
 - verl, OpenRLHF: the KL estimate is clamped at 10 nats, beyond which it has no gradient; closer tokens are drawn.
 - verl divides by L + 1e-8, and so does OpenRLHF: hence 1e-7 for a mean per completion.
@@ -231,6 +232,8 @@ MEANS = {
     "seq-mean-token-sum-norm": "constant",
 }
 """verl's ``loss_agg_mode`` -> our reduction."""
+SURROGATES = {"sapo": "sapo", "geo_mean": "gmpo", "cispo": "cispo", "gpg": "log_prob", "dppo_tv": "dppo"}
+"""verl's ``loss_mode`` -> our surrogate, where it is not the clipped one."""
 KLS = {"k1": "k1", "k2": "k2", "low_var_kl": "k3"}
 
 
@@ -246,6 +249,7 @@ def verl_loss(kind: str) -> Apart:
         low, high = (data.draw(st.sampled_from(here.EPSILONS)) for _ in range(2))
         low = 1.0 if kind == "cispo" else low
         cap = 1 + high + data.draw(st.sampled_from((0.01, 2.0)))
+        cap = 1e12 if kind == "dppo_tv" else cap
         mode = data.draw(st.sampled_from(tuple(MEANS)))
         mode = {"sapo": "seq-mean-token-mean", "geo_mean": "seq-mean-token-mean"}.get(kind, mode)
         beta, estimator = data.draw(st.sampled_from((0.0, 0.001, 1.0))), data.draw(st.sampled_from(tuple(KLS)))
@@ -273,10 +277,10 @@ def verl_loss(kind: str) -> Apart:
         goal = Objective(
             level="sequence" if kind == "gspo" else "token",
             clip_low=low,
-            surrogate={"sapo": "sapo", "geo_mean": "gmpo", "cispo": "cispo", "gpg": "log_prob"}.get(kind, "clip"),
+            surrogate=SURROGATES.get(kind, "clip"),
             clip_high=1 + high if kind == "cispo" else high,
             dual_clip=cap if kind == "vanilla" else None,
-            log_ratio_limit=20.0 if kind == "vanilla" else None,
+            log_ratio_limit=20.0 if kind in ("vanilla", "dppo_tv") else None,
             beta=beta,
             kl=KLS[estimator],
             reduction=MEANS[mode],
@@ -411,7 +415,7 @@ PROPERTIES: dict[str, Property] = {
     "TRL advantage": Property(apart=trl_advantage, cases=100),
     **{
         f"verl {kind}": Property(apart=verl_loss(kind), tolerance=PER_COMPLETION)
-        for kind in ("vanilla", "gspo", "sapo", "geo_mean", "cispo", "gpg")
+        for kind in ("vanilla", "gspo", *SURROGATES)
     },
     "verl k3+": Property(apart=verl_straight_through),
     "verl advantage": Property(apart=verl_advantage),
