@@ -59,9 +59,12 @@ def advantages(
     centred = r - compared_with.value(xp, r, n, baseline)
     if scored is not None:
         centred = xp.where(scored, centred, 0.0)
+    if compared_with.within_group:
+        centred = xp.where(equal, 0.0, centred)
     from_mean = centred if compared_with.mean == "group" else None
-    scaled = centred / _scale(xp, objective, r, scored, n, equal, from_mean)
-    return xp.where(equal, 0.0, scaled) if compared_with.within_group else scaled
+    deviation = DEVIATIONS[objective.std]
+    compared = centred if deviation.of_centred else r
+    return centred / _scale(xp, objective, compared, scored, n, equal, from_mean)
 
 
 def step_scores(objective: Objective, step_rewards: Array) -> Array:

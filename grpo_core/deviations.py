@@ -2,7 +2,8 @@
 
 The group's standard deviation is DeepSeekMath's (arXiv:2402.03300, section 4.1.2, which does not specify the degrees of
 freedom); no division is Dr. GRPO's (arXiv:2503.20783); the batch's standard deviation is an option of TRL 1.16
-(scale_rewards "batch"); the group's mean reward is MaxRL's (arXiv:2602.02710).
+(scale_rewards "batch"); the group's mean reward is MaxRL's (arXiv:2602.02710); the deviation of what is left after the
+baseline is that of REINFORCE++ with a baseline (arXiv:2501.03262).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Deviation:
     Attributes:
         ddof: the degrees of freedom subtracted from n in the variance.
         of_batch: whether it is computed over all rewards of the batch rather than over each group.
+        of_centred: whether it is computed over the centred rewards, so that differences between prompts do not count.
         of_mean: whether it is the mean of the group's rewards instead of a deviation; if that is not above 0, 1.
         divides: whether anything is divided at all.
         inline: its symbol in a one-line formula; empty if nothing is divided.
@@ -31,6 +33,7 @@ class Deviation:
 
     ddof: int = 1
     of_batch: bool = False
+    of_centred: bool = False
     of_mean: bool = False
     divides: bool = True
     inline: str = ""
@@ -72,6 +75,14 @@ DEVIATIONS: dict[str, Deviation] = {
         in_training=tr("Advantages were not divided by a standard deviation."),
         source="Dr. GRPO, arXiv:2503.20783",
         knobs=(),
+    ),
+    "centred": Deviation(
+        of_batch=True,
+        of_centred=True,
+        inline=r"\sigma_{C}",
+        phrase=tr("divide by the batch's standard deviation of what is left"),
+        in_training=tr("The standard deviation was that of the centred rewards of the whole batch."),
+        source="REINFORCE++, arXiv:2501.03262",
     ),
     "mean": Deviation(
         of_mean=True,

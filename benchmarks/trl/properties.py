@@ -11,6 +11,7 @@ programs. The following differ by design, and are therefore not properties:
 - verl: DPPO also caps the ratio (clip_ratio_c); here it does not: a cap beyond reach is drawn.
 - verl: CISPO's weight also has a lower bound, 1 − ε; here, as in TRL, it has none: ε = 1 is drawn.
 - verl, OpenRLHF: the KL estimate is clamped at 10 nats, beyond which it has no gradient; closer tokens are drawn.
+- verl: a batch of equal rewards has whitened advantages of up to 1e-4, as the divisor of its mean has 1e-8 added; here 0.
 - verl divides by L + 1e-8, and so does OpenRLHF: hence 1e-7 for a mean per completion.
 - verl divides by σ + 1e-6, OpenRLHF by σ + 1e-9: the rounding error of a group of equal rewards is 1e-10 and 1e-7
   there; here such a group has advantages of 0.
@@ -46,9 +47,9 @@ Apart = Callable[[Any], float]
 """Function that draws a case with Hypothesis's ``data`` and returns the difference between the two programs."""
 
 CASES = 500
-DOUBLE, PER_COMPLETION, SINGLE = 1e-9, 1e-7, 1e-5
-"""Relative tolerances: both programs in double precision; for a mean per completion, as explained above; with
-OpenRLHF's KL, which is in single precision.
+DOUBLE, PER_COMPLETION, WHITENED, SINGLE = 1e-9, 1e-7, 1e-5, 1e-5
+"""Relative tolerances: both programs in double precision; for a mean per completion, as explained above; for verl's
+whitening, which adds 1e-8 to the variance; with OpenRLHF's KL, which is in single precision.
 """
 
 
@@ -315,6 +316,27 @@ def verl_advantage(data: Any) -> float:
     return float(here.apart(advantages(goal, batch.rewards).ravel(), found[:, 0], least=1.0))
 
 
+def verl_whitened(data: Any) -> float:
+    """Compare with ``compute_reinforce_plus_plus_outcome_advantage`` and its baseline form, for completions of equal
+    length.
+    """
+    core, batch = others.verl(), data.draw(here.batches(smallest=2))
+    paid = np.zeros(batch.mask.shape)
+    paid[:, -1] = batch.rewards.ravel()
+    told = {"token_level_rewards": torch.tensor(paid), "response_mask": torch.ones(paid.shape, dtype=torch.float64)}
+    if data.draw(st.booleans()):
+        goal, config = Objective(baseline="batch_mean", std="batch", std_epsilon=0.0), SimpleNamespace(gamma=1.0)
+        found = core.compute_reinforce_plus_plus_outcome_advantage(**told, config=config)[0]
+    else:
+        goal = Objective(std="centred", std_epsilon=0.0)
+        found = core.compute_reinforce_plus_plus_baseline_outcome_advantage(**told, index=batch.index)[0]
+    if np.ptp(batch.rewards) == 0:
+        return float(np.abs(advantages(goal, batch.rewards)).max())
+    tokens, rows = paid.size, len(paid)  # verl divides by the number of tokens minus 1
+    scale = np.sqrt((tokens - 1) / paid.shape[1] / (rows - 1))
+    return float(here.apart(advantages(goal, batch.rewards).ravel() * scale, found[:, 0], least=1.0))
+
+
 def verl_straight_through(data: Any) -> float:
     """Compare with ``kl_penalty`` "k3+": the value of k3 with the gradient of k2."""
     batch, leaf = (drawn := data.draw(here.batches())), drawn.leaf
@@ -419,6 +441,7 @@ PROPERTIES: dict[str, Property] = {
     },
     "verl k3+": Property(apart=verl_straight_through),
     "verl advantage": Property(apart=verl_advantage),
+    "verl whitened": Property(apart=verl_whitened, tolerance=WHITENED),
     **{f"OpenRLHF {kind}": Property(apart=openrlhf_loss(kind), tolerance=SINGLE) for kind in ("ppo", "gspo")},
     "OpenRLHF unbiased KL": Property(apart=openrlhf_unbiased, tolerance=SINGLE),
     "OpenRLHF advantage": Property(apart=openrlhf_advantage, tolerance=1e-6),

@@ -54,7 +54,8 @@ class Objective:
         "sample",
         tr(
             "What the centred reward is divided by: the group's standard deviation (n − 1 or n), the "
-            "batch's, nothing, or the group's mean reward if that is above 0."
+            "batch's (of the rewards, or of what is left after the baseline), nothing, or the group's mean reward if "
+            "that is above 0."
         ),
         tr("Standard deviation"),
         symbol="σ",
@@ -63,9 +64,10 @@ class Objective:
             "population": tr("population"),
             "batch": tr("batch"),
             "none": tr("none", "value"),
+            "centred": tr("batch, centred"),
             "mean": tr("mean reward instead"),
         },
-        choices_since=(("mean", "0.3.1"),),
+        choices_since=(("centred", "0.3.1"), ("mean", "0.3.1")),
     )
     std_epsilon: float = setting(
         1e-4,

@@ -237,6 +237,26 @@ PRESETS: dict[str, Preset] = {
         source="arXiv:2402.14740; TRL 1.16 RLOOTrainer",
         not_covered=tr("The paper is plain REINFORCE; the completion's ratio and its clip are TRL's."),
     ),
+    "REINFORCE++": Preset(
+        group="baseline",
+        objective=Objective(
+            baseline="batch_mean", std="batch", std_epsilon=1e-8, beta=0.01, kl="k1", kl_in="reward", reduction="token"
+        ),
+        source=tr("arXiv:2501.03262; verl 0.9, adv_estimator “reinforce_plus_plus”; β as in OpenRLHF"),
+        not_covered=tr(
+            "In the trainers, mean and standard deviation are those of all tokens of the batch, so a long completion "
+            "counts more, and each token pays for its own KL; here a completion counts once and pays for the sum."
+        ),
+    ),
+    "REINFORCE++ baseline": Preset(
+        group="baseline",
+        objective=Objective(std="centred", std_epsilon=1e-8, beta=0.0, reduction="token"),
+        source=tr("arXiv:2501.03262; verl 0.9, adv_estimator “reinforce_plus_plus_baseline”"),
+        not_covered=tr(
+            "In the trainers, the standard deviation is that of all tokens of the batch, and the mean over them is "
+            "subtracted again; here a completion counts once. The paper's KL in the loss is left at β = 0."
+        ),
+    ),
     "REINFORCE": Preset(
         group="baseline",
         objective=Objective(baseline="none", std="none", surrogate="log_prob", beta=0.0, reduction="sequence_sum"),

@@ -204,7 +204,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
             source=compared_with.undivided,
         )
     spread = divisor_of(deviation, group)
-    compared = compared_in(n, None)[1] if deviation.of_batch else values
+    compared = divided_in(n, deviation) or values
     if why := undivided(deviation, compared, n[spread]):
         return Formula(
             symbol=symbol,
@@ -239,12 +239,51 @@ def divisor_of(deviation: Deviation, group: int) -> Quantity:
     """Return the address of the number that divides the rewards of a group."""
     if deviation.of_mean:
         return Quantity("group_mean", group=group)
+    if deviation.of_centred:
+        return Quantity("centred_std")
     return Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
+
+
+def divided_in(n: Numbers, deviation: Deviation) -> list[float]:
+    """Return the numbers of the batch over which a deviation is computed. Empty if it is that of a group."""
+    return _centred(n)[1] if deviation.of_centred else compared_in(n, None)[1] if deviation.of_batch else []
+
+
+def _centred(n: Numbers) -> tuple[list[Quantity], list[float]]:
+    """Return the addresses and values of the batch's centred rewards: what is left after the baseline."""
+    inputs, values = compared_in(n, None)
+    subtracted = [Quantity("baseline", row=i.row) for i in inputs]
+    groups = [int(n.step.group[i.row or 0]) for i in inputs]
+    relative = BASELINES[n.objective.baseline].within_group
+    still = {g for g in groups if relative and are_equal(compared_in(n, g)[1])}
+    left = [0.0 if g in still else v - n[b] for v, b, g in zip(values, subtracted, groups, strict=True)]
+    return [*inputs, *dict.fromkeys(subtracted)], left
+
+
+def centred_std(n: Numbers, q: Quantity) -> Formula:
+    inputs, values = _centred(n)
+    middle = math.fsum(values) / max(len(values), 1)
+    if len(values) < 2 or BASELINES[n.objective.baseline].from_critic:
+        note = tr("There are no two rewards from which a baseline of the batch was subtracted.")
+        return Formula(symbol=r"\sigma_{C}", value=math.nan, inputs=tuple(inputs), note=note)
+    return Formula(
+        symbol=r"\sigma_{C}",
+        general=r"\sigma_{C} = \sqrt{\frac{1}{n - 1} \sum_{j} \left(C_{j} - \bar{C}\right)^{2}}, "
+        r"\; C_{j} = R_{j} - b_{j}",
+        values=rf"\sqrt{{\frac{{1}}{{{len(values) - 1}}} \left("
+        + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
+        + r"\right)}",
+        value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / (len(values) - 1)),
+        inputs=tuple(inputs),
+        scale=max(abs(v) for v in compared_in(n, None)[1]),
+        note=tr("Over the whole batch, of what is left of each reward after the baseline."),
+        source=DEVIATIONS["centred"].source,
+    )
 
 
 def divisor_name(deviation: Deviation) -> str:
     """Return the LaTeX symbol of the divisor."""
-    return r"\bar{R}" if deviation.of_mean else r"\sigma"
+    return r"\bar{R}" if deviation.of_mean else r"\sigma_{C}" if deviation.of_centred else r"\sigma"
 
 
 def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -> str:
@@ -334,6 +373,7 @@ RULES: dict[str, Rule] = {
     "group_std": std,
     "batch_mean": mean,
     "batch_std": std,
+    "centred_std": centred_std,
     "baseline": baseline,
     "advantage": advantage,
     "td_error": td_error,

@@ -57,7 +57,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
         b, used = n[centre], [reward, centre]
         above, above_values = rf"{above} - \bar{{R}}", f"{above_values} - {signed(b)}"
     spread = advantages.divisor_of(deviation, group)
-    compared = compared_in(n, None)[1] if deviation.of_batch else values
+    compared = advantages.divided_in(n, deviation) or values
     scale, note = max(map(abs, [*values, *compared])), tr("It is not divided by a standard deviation.")
     if not deviation.divides:
         return Formula(
@@ -139,4 +139,5 @@ RULES: dict[str, Rule] = {
     "group_std": _of_steps(advantages.std, tr("Of all steps of the group's completions.")),
     "batch_mean": _of_steps(advantages.mean, tr("Over all steps of the batch.")),
     "batch_std": _of_steps(advantages.std, tr("Of all steps of the batch.")),
+    "centred_std": _of_steps(advantages.centred_std, tr("Of all steps of the batch.")),
 }

@@ -171,6 +171,16 @@ def test_grpo_trl_with_vllm_leaves_out_completions_whose_weight_is_above_3() -> 
     assert push == pytest.approx(np.array([[2, 3], [2, math.e]]) / 4)
 
 
+def test_reinforce_plus_plus_whitens_over_the_batch() -> None:
+    # rewards 1, 0, 1, 1: mean 0.75, standard deviation (n − 1) √(3 · 0.0625 + 0.5625) / √3 = 0.5; a KL of 0
+    assert advantage("REINFORCE++", [[1.0, 0], [1, 1]], kl=np.zeros((2, 2))) == pytest.approx([0.5, -1.5, 0.5, 0.5])
+    # its baseline form: 0.5, −0.5, 0, 0 after the group's mean; √(0.5 / 3) = 0.408248
+    whitened = [0.5 / 0.408248, -0.5 / 0.408248, 0, 0]
+    assert advantage("REINFORCE++ baseline", [[1.0, 0], [1, 1]]) == pytest.approx(whitened, rel=1e-6)
+    # a difference between prompts does not count: rewards 11, 10 and 1, 1 give the same
+    assert advantage("REINFORCE++ baseline", [[11.0, 10], [1, 1]]) == pytest.approx(whitened, rel=1e-6)
+
+
 def test_maxrl_divides_by_the_mean_reward() -> None:
     # one right answer of four: (1 − 0.25) / 0.25 = 3 and −1; three of four: 1/3 and −1
     assert advantage("MaxRL", [[1.0, 0, 0, 0]]) == pytest.approx([3, -1, -1, -1], abs=2e-5)

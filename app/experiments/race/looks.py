@@ -41,6 +41,8 @@ LOOKS: dict[str, LaneLook] = {
     "VESPO": LaneLook("reward", _Line.DotLine),
     "GMPO": LaneLook("entropy", _Line.DashDotLine),
     "MaxRL": LaneLook("reward", _Line.DashDotLine),
+    "REINFORCE++": LaneLook("push_down", _Line.DashDotLine),
+    "REINFORCE++ baseline": LaneLook("push_down", _Line.SolidLine),
     "DPPO": LaneLook("kl", _Line.DashDotLine),
 }
 ANY = LaneLook("reference", _Line.SolidLine)

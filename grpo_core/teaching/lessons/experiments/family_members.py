@@ -43,6 +43,10 @@ FAMILY = (
         idea=tr("Subtract a baseline, here the batch's mean: a constant in the reward no longer matters."),
     ),
     Member(
+        name="REINFORCE++", year=2025, parent="+ baseline", preset="REINFORCE++", source="arXiv:2501.03262",
+        idea=tr("PPO's clip without a critic: rewards are compared, and divided, over the whole batch."),
+    ),
+    Member(
         name="PPO", year=2017, parent="+ baseline", preset="PPO-clip", source="arXiv:1707.06347",
         idea=tr("A clip in place of TRPO's bound, so that a batch can be used several times; a learned critic."),
     ),
