@@ -11,7 +11,7 @@ programs. The following differ by design, and are therefore not properties:
 - verl: DPPO also caps the ratio (clip_ratio_c); here it does not: a cap beyond reach is drawn.
 - verl: CISPO's weight also has a lower bound, 1 − ε; here, as in TRL, it has none: ε = 1 is drawn.
 - verl, OpenRLHF: the KL estimate is clamped at 10 nats, beyond which it has no gradient; closer tokens are drawn.
-- verl: a batch of equal rewards has whitened advantages of up to 1e-4, as the divisor of its mean has 1e-8 added; here 0.
+- verl: whitened advantages of equal rewards can be 1e-4, since the divisor of the mean has 1e-8 added; here they are 0.
 - verl divides by L + 1e-8, and so does OpenRLHF: hence 1e-7 for a mean per completion.
 - verl divides by σ + 1e-6, OpenRLHF by σ + 1e-9: the rounding error of a group of equal rewards is 1e-10 and 1e-7
   there; here such a group has advantages of 0.
@@ -47,9 +47,9 @@ Apart = Callable[[Any], float]
 """Function that draws a case with Hypothesis's ``data`` and returns the difference between the two programs."""
 
 CASES = 500
-DOUBLE, PER_COMPLETION, WHITENED, SINGLE = 1e-9, 1e-7, 1e-5, 1e-5
-"""Relative tolerances: both programs in double precision; for a mean per completion, as explained above; for verl's
-whitening, which adds 1e-8 to the variance; with OpenRLHF's KL, which is in single precision.
+DOUBLE, PER_COMPLETION, SINGLE = 1e-9, 1e-7, 1e-5
+"""Relative tolerances: both programs in double precision; for a mean per completion, as explained above; with
+OpenRLHF's KL, which is in single precision.
 """
 
 
@@ -332,8 +332,9 @@ def verl_whitened(data: Any) -> float:
         found = core.compute_reinforce_plus_plus_baseline_outcome_advantage(**told, index=batch.index)[0]
     if np.ptp(batch.rewards) == 0:
         return float(np.abs(advantages(goal, batch.rewards)).max())
-    tokens, rows = paid.size, len(paid)  # verl divides by the number of tokens minus 1
-    scale = np.sqrt((tokens - 1) / paid.shape[1] / (rows - 1))
+    tokens, rows = paid.size, len(paid)  # verl divides by the number of tokens minus 1, and adds 1e-8 to the variance
+    variance = advantages(goal.replace(std="none"), batch.rewards).var() * tokens / (tokens - 1)
+    scale = np.sqrt((tokens - 1) / paid.shape[1] / (rows - 1) * variance / (variance + 1e-8))
     return float(here.apart(advantages(goal, batch.rewards).ravel() * scale, found[:, 0], least=1.0))
 
 
@@ -441,7 +442,7 @@ PROPERTIES: dict[str, Property] = {
     },
     "verl k3+": Property(apart=verl_straight_through),
     "verl advantage": Property(apart=verl_advantage),
-    "verl whitened": Property(apart=verl_whitened, tolerance=WHITENED),
+    "verl whitened": Property(apart=verl_whitened, tolerance=PER_COMPLETION),
     **{f"OpenRLHF {kind}": Property(apart=openrlhf_loss(kind), tolerance=SINGLE) for kind in ("ppo", "gspo")},
     "OpenRLHF unbiased KL": Property(apart=openrlhf_unbiased, tolerance=SINGLE),
     "OpenRLHF advantage": Property(apart=openrlhf_advantage, tolerance=1e-6),

@@ -120,7 +120,7 @@ def of_verl(package: Path) -> Iterator[tuple[str, Objective]]:
 
 
 def _scalars(path: Path) -> dict[str, Any]:
-    """Return the words and numbers in a YAML file by their own keys; of equal keys, the first."""
+    """Return the words and numbers in a YAML file by key. If a key occurs again, its first value counts."""
     found: dict[str, Any] = {}
     for name, value in _SCALAR.findall(path.read_text("utf-8")):
         found.setdefault(name, _WORDS.get(value, value))
