@@ -33,15 +33,6 @@ def _share(step: Step, v: Any, *, weights: bool) -> bool:
     return not weights or agrees(v.cap, band(step)[1])
 
 
-def _clips(step: Step, number: int) -> bool:
-    return bool((recompute.terms(step, number - 1).clipped & recompute.used(step, number - 1)).any())
-
-
-def _ruled(step: Step, v: Any) -> bool:
-    """Return whether the loss has the claimed surrogate, and its clip has a rule instead of a band."""
-    return step.settings.objective.surrogate == v.surrogate and bool(_rule(v))
-
-
 def _rule(v: Any) -> str:
     clip = SURROGATES[v.surrogate].clip
     return "" if clip is None else clip.rule
@@ -62,7 +53,7 @@ def _runs(step: Step, v: Any, *, inside: bool) -> bool:
     """
     own, (low, high) = ratios(step, v.number - 1), band(step)
     ends = agrees(v.first, float(own.min())) and agrees(v.last, float(own.max()))
-    still = not _clips(step, v.number)
+    still = not (recompute.terms(step, v.number - 1).clipped & recompute.used(step, v.number - 1)).any()
     named = not hasattr(v, "low") or (agrees(v.low, low) and agrees(v.high, high))
     return ends and still and named and (own.min() >= low and own.max() <= high) == inside
 
@@ -179,13 +170,11 @@ POLICIES: dict[str, Kind[Step]] = {
             and not _their_own_way(step, v.number)
         ),
     ),
-    "stopped_by_rule": Kind(
+    "by_rule": Kind(
         text=lambda v: f"{tr('The push of {share:.0f} % of the tokens is stopped in pass {number}.')} {_rule(v)}",
-        holds=lambda step, v: _share(step, v, weights=False) and _ruled(step, v),
-    ),
-    "none_by_rule": Kind(
-        text=lambda v: f"{tr('No push is stopped in pass {number}.')} {_rule(v)}",
-        holds=lambda step, v: _ruled(step, v) and not _clips(step, v.number),
+        holds=lambda step, v: (
+            _share(step, v, weights=False) and step.settings.objective.surrogate == v.surrogate and bool(_rule(v))
+        ),
     ),
     "slower_fewer_wider": Kind(
         text=tr("A smaller learning rate, fewer passes or a wider range may change that."),

@@ -93,13 +93,16 @@ def mean(n: Numbers, q: Quantity) -> Formula:
 
 
 def std(n: Numbers, q: Quantity) -> Formula:
-    inputs, values = compared_in(n, q.group)
+    """Explain the standard deviation of a group's or the batch's rewards, or of the batch's centred ones."""
+    deviation, centred = DEVIATIONS[n.objective.std], q.name == "centred_std"
     centre = Quantity("batch_mean") if q.group is None else Quantity("group_mean", group=q.group)
-    middle, free = n[centre], len(values)
-    deviation = DEVIATIONS[n.objective.std]
+    inputs, values = _centred(n) if centred else compared_in(n, q.group)
+    free = len(values)
+    middle = math.fsum(values) / max(free, 1) if centred else n[centre]
     freedom = free - (deviation.ddof if q.group is not None else 1)
-    symbol = r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
-    below, letter = "n" if freedom == free else "n - 1", _letter(n)
+    symbol = r"\sigma_{C}" if centred else r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
+    below, letter = "n" if freedom == free else "n - 1", "C" if centred else _letter(n)
+    name, mean_name = (r"\sigma_{C}", r"\bar{C}") if centred else (r"\sigma", r"\bar{R}")
     if freedom < 1:
         note = plural(
             "With one scored completion there is no standard deviation.",
@@ -109,17 +112,17 @@ def std(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=symbol, value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=symbol,
-        general=rf"\sigma = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - \bar{{R}}\right)^{{2}}}}",
+        general=rf"{name} = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - {mean_name}\right)^{{2}}}}",
         values=rf"\sqrt{{\frac{{1}}{{{freedom}}} \left("
         + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
         + r"\right)}",
         value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
-        inputs=(*inputs, centre),
-        scale=max(map(abs, values)),
+        inputs=tuple(inputs) if centred else (*inputs, centre),
+        scale=max(abs(v) for v in compared_in(n, q.group)[1]),
         note=tr("The paper does not say whether it divides by n or n − 1.")
-        if deviation.divides and not deviation.of_batch and deviation.ddof and q.group is not None
-        else "",
-        source=PAPER if q.group is not None else DEVIATIONS["batch"].source,
+        if deviation.of_group and deviation.ddof and q.group is not None
+        else tr("Of what is left of each reward after the baseline.") * centred,
+        source=PAPER if q.group is not None else DEVIATIONS["centred" if centred else "batch"].source,
     )
 
 
@@ -260,27 +263,6 @@ def _centred(n: Numbers) -> tuple[list[Quantity], list[float]]:
     return [*inputs, *dict.fromkeys(subtracted)], left
 
 
-def centred_std(n: Numbers, q: Quantity) -> Formula:
-    inputs, values = _centred(n)
-    middle = math.fsum(values) / max(len(values), 1)
-    if len(values) < 2 or BASELINES[n.objective.baseline].from_critic:
-        note = tr("There are no two rewards from which a baseline of the batch was subtracted.")
-        return Formula(symbol=r"\sigma_{C}", value=math.nan, inputs=tuple(inputs), note=note)
-    return Formula(
-        symbol=r"\sigma_{C}",
-        general=r"\sigma_{C} = \sqrt{\frac{1}{n - 1} \sum_{j} \left(C_{j} - \bar{C}\right)^{2}}, "
-        r"\; C_{j} = R_{j} - b_{j}",
-        values=rf"\sqrt{{\frac{{1}}{{{len(values) - 1}}} \left("
-        + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
-        + r"\right)}",
-        value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / (len(values) - 1)),
-        inputs=tuple(inputs),
-        scale=max(abs(v) for v in compared_in(n, None)[1]),
-        note=tr("Over the whole batch, of what is left of each reward after the baseline."),
-        source=DEVIATIONS["centred"].source,
-    )
-
-
 def divisor_name(deviation: Deviation) -> str:
     """Return the LaTeX symbol of the divisor."""
     return r"\bar{R}" if deviation.of_mean else r"\sigma_{C}" if deviation.of_centred else r"\sigma"
@@ -373,7 +355,7 @@ RULES: dict[str, Rule] = {
     "group_std": std,
     "batch_mean": mean,
     "batch_std": std,
-    "centred_std": centred_std,
+    "centred_std": std,
     "baseline": baseline,
     "advantage": advantage,
     "td_error": td_error,

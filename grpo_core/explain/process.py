@@ -139,5 +139,5 @@ RULES: dict[str, Rule] = {
     "group_std": _of_steps(advantages.std, tr("Of all steps of the group's completions.")),
     "batch_mean": _of_steps(advantages.mean, tr("Over all steps of the batch.")),
     "batch_std": _of_steps(advantages.std, tr("Of all steps of the batch.")),
-    "centred_std": _of_steps(advantages.centred_std, tr("Of all steps of the batch.")),
+    "centred_std": _of_steps(advantages.std, tr("Of all steps of the batch.")),
 }

@@ -64,43 +64,43 @@ def denominator(n: Numbers, q: Quantity) -> Formula:
 def gate(n: Numbers, q: Quantity) -> Formula:
     """Explain the factor of a token's surrogate: a bounded importance weight, or one recorded by a trainer."""
     symbol, value, o = f"m_{n.at(q)}", n[q], n.objective
-    cap, floor, level = o.importance_cap, o.importance_floor, LEVELS[o.importance_level]
+    cap, low, level = o.importance_cap, o.importance_floor or 0.0, LEVELS[o.importance_level]
     if n.gate(q.passed) is None:
         return Formula(symbol=symbol, value=value, note=tr("the surrogate is not gated"))
     if n.step.gate is not None or cap is None:
         return Formula(symbol=symbol, value=value, note=tr("recorded", "number"))
-    places = [(n.token("old_logp", q, t), n.token("sampling_logp", q, t)) for t in n.visited(q.row)]
-    if not level.of_completion:
-        places = [(n.token("old_logp", q), n.token("sampling_logp", q))]
-    apart = [n[old] - n[sampled] for old, sampled in places]
-    apart = [x if math.isfinite(x) else 0.0 for x in apart]
-    count = len(apart) if level.by_length else 1
-    total = math.fsum(apart) / count
+    tokens = n.visited(q.row) if level.of_completion else [None]
+    places = [(n.token("old_logp", q, t), n.token("sampling_logp", q, t)) for t in tokens]
+    apart = [x if math.isfinite(x := n[old] - n[sampled]) else 0.0 for old, sampled in places]
+    total = math.fsum(apart) / (len(apart) if level.by_length else 1)
+    summed = (r"\frac{1}{L_{i}} " if level.by_length else "") + r"\sum_{t} " * level.of_completion
+    name = rf"e^{{{summed}\log \pi^{{\mathrm{{old}}}}_{n.it} - \log \pi^{{\mathrm{{sampler}}}}_{n.it}}}"
+    shown, bounded = BOUNDS[o.importance_mode]
     w = exponential(total)
-    outside = w > cap or (floor is not None and w < floor)
-    note = tr("truncated importance weight")
-    if o.importance_mode == "mask":
-        note = tr("importance weight, set to 0 outside its bounds") if outside else tr("importance weight")
-    sums = r"\sum_{t} " * level.of_completion
-    divided = rf"\frac{{1}}{{{count}}}" if level.by_length else ""
-    bounds = f"[{'0' if floor is None else number(floor)}, {number(cap)}]"
     return Formula(
         symbol=symbol,
-        general=rf"m_{n.it} = \mathrm{{bounded}}\left(\exp\left({divided} {sums}"
-        rf"\log \pi^{{\mathrm{{old}}}}_{n.it} - \log \pi^{{\mathrm{{sampler}}}}_{n.it}\right)\right)",
-        values=rf"\mathrm{{bounded}}_{{{bounds}}}\left(e^{{{number(total)}}}\right)",
-        value=BOUNDS[o.importance_mode](w, -math.inf if floor is None else floor, cap),
+        general=rf"m_{n.it} = " + shown(name, r"C_{\min}", "C"),
+        values=shown(f"e^{{{number(total)}}}", number(low), number(cap)),
+        value=bounded(w, low, cap),
         inputs=tuple(x for pair in places for x in pair),
-        scale=w * max(1.0, *(abs(n[x]) for pair in places for x in pair if math.isfinite(n[x])), 0.0),
-        note=note,
+        scale=w * max(1.0, *map(abs, apart)),
+        note=tr("importance weight within its bounds")
+        if low <= w <= cap
+        else tr("importance weight beyond its bounds"),
     )
 
 
-BOUNDS: dict[str, Callable[[float, float, float], float]] = {
-    "truncate": lambda w, low, high: min(max(w, low), high),
-    "mask": lambda w, low, high: w if low <= w <= high else 0.0,
+BOUNDS: dict[str, tuple[Callable[[str, str, str], str], Callable[[float, float, float], float]]] = {
+    "truncate": (
+        lambda w, low, high: rf"\max\left({low}, \min\left({w}, {high}\right)\right)",
+        lambda w, low, high: min(max(w, low), high),
+    ),
+    "mask": (
+        lambda w, low, high: rf"{w} \cdot \left[{low} \le {w} \le {high}\right]",
+        lambda w, low, high: w if low <= w <= high else 0.0,
+    ),
 }
-"""``importance_mode`` -> function of a weight and its bounds."""
+"""``importance_mode`` -> a bounded weight as LaTeX, and its value, from the weight and its bounds."""
 
 
 def recorded(letter: str, unit: str = "") -> Rule:

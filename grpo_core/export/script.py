@@ -131,21 +131,17 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
 def _importance_weight(o: Objective) -> list[str]:
     """Return the lines that compute the importance weights from the log-probabilities."""
     assert o.importance_cap is not None
-    low = "" if o.importance_floor is None else f"LEAST = {_number(o.importance_floor)}  # of the importance weight"
-    lines = [f"CAP = {_number(o.importance_cap)}  # of the importance weight", *([low] if low else [])]
+    lines = [f"CAP = {_number(o.importance_cap)}  # of the importance weight"]
+    lines += [f"LEAST = {_number(o.importance_floor or 0.0)}"]
     lines += ["apart = np.where(MASK, OLD_LOGP - SAMPLING_LOGP, 0.0)", "apart[~np.isfinite(apart)] = 0.0"]
     level = LEVELS[o.importance_level]
     if level.of_completion:
-        lines += ["apart = apart.sum(1, keepdims=True) * np.ones(MASK.shape)"]
-        lines += ["apart = apart / np.maximum(MASK.sum(1, keepdims=True), 1)"] if level.by_length else []
-    match o.importance_mode:
-        case "truncate":
-            bounded = f"np.{'clip(np.exp(apart), LEAST, CAP)' if low else 'minimum(np.exp(apart), CAP)'}"
-        case "mask":
-            outside = "(np.exp(apart) > CAP)" + " | (np.exp(apart) < LEAST)" * bool(low)
-            bounded = f"np.where({outside}, 0.0, np.exp(apart))"
-        case unknown:
-            raise KeyError(unknown)
+        count = " / np.maximum(MASK.sum(1, keepdims=True), 1)" * level.by_length
+        lines += [f"apart = apart.sum(1, keepdims=True){count} + np.zeros(MASK.shape)"]
+    bounded = {
+        "truncate": "np.clip(np.exp(apart), LEAST, CAP)",
+        "mask": "np.where((np.exp(apart) < LEAST) | (np.exp(apart) > CAP), 0.0, np.exp(apart))",
+    }[o.importance_mode]
     return [*lines, f"WEIGHT = {bounded}  # multiplies the surrogate"]
 
 

@@ -58,18 +58,15 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
         )
     if share > MOST:
         only_passes = passed and n.ratios_are_one(0)  # then only the previous passes have moved them
-        facts: dict[str, Any] = {"share": 100 * share, "number": passed + 1}
-        if algorithm.clip is not None and algorithm.clip.rule:
-            stopped = Card.of("stopped_by_rule", **facts, surrogate=n.objective.surrogate)
-        else:
-            stopped = Card.of("stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either", **facts)
+        stopped = "stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either"
+        ruled = algorithm.clip is not None and algorithm.clip.rule
         return Reason(
             key=key,
             chip=tr("most tokens clipped"),
             kind="unhealthy",
             quantities=at,
             claims=(
-                stopped,
+                _by_rule(n, passed, share) if ruled else Card.of(stopped, share=100 * share, number=passed + 1),
                 Card.of("slower_fewer_wider" if only_passes else "wider", number=passed + 1),
             ),
         )
@@ -110,10 +107,9 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
         more = [Card.of("later_it_can")] if may else []
         return tr("first pass: r = 1"), (Card.of("cannot_act"), *more, *_sampler(n))
     if clip.rule:
-        idle: Claim[Step] = NothingToStop()
-        if not n.without_signal:
-            idle = Card.of("none_by_rule", number=passed + 1, surrogate=n.objective.surrogate)
-        return (tr("no signal") if n.without_signal else tr("no push stopped")), (idle,)
+        if n.without_signal:
+            return tr("no signal"), (NothingToStop(),)
+        return tr("no push stopped"), (_by_rule(n, passed, 0.0),)
     low, high = _band(n, clip)
     if ratios.min() >= low and ratios.max() <= high:
         inside = Card.of("inside", **reach, low=float(low), high=float(high))
@@ -121,6 +117,10 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
     if n.without_signal:
         return tr("no signal"), (Card.of("outside_silent", **reach),)
     return tr("outside, not stopped"), (Card.of("outside_back", **reach, low=float(low), high=float(high)),)
+
+
+def _by_rule(n: Numbers, passed: int, share: float) -> Card:
+    return Card.of("by_rule", share=100 * share, number=passed + 1, surrogate=n.objective.surrogate)
 
 
 def _band(n: Numbers, clip: Clip) -> tuple[float, float]:

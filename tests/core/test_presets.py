@@ -6,7 +6,9 @@ Mean 0.5; standard deviation (n − 1) √(0.25 + 0.25) = 0.707107; 0.5 / (0.707
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 
 from grpo_core.advantages import advantages, gae
 from grpo_core.config import PRESETS, Objective, Settings
-from grpo_core.objective import evaluate, gradient
+from grpo_core.objective import evaluate, gradient, importance_weight
 
 MASK = np.array([[True, False, False], [True, True, True]])
 LOGP = np.array([[-0.5, 0.0, 0.0], [-1.0, -2.0, -3.0]])
@@ -269,3 +271,37 @@ def test_what_differs_from_a_preset_is_what_choosing_it_would_change(name: str) 
         chosen = PRESETS[name].applied_to(settings).differences(settings)
         chosen.pop("learner.mu", None)
         assert PRESETS[name].differences(settings) == chosen
+
+
+# -- numbers of the sources' own functions -----------------------------------------------------------------------------
+
+DRAWN = json.loads((Path(__file__).parents[1] / "data" / "algorithms.json").read_text("utf-8"))
+"""Drawn batches with the numbers that each source's own function gave, and the name of that function."""
+
+
+@pytest.mark.parametrize("name", ["MaxRL", "REINFORCE++", "REINFORCE++ baseline"])
+def test_the_advantages_are_those_of_the_source(name: str) -> None:
+    for case in DRAWN[name]["cases"]:
+        rewards = np.array(case["rewards"])
+        found = advantages(objective(name), rewards, kl=np.zeros(rewards.shape))
+        assert found == pytest.approx(np.array(case["advantages"]), rel=1e-7, abs=1e-12)  # verl adds 1e-8 elsewhere
+
+
+def test_the_loss_of_dppo_is_that_of_the_source() -> None:
+    clipped = 0
+    for case in DRAWN["DPPO"]["cases"]:
+        arguments = (objective("DPPO"), *(np.array(case[name]) for name in ("logp", "old_logp", "advantage", "mask")))
+        terms = evaluate(*arguments)
+        clipped += terms.clipped.sum()
+        assert terms.loss == pytest.approx(case["loss"], rel=1e-12)
+        assert gradient(*arguments) == pytest.approx(np.array(case["gradient"]), rel=1e-12)
+    assert clipped
+
+
+def test_the_importance_weights_are_those_of_the_source() -> None:
+    for case in DRAWN["importance weights"]["cases"]:
+        level, mode = case["mode"].split("_")
+        old, sampled, mask = (np.array(case[name]) for name in ("old_logp", "sampling_logp", "mask"))
+        bounds = {"floor": case["floor"], "level": {"sequence": "sequence_sum"}.get(level, level), "mode": mode}
+        found = importance_weight(case["cap"], old, sampled, mask, **bounds)
+        assert np.where(mask, found, 0.0) == pytest.approx(np.array(case["weights"]), rel=1e-12)

@@ -22,19 +22,15 @@ VLLM = "GRPO (TRL 1.16 with vLLM)"
 OF_TRL = {"GRPO (TRL 1.16 defaults)": "dapo", VLLM: "dapo", "BNPO": "bnpo", "SAPO": "sapo", "VESPO": "vespo"}
 """Presets that are TRL's defaults with a loss type, which is that of the defaults for the first two."""
 LEVELS = {"token": "token", "sequence": "sequence_sum"}
+"""Level in TRL's ``vllm_importance_sampling_mode`` -> importance level."""
 _SCALAR = re.compile(r'^ *(\w+): *"?([\w.+-]+)"? *$', re.MULTILINE)
 _WORDS = {"null": None, "true": True, "True": True, "false": False, "False": False}
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--check`` to the parser of ``presets``."""
-    parser.add_argument(
-        "--check",
-        action=Instead,
-        run=check,
-        nargs=0,
-        help="compare them with the defaults of an installed TRL or verl",
-    )
+    told = "compare them with the defaults of an installed TRL or verl"
+    parser.add_argument("--check", action=Instead, run=check, nargs=0, help=told)
 
 
 def check(options: argparse.Namespace) -> int:
@@ -42,26 +38,21 @@ def check(options: argparse.Namespace) -> int:
 
     Return 0 if there are none, otherwise the exit code of a failure.
     """
-    apart = False
-    for name, theirs in (("trl", of_trl), ("verl", of_verl)):
-        found = None
-        with suppress(ValueError):  # a module without a specification
-            found = find_spec(name)
+    status = 0
+    for name, theirs in (("trl", _of_trl), ("verl", _of_verl)):
+        found = find_spec(name)
         if found is None or not found.submodule_search_locations:
             print(f"{name} is not installed.")
             continue
-        version = installed([name]).get(name, "of an unknown version")
         try:
-            pairs = list(theirs(Path(found.submodule_search_locations[0])))
+            made = dict(theirs(Path(found.submodule_search_locations[0])))
+            lines = [line for preset, other in made.items() for line in drift(preset, other)]
         except (OSError, KeyError, ValueError, SyntaxError, GrpoError) as error:
-            print(f"{name} {version}: its defaults cannot be read ({type(error).__name__}: {error}).")
-            apart = True
-            continue
-        lines = [line for preset, other in pairs for line in drift(preset, other)]
-        agree = f"its defaults are those of the presets {', '.join(preset for preset, _ in pairs)}."
-        print(*(f"{name} {version}: {line}" for line in lines or [agree]), sep="\n")
-        apart |= bool(lines)
-    return FAILED if apart else 0
+            made, lines = {}, [f"its defaults cannot be read ({type(error).__name__}: {error})."]
+        status = FAILED if lines else status
+        for line in lines or [f"its defaults are those of the presets {', '.join(made)}."]:
+            print(f"{name} {installed([name]).get(name, 'of an unknown version')}: {line}")
+    return status
 
 
 def drift(preset: str, theirs: Objective) -> list[str]:
@@ -71,12 +62,8 @@ def drift(preset: str, theirs: Objective) -> list[str]:
     return [f"{preset}: {name} is {one}, there {other}." for name, (one, other) in pairs.items() if one != other]
 
 
-def of_trl(package: Path) -> Iterator[tuple[str, Objective]]:
-    """Yield presets with the objective that TRL's defaults make. ``package``: the folder of TRL's package.
-
-    Raises:
-        OSError, KeyError, ValueError, SyntaxError, RunFileError: the defaults are not where TRL 1.16 has them.
-    """
+def _of_trl(package: Path) -> Iterator[tuple[str, Objective]]:
+    """Yield presets with the objective that the defaults of TRL in the folder ``package`` make."""
     base: dict[str, Any] = {}
     for node in ast.walk(ast.parse((package / "trainer" / "grpo_config.py").read_text("utf-8"))):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
@@ -102,12 +89,8 @@ def of_trl(package: Path) -> Iterator[tuple[str, Objective]]:
         yield preset, theirs
 
 
-def of_verl(package: Path) -> Iterator[tuple[str, Objective]]:
-    """Yield the preset with the objective that verl's defaults make with ``adv_estimator=grpo``.
-
-    Raises:
-        OSError, KeyError, ValueError: the defaults are not where verl 0.9 has them.
-    """
+def _of_verl(package: Path) -> Iterator[tuple[str, Objective]]:
+    """Yield the preset with the objective that verl's defaults make with ``adv_estimator=grpo``."""
     folder = package / "trainer" / "config"
     actor, trainer = _scalars(folder / "actor" / "actor.yaml"), _scalars(folder / "ppo_trainer.yaml")
     made = {
