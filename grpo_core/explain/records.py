@@ -73,8 +73,10 @@ def gate(n: Numbers, q: Quantity) -> Formula:
     places = [(n.token("old_logp", q, t), n.token("sampling_logp", q, t)) for t in tokens]
     apart = [x if math.isfinite(x := n[old] - n[sampled]) else 0.0 for old, sampled in places]
     total = math.fsum(apart) / (len(apart) if level.by_length else 1)
-    summed = (r"\frac{1}{L_{i}} " if level.by_length else "") + r"\sum_{t} " * level.of_completion
-    name = rf"e^{{{summed}\log \pi^{{\mathrm{{old}}}}_{n.it} - \log \pi^{{\mathrm{{sampler}}}}_{n.it}}}"
+    name = rf"\log \pi^{{\mathrm{{old}}}}_{n.it} - \log \pi^{{\mathrm{{sampler}}}}_{n.it}"
+    if level.of_completion:
+        name = (r"\frac{1}{L_{i}} " if level.by_length else "") + rf"\sum_{{t}} \left({name}\right)"
+    name = f"e^{{{name}}}"
     shown, bounded = BOUNDS[o.importance_mode]
     w = exponential(total)
     return Formula(

@@ -92,12 +92,13 @@ def script(o: Objective) -> Script:
 
 def terms(o: Objective) -> tuple[Term, ...]:
     """Return the terms of sg(r) A log π and the condition under which the push goes on."""
+    bound = f"{o.clip_high:.6g}" if o.clip_low == o.clip_high else rf"{o.clip_high:.6g} \,|\, {o.clip_low:.6g}"
     weighed = ratio_factor(r"\mathrm{sg}(r)", tr("ratio, held constant"))
     condition = Term(
         key="clipped",
-        latex=rf"\left[-{o.clip_low:.6g} \le \Delta\pi \le {o.clip_high:.6g}\right]",
+        latex=rf"\left[\pm\Delta\pi \le {bound}\right]",
         name=tr("condition on the change of the probability"),
-        help=tr("1 while the push has not moved the token's probability further than these bounds, otherwise 0."),
+        help=tr("1 until the push has moved the probability by the bound, upwards for A > 0; then 0."),
     )
     return (weighed, ADVANTAGE, LOG_PROB, condition)
 

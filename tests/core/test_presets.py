@@ -290,11 +290,11 @@ def test_the_advantages_are_those_of_the_source(name: str) -> None:
 def test_the_loss_of_dppo_is_that_of_the_source() -> None:
     clipped = 0
     for case in DRAWN["DPPO"]["cases"]:
-        arguments = (objective("DPPO"), *(np.array(case[name]) for name in ("logp", "old_logp", "advantage", "mask")))
-        terms = evaluate(*arguments)
+        arguments = [np.array(case[name]) for name in ("logp", "old_logp", "advantage", "mask")]
+        terms = evaluate(objective("DPPO"), *arguments)
         clipped += terms.clipped.sum()
         assert terms.loss == pytest.approx(case["loss"], rel=1e-12)
-        assert gradient(*arguments) == pytest.approx(np.array(case["gradient"]), rel=1e-12)
+        assert gradient(objective("DPPO"), *arguments) == pytest.approx(np.array(case["gradient"]), rel=1e-12)
     assert clipped
 
 
