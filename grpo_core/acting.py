@@ -7,6 +7,7 @@ from functools import cache
 
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
+from grpo_core.config.objective import IMPORTANCE
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.plugins import package_of
 from grpo_core.reductions import REDUCTIONS
@@ -33,6 +34,8 @@ def acting_fields(objective: Objective) -> frozenset[str]:
         names -= {"log_ratio_limit"}
     if objective.beta == 0:
         names -= {"kl_in"}
+    if objective.importance_cap is None:
+        names -= {*IMPORTANCE[1:]}
     return frozenset(names)
 
 

@@ -59,9 +59,12 @@ def advantages(
     centred = r - compared_with.value(xp, r, n, baseline)
     if scored is not None:
         centred = xp.where(scored, centred, 0.0)
+    if compared_with.within_group:
+        centred = xp.where(equal, 0.0, centred)
     from_mean = centred if compared_with.mean == "group" else None
-    scaled = centred / _scale(xp, objective, r, scored, n, equal, from_mean)
-    return xp.where(equal, 0.0, scaled) if compared_with.within_group else scaled
+    deviation = DEVIATIONS[objective.std]
+    compared = centred if deviation.of_centred else r
+    return centred / _scale(xp, objective, compared, scored, n, equal, from_mean)
 
 
 def step_scores(objective: Objective, step_rewards: Array) -> Array:
@@ -170,13 +173,17 @@ def _scale(
     equal: Array,
     from_mean: Array | None,
 ) -> Array | float:
-    """Return the divisor of the centred rewards, (..., P, 1): 1 where the std is zero or undefined.
+    """Return the divisor of the centred rewards, (..., P, 1): 1 where the std is zero or undefined, or the mean that
+    divides is not above 0.
 
     ``from_mean`` is the rewards minus their group's mean, if the caller has already computed them.
     """
     deviation = DEVIATIONS[objective.std]
     if not deviation.divides:
         return 1.0
+    if deviation.of_mean:
+        mean = _sum(xp, r) / at_least_one(n)
+        return xp.where(equal | (mean <= 0), 1.0, mean + numeric(objective.std_epsilon, r))
     if deviation.of_batch:
         shape = (*r.shape[:-2], 1, r.shape[-2] * r.shape[-1])
         r, scored = xp.reshape(r, shape), None if scored is None else xp.reshape(scored, shape)

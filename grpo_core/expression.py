@@ -77,6 +77,10 @@ class Reading(Protocol):
         """log π of the token in this pass."""
 
     @property
+    def old_logp(self) -> float:
+        """log π_old of the token."""
+
+    @property
     def log_ratio(self) -> float:
         """log π − log π_old of the token, clamped if the objective sets a limit."""
 

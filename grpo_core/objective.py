@@ -14,7 +14,7 @@ a table in its own file, and they are applied here in this order:
 4. ``reduction``  W, the weight of a token in the mean (``reductions.py``).
 
 If the samples come from another policy (an older one, or another inference engine), ``importance_cap`` multiplies the
-surrogate by min(π_old / π_sampler, C) (:func:`importance_weight`).
+surrogate by the bounded weight π_old / π_sampler (:func:`importance_weight`).
 
 The paper's W is 1 / (L_i G) per prompt; dividing by all B = P G completions averages over the prompts as well.
 
@@ -35,6 +35,7 @@ per run can be a number.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -233,16 +234,29 @@ def gradient_parts(
     return push, batch.xp.zeros_like(push) if pull is None else _real(batch, pull)
 
 
-def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Array | None) -> Array:
-    """Return min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). It is min(1, C) in
-    padding.
+def importance_weight(
+    cap: Any,
+    old_logp: Array,
+    sampling_logp: Array,
+    mask: Array | None,
+    *,
+    floor: Any = None,
+    level: str = "token",
+    mode: str = "truncate",
+) -> Array:
+    """Return min(π_old / π_sampler, C), the truncated importance weight of each token, (..., B, T). At token level, it
+    is min(1, C) in padding.
 
     With these weights, an expectation over the sampler's tokens equals one over tokens of the policy before the update,
     except where the cap C applies; without the cap, a few tokens could dominate. This follows Ionides 2008, Truncated
-    Importance Sampling; TRL 1.16 has a new name for its ``vllm_importance_sampling_cap``.
+    Importance Sampling. The other modes and levels are TRL 1.16's ``vllm_importance_sampling_mode``, and those of verl
+    0.9's ``compute_rollout_correction_weights``, where "mask" is IcePop.
 
     Args:
         cap: C, a number or (..., 1, 1).
+        floor: lower bound, as ``cap``; None if there is none.
+        level: whether a token has its own weight, or a completion has one; a key of ``LEVELS``.
+        mode: "truncate" to bound the weight, "mask" to set it to 0 outside the bounds.
         old_logp, sampling_logp: log-probabilities before the first pass, and the sampler's, (..., B, T). If one of them
             is not finite, the weight is that of equal log-probabilities.
         mask: boolean (..., B, T); None if there is no padding.
@@ -251,7 +265,21 @@ def importance_weight(cap: Any, old_logp: Array, sampling_logp: Array, mask: Arr
     known = xp.isfinite(old_logp) & xp.isfinite(sampling_logp)
     known = known if mask is None else known & mask
     log_weight = xp.where(known, old_logp, 0.0) - xp.where(known, sampling_logp, 0.0)
-    return clamp(xp.exp(clamp(log_weight, high=ABOVE_ANY_CAP)), high=cap)
+    if LEVELS[level].of_completion:
+        shape, (_, length) = log_weight.shape, _real_tokens(mask, log_weight)
+        log_weight = xp.broadcast_to(LEVELS[level].combined(xp, log_weight, length), shape)
+    return _BOUNDED[mode](xp.exp(clamp(log_weight, high=ABOVE_ANY_CAP)), floor, cap)
+
+
+def _masked(weight: Array, low: Any, high: Any) -> Array:
+    """Return the weights, with 0 in place of those outside the bounds."""
+    kept = weight <= numeric(high, weight)
+    kept = kept if low is None else kept & (weight >= numeric(low, weight))
+    return array_namespace(weight).where(kept, weight, 0.0)
+
+
+_BOUNDED: dict[str, Callable[[Array, Any, Any], Array]] = {"truncate": clamp, "mask": _masked}
+"""``importance_mode`` -> function of weights and bounds."""
 
 
 def applied_gate(
@@ -260,7 +288,15 @@ def applied_gate(
     """Return the factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None without either."""
     if objective.importance_cap is None or sampling_logp is None:
         return gate
-    weight = importance_weight(objective.importance_cap, old_logp, sampling_logp, mask)
+    weight = importance_weight(
+        objective.importance_cap,
+        old_logp,
+        sampling_logp,
+        mask,
+        floor=objective.importance_floor,
+        level=objective.importance_level,
+        mode=objective.importance_mode,
+    )
     return weight if gate is None else weight * gate
 
 
@@ -293,6 +329,7 @@ def _enter(
         mask=mask,
         real=real,
         logp=logp,
+        old_logp=old_logp,
         log_ratio=log_ratio,
         limited=limited,
         ratio=ratio,

@@ -17,6 +17,7 @@ from grpo_core import kl
 from grpo_core.advantages import advantages, equal_rewards, from_here_on, gae, step_scores
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
+from grpo_core.config.objective import IMPORTANCE
 from grpo_core.errors import SettingsError
 from grpo_core.objective import Terms, applied_gate, evaluate, gradient_parts, importance_weight
 from grpo_core.record import Step
@@ -38,7 +39,7 @@ def under(step: Step, objective: Objective | None) -> Step:
     ran = step.settings.objective
     if objective is None or objective == ran:
         return step
-    if step.gate is not None and objective.importance_cap != ran.importance_cap:
+    if step.gate is not None and any(getattr(objective, name) != getattr(ran, name) for name in IMPORTANCE):
         raise SettingsError(
             "objective.importance_cap",
             objective.importance_cap,
@@ -259,14 +260,15 @@ def from_sampler(step: Step) -> np.ndarray | None:
 
 
 def importance_weights(step: Step) -> np.ndarray | None:
-    """Return the importance weight min(π_old / π_sampler, C) of each token, (B, T), with the loss's C, or
-    :data:`USUAL_CAP` if it has none. None if no sampler's log-probabilities are recorded.
+    """Return the importance weight of each token, (B, T), as the loss bounds it, or truncated at :data:`USUAL_CAP` if
+    the loss has none. None if no sampler's log-probabilities are recorded.
     """
     if step.sampling_logp is None:
         return None
-    cap = step.settings.objective.importance_cap
-    weight = importance_weight(USUAL_CAP if cap is None else cap, step.old_logp, step.sampling_logp, step.mask)
-    return np.asarray(weight)
+    objective = step.settings.objective
+    if objective.importance_cap is None:
+        return np.asarray(importance_weight(USUAL_CAP, step.old_logp, step.sampling_logp, step.mask))
+    return np.asarray(applied_gate(objective, step.old_logp, step.sampling_logp, step.mask, None))
 
 
 def measured_entropy(step: Step, passed: int) -> np.ndarray | None:

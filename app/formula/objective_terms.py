@@ -26,7 +26,7 @@ def objective_terms(objective: Objective) -> tuple[Term, ...]:
 def _gate(o: Objective) -> tuple[Term, ...]:
     if o.importance_cap is None:
         return ()
-    told = tr("How much a sample of another policy counts: π_old over the sampler's, but no more than the cap.")
+    told = tr("How much a sample of another policy counts: π_old over the sampler's, within bounds.")
     return (Term(key="gate", latex="m", name=tr("importance weight m"), help=told),)
 
 

@@ -50,14 +50,21 @@ def strength(share: float) -> float:
     return math.sqrt(min(abs(share), 1.0))
 
 
+MASKED = 0.01
+"""Importance weight as which a smaller one, or one set to 0, is tinted."""
+
+
 def largest_advantage(view: StepView) -> float:
     """Return the largest advantage possible in a group of this size.
 
-    It is (G − 1)/√G if the standard deviation divides by n − 1, √(G − 1) if it divides by n, and otherwise 1.
+    It is (G − 1)/√G if the standard deviation divides by n − 1, √(G − 1) if it divides by n, G − 1 if the mean divides
+    (rewards of 0 or 1), and otherwise 1.
     """
     group = max(view.settings.learner.group_size, 2)
     deviation = DEVIATIONS[view.objective.std]
-    if not deviation.divides or deviation.of_batch:
+    if deviation.of_mean:
+        return group - 1.0
+    if not deviation.of_group:
         return 1.0
     return (group - 1) / math.sqrt(group) if deviation.ddof else math.sqrt(group - 1)
 
@@ -98,7 +105,7 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 def _ratio_limit(view: StepView) -> float:
     """Return the distance from log r = 0 to the nearer edge of the clip range, or log 2 if nothing is clipped."""
     clip = SURROGATES[view.objective.surrogate].clip
-    if clip is None:
+    if clip is None or clip.band is None:
         return math.log(2)
     low, high = clip.band(view.objective)
     return min(-math.log(low), math.log(high)) if 0 < low < 1 < high else math.log(2)
@@ -117,7 +124,7 @@ def _sampler(view: StepView) -> np.ndarray | None:
 
 def _importance(view: StepView) -> np.ndarray | None:
     weights = None if view.step is None else recompute.importance_weights(view.step)
-    return None if weights is None else np.log(weights)
+    return None if weights is None else np.log(np.maximum(weights, MASKED))
 
 
 def _cap(view: StepView) -> float:

@@ -10,7 +10,9 @@ The exit code is 1 if a sound run deviates or has a finding, or if a planted fau
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import io
 import os
 import subprocess
 import sys
@@ -26,6 +28,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from grpo_core.errors import GrpoError  # noqa: E402
 from grpo_core.trainers.audit import audit  # noqa: E402 - the program lies two folders up, and is not installed here
+from grpo_core.trainers.commands import preset_check  # noqa: E402
 from grpo_core.trainers.health import diagnose  # noqa: E402
 from grpo_core.trainers.health.grade import Grade  # noqa: E402
 from grpo_core.trainers.importers.trace import Trace  # noqa: E402
@@ -211,6 +214,14 @@ def of_folder(kind: str, name: str, folder: Path) -> Row:
     return Row(kind=kind, name=name, passed=passed, seen=seen)
 
 
+def presets(name: str, folder: Path) -> Row:
+    """Compare the presets with the defaults of this TRL, and of verl's wheel."""
+    sys.path += [str(root) for root in importlib.import_module("others").unpacked()]
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        status = preset_check.check(argparse.Namespace())
+    return Row(kind="presets", name=name, passed=not status, seen=" ".join(said.getvalue().split()))
+
+
 KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "sound": (sound, CONFIGURATIONS),
     "fault": (fault, faults.FAULTS),
@@ -220,6 +231,7 @@ KINDS: dict[str, tuple[Callable[[str, Path], Row], Any]] = {
     "same loss": (partial(of_folder, "same loss"), importlib.import_module("models").LOSSES),
     "script": (partial(of_folder, "script"), importlib.import_module("models").SCRIPTS),
     "property": (partial(of_folder, "property"), importlib.import_module("properties").PROPERTIES),
+    "presets": (presets, ("defaults",)),
     "odd": (partial(of_folder, "odd"), importlib.import_module("odd").ODD),
     "odd process": (partial(of_folder, "odd process"), importlib.import_module("odd").PROCESSES),
 }

@@ -8,8 +8,10 @@ programs. The following differ by design, and are therefore not properties:
 - verl: a group of one has its reward as advantage (``compute_grpo_outcome_advantage``: mean 0, std 1); here 0.
 - verl, OpenRLHF: the dual clip bounds the loss of a bad completion; TRL's delta bounds the ratio. They agree if the
   bound is above 1 + ε, which is what is drawn.
+- verl: DPPO also caps the ratio (clip_ratio_c); here it does not: a cap beyond reach is drawn.
 - verl: CISPO's weight also has a lower bound, 1 − ε; here, as in TRL, it has none: ε = 1 is drawn.
 - verl, OpenRLHF: the KL estimate is clamped at 10 nats, beyond which it has no gradient; closer tokens are drawn.
+- verl: whitened advantages of equal rewards can be 1e-4, since the divisor of the mean has 1e-8 added; here they are 0.
 - verl divides by L + 1e-8, and so does OpenRLHF: hence 1e-7 for a mean per completion.
 - verl divides by σ + 1e-6, OpenRLHF by σ + 1e-9: the rounding error of a group of equal rewards is 1e-10 and 1e-7
   there; here such a group has advantages of 0.
@@ -231,6 +233,8 @@ MEANS = {
     "seq-mean-token-sum-norm": "constant",
 }
 """verl's ``loss_agg_mode`` -> our reduction."""
+SURROGATES = {"sapo": "sapo", "geo_mean": "gmpo", "cispo": "cispo", "gpg": "log_prob", "dppo_tv": "dppo"}
+"""verl's ``loss_mode`` -> our surrogate, where it is not the clipped one."""
 KLS = {"k1": "k1", "k2": "k2", "low_var_kl": "k3"}
 
 
@@ -246,6 +250,7 @@ def verl_loss(kind: str) -> Apart:
         low, high = (data.draw(st.sampled_from(here.EPSILONS)) for _ in range(2))
         low = 1.0 if kind == "cispo" else low
         cap = 1 + high + data.draw(st.sampled_from((0.01, 2.0)))
+        cap = 1e12 if kind == "dppo_tv" else cap
         mode = data.draw(st.sampled_from(tuple(MEANS)))
         mode = {"sapo": "seq-mean-token-mean", "geo_mean": "seq-mean-token-mean"}.get(kind, mode)
         beta, estimator = data.draw(st.sampled_from((0.0, 0.001, 1.0))), data.draw(st.sampled_from(tuple(KLS)))
@@ -273,10 +278,10 @@ def verl_loss(kind: str) -> Apart:
         goal = Objective(
             level="sequence" if kind == "gspo" else "token",
             clip_low=low,
-            surrogate={"sapo": "sapo", "geo_mean": "gmpo", "cispo": "cispo", "gpg": "log_prob"}.get(kind, "clip"),
+            surrogate=SURROGATES.get(kind, "clip"),
             clip_high=1 + high if kind == "cispo" else high,
             dual_clip=cap if kind == "vanilla" else None,
-            log_ratio_limit=20.0 if kind == "vanilla" else None,
+            log_ratio_limit=20.0 if kind in ("vanilla", "dppo_tv") else None,
             beta=beta,
             kl=KLS[estimator],
             reduction=MEANS[mode],
@@ -309,6 +314,28 @@ def verl_advantage(data: Any) -> float:
         goal = Objective(std="sample" if scaled else "none", std_epsilon=1e-6)
         found = core.compute_grpo_outcome_advantage(*told, norm_adv_by_std_in_grpo=scaled)[0]
     return float(here.apart(advantages(goal, batch.rewards).ravel(), found[:, 0], least=1.0))
+
+
+def verl_whitened(data: Any) -> float:
+    """Compare with ``compute_reinforce_plus_plus_outcome_advantage`` and its baseline form, for completions of equal
+    length.
+    """
+    core, batch = others.verl(), data.draw(here.batches(smallest=2))
+    paid = np.zeros(batch.mask.shape)
+    paid[:, -1] = batch.rewards.ravel()
+    told = {"token_level_rewards": torch.tensor(paid), "response_mask": torch.ones(paid.shape, dtype=torch.float64)}
+    if data.draw(st.booleans()):
+        goal, config = Objective(baseline="batch_mean", std="batch", std_epsilon=0.0), SimpleNamespace(gamma=1.0)
+        found = core.compute_reinforce_plus_plus_outcome_advantage(**told, config=config)[0]
+    else:
+        goal = Objective(std="centred", std_epsilon=0.0)
+        found = core.compute_reinforce_plus_plus_baseline_outcome_advantage(**told, index=batch.index)[0]
+    if np.ptp(batch.rewards) == 0:
+        return float(np.abs(advantages(goal, batch.rewards)).max())
+    tokens, rows = paid.size, len(paid)  # verl divides by the number of tokens minus 1, and adds 1e-8 to the variance
+    variance = advantages(goal.replace(std="none"), batch.rewards).var() * tokens / (tokens - 1)
+    scale = np.sqrt((tokens - 1) / paid.shape[1] / (rows - 1) * variance / (variance + 1e-8))
+    return float(here.apart(advantages(goal, batch.rewards).ravel() * scale, found[:, 0], least=1.0))
 
 
 def verl_straight_through(data: Any) -> float:
@@ -411,10 +438,11 @@ PROPERTIES: dict[str, Property] = {
     "TRL advantage": Property(apart=trl_advantage, cases=100),
     **{
         f"verl {kind}": Property(apart=verl_loss(kind), tolerance=PER_COMPLETION)
-        for kind in ("vanilla", "gspo", "sapo", "geo_mean", "cispo", "gpg")
+        for kind in ("vanilla", "gspo", *SURROGATES)
     },
     "verl k3+": Property(apart=verl_straight_through),
     "verl advantage": Property(apart=verl_advantage),
+    "verl whitened": Property(apart=verl_whitened, tolerance=PER_COMPLETION),
     **{f"OpenRLHF {kind}": Property(apart=openrlhf_loss(kind), tolerance=SINGLE) for kind in ("ppo", "gspo")},
     "OpenRLHF unbiased KL": Property(apart=openrlhf_unbiased, tolerance=SINGLE),
     "OpenRLHF advantage": Property(apart=openrlhf_advantage, tolerance=1e-6),

@@ -100,7 +100,7 @@ def _blown_up(step: Step, v: Any) -> bool:
     values, o = paid(step, v.group), step.settings.objective
     largest = float(np.abs(gained(step)[step.group == v.group]).max())
     spread = float(values.max() - values.min())
-    one_by_one = DEVIATIONS[o.std].divides and not DEVIATIONS[o.std].of_batch
+    one_by_one = DEVIATIONS[o.std].of_group
     close = abs(v.spread - spread) <= 1e-9 * spread and abs(v.largest - largest) <= 1e-9 * largest
     return one_by_one and close and 0 < spread <= 1e-6 * max(1.0, float(np.abs(values).max()))
 
@@ -114,7 +114,7 @@ def _damped(step: Step, v: Any) -> bool:
     if BASELINES[o.baseline].from_critic or step.advantage is not None:
         return False
     same = abs(v.std - std) <= 1e-6 * std and agrees(v.delta, o.std_epsilon) and agrees(v.largest, largest)
-    return same and std < o.std_epsilon and DEVIATIONS[o.std].divides
+    return same and std < o.std_epsilon and DEVIATIONS[o.std].of_group
 
 
 def _counted(step: Step, v: Any, *, unscored: bool) -> bool:

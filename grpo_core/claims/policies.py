@@ -30,7 +30,12 @@ def _share(step: Step, v: Any, *, weights: bool) -> bool:
     clipped = recompute.terms(step, v.number - 1).clipped & used
     if clip is None or clip.cuts_weight != weights or not agrees(v.share, 100 * float(clipped.sum() / used.sum())):
         return False
-    return not weights or agrees(v.cap, clip.band(step.settings.objective)[1])
+    return not weights or agrees(v.cap, band(step)[1])
+
+
+def _rule(v: Any) -> str:
+    clip = SURROGATES[v.surrogate].clip
+    return "" if clip is None else clip.rule
 
 
 def _their_own_way(step: Step, number: int) -> bool:
@@ -163,6 +168,12 @@ POLICIES: dict[str, Kind[Step]] = {
             _share(step, v, weights=False)
             and step.settings.objective.dual_clip is not None
             and not _their_own_way(step, v.number)
+        ),
+    ),
+    "by_rule": Kind(
+        text=lambda v: f"{tr('The push of {share:.0f} % of the tokens is stopped in pass {number}.')} {_rule(v)}",
+        holds=lambda step, v: (
+            _share(step, v, weights=False) and step.settings.objective.surrogate == v.surrogate and bool(_rule(v))
         ),
     ),
     "slower_fewer_wider": Kind(

@@ -71,6 +71,8 @@ def inspect(options: argparse.Namespace) -> int:
 
 def list_presets(options: argparse.Namespace) -> int:
     """List the presets with what each reproduces and what it does not."""
+    if options.instead is not None:
+        return int(options.instead(options))
     for name, preset in PRESETS.items():
         print(f"{name}\n    {preset.source}" + (f"\n    Not covered: {preset.not_covered}" * bool(preset.not_covered)))
     return 0

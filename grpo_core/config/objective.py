@@ -16,9 +16,13 @@ SURROGATE_TITLES = {
     "sapo": "SAPO",
     "vespo": "VESPO",
     "gmpo": "GMPO",
+    "dppo": "DPPO",
     "log_prob": tr("log-probability"),
 }
 """Name of a surrogate, which is also that of its file in ``grpo_core/surrogates/`` -> its title."""
+
+IMPORTANCE = ("importance_cap", "importance_floor", "importance_level", "importance_mode")
+"""Fields that determine the importance weights. They have an effect only if the first is set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +54,8 @@ class Objective:
         "sample",
         tr(
             "What the centred reward is divided by: the group's standard deviation (n − 1 or n), the "
-            "batch's, or nothing."
+            "batch's (of the rewards, or of what is left after the baseline), nothing, or the group's mean reward if "
+            "that is above 0."
         ),
         tr("Standard deviation"),
         symbol="σ",
@@ -59,11 +64,14 @@ class Objective:
             "population": tr("population"),
             "batch": tr("batch"),
             "none": tr("none", "value"),
+            "centred": tr("batch, centred"),
+            "mean": tr("mean reward instead"),
         },
+        choices_since=(("centred", "0.3.1"), ("mean", "0.3.1")),
     )
     std_epsilon: float = setting(
         1e-4,
-        tr("Added to the standard deviation so that nearly equal rewards are not blown up."),
+        tr("Added to the divisor of the reward, so that nearly equal rewards are not blown up."),
         tr("Std epsilon"),
         symbol="δ",
         low=0,
@@ -93,11 +101,15 @@ class Objective:
         tr("How the ratio and the advantage are combined into the term that is maximised."),
         tr("Surrogate"),
         choices=SURROGATE_TITLES,
+        choices_since=(("dppo", "0.3.1"),),
         plugins="surrogate",
     )
     clip_low: float = setting(
         0.2,
-        tr("A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself can go lower."),
+        tr(
+            "A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself can go lower (for "
+            "DPPO: once the probability has fallen by ε)."
+        ),
         tr("Clip range, low"),
         symbol="ε",
         low=0,
@@ -106,7 +118,10 @@ class Objective:
     )
     clip_high: float = setting(
         0.2,
-        tr("A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself)."),
+        tr(
+            "A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself; for "
+            "DPPO: once the probability has risen by ε⁺)."
+        ),
         tr("Clip range, high"),
         symbol="ε⁺",
         low=0,
@@ -147,6 +162,37 @@ class Objective:
         high=1e6,
         usual=(1, 10),
         optional=True,
+    )
+    importance_floor: float | None = setting(
+        None,
+        tr("Lower bound of the importance weight. If empty, there is none."),
+        tr("Importance floor"),
+        low=0,
+        above=True,
+        high=1e6,
+        usual=(0.1, 0.9),
+        optional=True,
+        since="0.3.1",
+        premises=(),
+    )
+    importance_level: str = setting(
+        "token",
+        tr(
+            "Whether each token has its own importance weight, or a completion has one (from the mean of its tokens' "
+            "log-weights, or their sum)."
+        ),
+        tr("Importance level"),
+        choices={"token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum")},
+        since="0.3.1",
+        premises=(),
+    )
+    importance_mode: str = setting(
+        "truncate",
+        tr("Whether an importance weight outside its bounds is truncated to the nearer one, or set to 0."),
+        tr("Outside the bounds"),
+        choices={"truncate": tr("truncate"), "mask": tr("set to 0")},
+        since="0.3.1",
+        premises=(),
     )
     sapo_temperature_pos: float = setting(
         1.0,
@@ -272,6 +318,9 @@ class Objective:
                 self.dual_clip,
                 tr("only the surrogate “clip” has a dual clip; with any other, leave it empty"),
             )
+        cap, floor = self.importance_cap, self.importance_floor
+        if isinstance(cap, (int, float)) and isinstance(floor, (int, float)) and floor >= cap:
+            raise SettingsError("importance_floor", floor, tr("it must be below the importance cap"))
         if self.credits_steps and self.baseline in ("leave_one_out", "given"):
             raise SettingsError(
                 "baseline",

@@ -127,6 +127,16 @@ PRESETS: dict[str, Preset] = {
         source=tr("TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)"),
         not_covered=tr("TRL counts the tokens of the whole generation batch; here that batch is one step."),
     ),
+    "GRPO (TRL 1.16 with vLLM)": Preset(
+        group="grpo",
+        objective=_TRL.replace(importance_cap=3.0, importance_level="sequence_sum", importance_mode="mask"),
+        mu=1,
+        source=tr("TRL 1.16 GRPOTrainer with use_vllm (vllm_importance_sampling_mode “sequence_mask”, clip_max 3)"),
+        not_covered=tr(
+            "The bandit has one engine, so only an older sampler (staleness) makes the weights differ from 1. verl has "
+            "no such weights by default; its “sequence” with a single threshold is the mode “truncate” here."
+        ),
+    ),
     "GRPO (verl 0.9 defaults)": Preset(
         group="grpo",
         objective=Objective(std_epsilon=1e-6, dual_clip=3.0, log_ratio_limit=20.0, beta=0.0, reduction="token"),
@@ -151,6 +161,16 @@ PRESETS: dict[str, Preset] = {
         objective=Objective(std="none", beta=0.0, reduction="constant", max_tokens=3000),
         source=tr("arXiv:2503.20783 and its code (oat)"),
         not_covered=tr("The constant is the task's longest completion instead of 3000 tokens."),
+    ),
+    "MaxRL": Preset(
+        group="normalisation",
+        objective=Objective(std="mean", std_epsilon=1e-6, beta=0.0, reduction="token"),
+        source=tr("arXiv:2602.02710 and its code"),
+        not_covered=tr(
+            "The paper's rewards are 0 or 1. With others, a group whose mean reward is not above 0 is divided by 1; in "
+            "its code it is divided by the mean all the same. Clip and reduction are "
+            "those of its code, without its dual clip."
+        ),
     ),
     "BNPO": Preset(
         group="normalisation",
@@ -186,6 +206,24 @@ PRESETS: dict[str, Preset] = {
         objective=Objective(surrogate="vespo", beta=0.0, reduction="token"),
         source="arXiv:2602.10693; TRL 1.16, loss_type “vespo”",
     ),
+    "DPPO": Preset(
+        group="clipping",
+        objective=Objective(
+            std="none",
+            surrogate="dppo",
+            clip_low=0.15,
+            clip_high=0.15,
+            log_ratio_limit=20.0,
+            beta=0.0,
+            reduction="constant",
+            max_tokens=8192,
+        ),
+        source=tr("arXiv:2602.04879; verl 0.9, policy_loss.loss_mode “dppo_tv” with the settings of its example"),
+        not_covered=tr(
+            "verl also caps the ratio, in its example at 10000. Of the paper's bounds, only Binary-TV is included. The "
+            "constant is the task's longest completion instead of 8192 tokens."
+        ),
+    ),
     "GMPO": Preset(
         group="level",
         objective=Objective(surrogate="gmpo", clip_low=0.4, clip_high=0.4, beta=0.0),
@@ -198,6 +236,26 @@ PRESETS: dict[str, Preset] = {
         ),
         source="arXiv:2402.14740; TRL 1.16 RLOOTrainer",
         not_covered=tr("The paper is plain REINFORCE; the completion's ratio and its clip are TRL's."),
+    ),
+    "REINFORCE++": Preset(
+        group="baseline",
+        objective=Objective(
+            baseline="batch_mean", std="batch", std_epsilon=1e-8, beta=0.01, kl="k1", kl_in="reward", reduction="token"
+        ),
+        source=tr("arXiv:2501.03262; verl 0.9, adv_estimator “reinforce_plus_plus”; β as in OpenRLHF"),
+        not_covered=tr(
+            "In the trainers, mean and standard deviation are those of all tokens of the batch, so a long completion "
+            "counts more, and each token pays for its own KL; here a completion counts once and pays for the sum."
+        ),
+    ),
+    "REINFORCE++ baseline": Preset(
+        group="baseline",
+        objective=Objective(std="centred", std_epsilon=1e-8, beta=0.0, reduction="token"),
+        source=tr("arXiv:2501.03262; verl 0.9, adv_estimator “reinforce_plus_plus_baseline”"),
+        not_covered=tr(
+            "In the trainers, the standard deviation is that of all tokens of the batch, and the mean over them is "
+            "subtracted again; here a completion counts once. The paper's KL in the loss is left at β = 0."
+        ),
     ),
     "REINFORCE": Preset(
         group="baseline",

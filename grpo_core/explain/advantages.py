@@ -9,7 +9,7 @@ from grpo_core import kl
 from grpo_core.advantages import EQUAL
 from grpo_core.baselines import BASELINES, DEEPSEEKMATH, GAE, Baseline
 from grpo_core.config.value_names import worded
-from grpo_core.deviations import DEVIATIONS
+from grpo_core.deviations import DEVIATIONS, Deviation
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
@@ -93,13 +93,16 @@ def mean(n: Numbers, q: Quantity) -> Formula:
 
 
 def std(n: Numbers, q: Quantity) -> Formula:
-    inputs, values = compared_in(n, q.group)
+    """Explain the standard deviation of a group's or the batch's rewards, or of the batch's centred ones."""
+    deviation, centred = DEVIATIONS[n.objective.std], q.name == "centred_std"
     centre = Quantity("batch_mean") if q.group is None else Quantity("group_mean", group=q.group)
-    middle, free = n[centre], len(values)
-    deviation = DEVIATIONS[n.objective.std]
+    inputs, values = _centred(n) if centred else compared_in(n, q.group)
+    free = len(values)
+    middle = math.fsum(values) / max(free, 1) if centred else n[centre]
     freedom = free - (deviation.ddof if q.group is not None else 1)
-    symbol = r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
-    below, letter = "n" if freedom == free else "n - 1", _letter(n)
+    symbol = r"\sigma_{C}" if centred else r"\sigma" if q.group is None else rf"\sigma_{{{q.group + 1}}}"
+    below, letter = "n" if freedom == free else "n - 1", "C" if centred else _letter(n)
+    name, mean_name = (r"\sigma_{C}", r"\bar{C}") if centred else (r"\sigma", r"\bar{R}")
     if freedom < 1:
         note = plural(
             "With one scored completion there is no standard deviation.",
@@ -109,17 +112,17 @@ def std(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=symbol, value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=symbol,
-        general=rf"\sigma = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - \bar{{R}}\right)^{{2}}}}",
+        general=rf"{name} = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - {mean_name}\right)^{{2}}}}",
         values=rf"\sqrt{{\frac{{1}}{{{freedom}}} \left("
         + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
         + r"\right)}",
         value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
-        inputs=(*inputs, centre),
-        scale=max(map(abs, values)),
+        inputs=tuple(inputs) if centred else (*inputs, centre),
+        scale=max(abs(v) for v in compared_in(n, q.group)[1]),
         note=tr("The paper does not say whether it divides by n or n − 1.")
-        if deviation.divides and not deviation.of_batch and deviation.ddof and q.group is not None
-        else "",
-        source=PAPER if q.group is not None else DEVIATIONS["batch"].source,
+        if deviation.of_group and deviation.ddof and q.group is not None
+        else tr("Of what is left of each reward after the baseline.") * centred,
+        source=PAPER if q.group is not None else DEVIATIONS["centred" if centred else "batch"].source,
     )
 
 
@@ -203,9 +206,9 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
             note=tr("It is not divided by a standard deviation."),
             source=compared_with.undivided,
         )
-    spread = Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
-    compared = compared_in(n, None)[1] if deviation.of_batch else values
-    if are_equal(compared) or math.isnan(n[spread]):
+    spread = divisor_of(deviation, group)
+    compared = divided_in(n, deviation) or values
+    if why := undivided(deviation, compared, n[spread]):
         return Formula(
             symbol=symbol,
             general=rf"A_{{i}} = \frac{{{above}}}{{1}}",
@@ -213,22 +216,69 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
             value=r - b,
             inputs=(score, b_at, spread),
             scale=max(map(abs, values)),
-            note=tr("The standard deviation is zero or undefined, so it divides by 1."),
+            note=why,
             source=_divided(n),
         )
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
-        general=rf"A_{{i}} = \frac{{{above}}}{{\sigma + \delta}}",
+        general=rf"A_{{i}} = \frac{{{above}}}{{{divisor_name(deviation)} + \delta}}",
         values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
         value=(r - b) / below,
         inputs=(score, b_at, spread),
         scale=max(map(abs, compared)) / below * max(1.0, abs(r - b) / below),
-        note=tr("δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.").format(
-            std_epsilon=plain(o.std_epsilon)
+        note=(
+            tr("It is divided by the group's mean reward: the rarer a right answer, the larger its advantage.")
+            if deviation.of_mean
+            else tr("δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.").format(
+                std_epsilon=plain(o.std_epsilon)
+            )
         ),
         source=_divided(n),
     )
+
+
+def divisor_of(deviation: Deviation, group: int) -> Quantity:
+    """Return the address of the number that divides the rewards of a group."""
+    if deviation.of_mean:
+        return Quantity("group_mean", group=group)
+    if deviation.of_centred:
+        return Quantity("centred_std")
+    return Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
+
+
+def divided_in(n: Numbers, deviation: Deviation) -> list[float]:
+    """Return the numbers of the batch over which a deviation is computed. Empty if it is that of a group."""
+    return _centred(n)[1] if deviation.of_centred else compared_in(n, None)[1] if deviation.of_batch else []
+
+
+def _centred(n: Numbers) -> tuple[list[Quantity], list[float]]:
+    """Return the addresses and values of the batch's centred rewards: what is left after the baseline."""
+    inputs, values = compared_in(n, None)
+    subtracted = [Quantity("baseline", row=i.row) for i in inputs]
+    groups = [int(n.step.group[i.row or 0]) for i in inputs]
+    relative = BASELINES[n.objective.baseline].within_group
+    still = {g for g in groups if relative and are_equal(compared_in(n, g)[1])}
+    left = [0.0 if g in still else v - n[b] for v, b, g in zip(values, subtracted, groups, strict=True)]
+    return [*inputs, *dict.fromkeys(subtracted)], left
+
+
+def divisor_name(deviation: Deviation) -> str:
+    """Return the LaTeX symbol of the divisor."""
+    return r"\bar{R}" if deviation.of_mean else r"\sigma_{C}" if deviation.of_centred else r"\sigma"
+
+
+def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -> str:
+    """Return why the divisor is replaced by 1. Empty if it is not.
+
+    ``compared``: the scores over which it is computed.
+    """
+    if not deviation.of_mean:
+        fails = are_equal(compared) or math.isnan(divisor)
+        return tr("The standard deviation is zero or undefined, so it divides by 1.") if fails else ""
+    if are_equal(compared):
+        return tr("All rewards of the group are equal, so it divides by 1.")
+    return "" if divisor > 0 else tr("The mean reward is not above 0, so it divides by 1.")
 
 
 def _divided(n: Numbers) -> str:
@@ -305,6 +355,7 @@ RULES: dict[str, Rule] = {
     "group_std": std,
     "batch_mean": mean,
     "batch_std": std,
+    "centred_std": std,
     "baseline": baseline,
     "advantage": advantage,
     "td_error": td_error,

@@ -29,6 +29,8 @@ def _over(compared_with: Baseline, deviation: Deviation) -> str:
 
     The caller fills in δ.
     """
+    if deviation.of_mean:
+        return tr("The mean is that of all steps of the group; δ = {delta}.")
     if compared_with.mean == "group" and not deviation.of_batch:
         return tr("Mean and standard deviation are those of all steps of the group; δ = {delta}.")
     if deviation.of_batch:
@@ -54,8 +56,8 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
         centre = advantages.mean_of(compared_with, group)
         b, used = n[centre], [reward, centre]
         above, above_values = rf"{above} - \bar{{R}}", f"{above_values} - {signed(b)}"
-    spread = Quantity("batch_std") if deviation.of_batch else Quantity("group_std", group=group)
-    compared = compared_in(n, None)[1] if deviation.of_batch else values
+    spread = advantages.divisor_of(deviation, group)
+    compared = advantages.divided_in(n, deviation) or values
     scale, note = max(map(abs, [*values, *compared])), tr("It is not divided by a standard deviation.")
     if not deviation.divides:
         return Formula(
@@ -68,7 +70,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
             note=note,
             source=PAPER,
         )
-    if are_equal(compared) or math.isnan(n[spread]):
+    if why := advantages.undivided(deviation, compared, n[spread]):
         return Formula(
             symbol=symbol,
             general=rf"{name} = \frac{{{above}}}{{1}}",
@@ -76,13 +78,13 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
             value=r - b,
             inputs=(*used, spread),
             scale=scale,
-            note=tr("The standard deviation is zero or undefined, so it divides by 1."),
+            note=why,
             source=PAPER,
         )
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
-        general=rf"{name} = \frac{{{above}}}{{\sigma + \delta}}",
+        general=rf"{name} = \frac{{{above}}}{{{advantages.divisor_name(deviation)} + \delta}}",
         values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
         value=(r - b) / below,
         inputs=(*used, spread),
@@ -137,4 +139,5 @@ RULES: dict[str, Rule] = {
     "group_std": _of_steps(advantages.std, tr("Of all steps of the group's completions.")),
     "batch_mean": _of_steps(advantages.mean, tr("Over all steps of the batch.")),
     "batch_std": _of_steps(advantages.std, tr("Of all steps of the batch.")),
+    "centred_std": _of_steps(advantages.std, tr("Of all steps of the batch.")),
 }

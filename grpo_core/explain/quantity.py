@@ -61,6 +61,7 @@ KINDS: dict[str, Kind] = {
     "group_std": Kind(tr("reward std"), ("group",)),
     "batch_mean": Kind(tr("mean reward of the batch")),
     "batch_std": Kind(tr("reward std of the batch")),
+    "centred_std": Kind(tr("std of the batch's centred rewards")),
     "baseline": Kind(tr("baseline"), ("row",)),
     "advantage": Kind(tr("advantage"), _TOKEN),
     "td_error": Kind(tr("TD error"), _TOKEN),

@@ -59,6 +59,10 @@ class TokenReading:
         return self.read("logp")
 
     @property
+    def old_logp(self) -> float:
+        return self.read("old_logp")
+
+    @property
     def log_ratio(self) -> float:
         return self.read("log_ratio")
 

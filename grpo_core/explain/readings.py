@@ -56,6 +56,16 @@ def _std(n: EvaluatedStep, q: Quantity, values: np.ndarray, freedom: int = 1) ->
     return float(scored.std(ddof=freedom)) if scored.size > freedom else NAN
 
 
+def _centred_std(n: EvaluatedStep, q: Quantity) -> float:
+    """Return the standard deviation of the batch's centred rewards. NaN with a critic, whose values are not those."""
+    goal = n.objective.replace(std="none")
+    if BASELINES[goal.baseline].from_critic:
+        return NAN
+    bare = dataclasses.replace(n.step, advantage=None)
+    centred = recompute.scores_of_steps(bare, goal) if n.by_step else recompute.advantage(bare, goal)
+    return _std(n, q, np.where(np.isnan(n.scores), np.nan, centred))
+
+
 def _baseline(n: EvaluatedStep, q: Quantity) -> float:
     """Return the baseline that was subtracted to obtain the trained advantage."""
     row = q.row or 0
@@ -191,6 +201,7 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "group_std": lambda n, q: _std(n, q, n.scores, DEVIATIONS[n.objective.std].ddof),
     "batch_mean": lambda n, q: _mean(n, q, n.scores),
     "batch_std": lambda n, q: _std(n, q, n.scores),
+    "centred_std": _centred_std,
     "baseline": _baseline,
     "advantage": _advantage,
     "td_error": lambda n, q: NAN if n.step.values is None else _cell(n.td_errors, q),

@@ -9,6 +9,8 @@ from grpo_core.config.language import REWARDS
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
+from grpo_core.expression import exponential
+from grpo_core.levels import LEVELS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
@@ -60,22 +62,47 @@ def denominator(n: Numbers, q: Quantity) -> Formula:
 
 
 def gate(n: Numbers, q: Quantity) -> Formula:
-    """Explain the factor of a token's surrogate: a truncated importance weight, or one recorded by a trainer."""
-    symbol, value, cap = f"m_{n.at(q)}", n[q], n.objective.importance_cap
+    """Explain the factor of a token's surrogate: a bounded importance weight, or one recorded by a trainer."""
+    symbol, value, o = f"m_{n.at(q)}", n[q], n.objective
+    cap, low, level = o.importance_cap, o.importance_floor or 0.0, LEVELS[o.importance_level]
     if n.gate(q.passed) is None:
         return Formula(symbol=symbol, value=value, note=tr("the surrogate is not gated"))
     if n.step.gate is not None or cap is None:
         return Formula(symbol=symbol, value=value, note=tr("recorded", "number"))
-    old, sampled = n.token("old_logp", q), n.token("sampling_logp", q)
+    tokens = n.visited(q.row) if level.of_completion else [None]
+    places = [(n.token("old_logp", q, t), n.token("sampling_logp", q, t)) for t in tokens]
+    apart = [x if math.isfinite(x := n[old] - n[sampled]) else 0.0 for old, sampled in places]
+    total = math.fsum(apart) / (len(apart) if level.by_length else 1)
+    name = rf"\log \pi^{{\mathrm{{old}}}}_{n.it} - \log \pi^{{\mathrm{{sampler}}}}_{n.it}"
+    if level.of_completion:
+        name = (r"\frac{1}{L_{i}} " if level.by_length else "") + rf"\sum_{{t}} \left({name}\right)"
+    name = f"e^{{{name}}}"
+    shown, bounded = BOUNDS[o.importance_mode]
+    w = exponential(total)
     return Formula(
         symbol=symbol,
-        general=rf"m_{n.it} = \min\left(e^{{\log \pi^{{\mathrm{{old}}}}_{n.it} - "
-        rf"\log \pi^{{\mathrm{{sampler}}}}_{n.it}}}, C\right)",
-        values=rf"\min\left(e^{{{number(n[old])} - ({number(n[sampled])})}}, {number(cap)}\right)",
-        value=min(math.exp(n[old] - n[sampled]), cap),
-        inputs=(old, sampled),
-        note=tr("truncated importance weight"),
+        general=rf"m_{n.it} = " + shown(name, r"C_{\min}", "C"),
+        values=shown(f"e^{{{number(total)}}}", number(low), number(cap)),
+        value=bounded(w, low, cap),
+        inputs=tuple(x for pair in places for x in pair),
+        scale=w * max(1.0, *map(abs, apart)),
+        note=tr("importance weight within its bounds")
+        if low <= w <= cap
+        else tr("importance weight beyond its bounds"),
     )
+
+
+BOUNDS: dict[str, tuple[Callable[[str, str, str], str], Callable[[float, float, float], float]]] = {
+    "truncate": (
+        lambda w, low, high: rf"\max\left({low}, \min\left({w}, {high}\right)\right)",
+        lambda w, low, high: min(max(w, low), high),
+    ),
+    "mask": (
+        lambda w, low, high: rf"{w} \cdot \left[{low} \le {w} \le {high}\right]",
+        lambda w, low, high: w if low <= w <= high else 0.0,
+    ),
+}
+"""``importance_mode`` -> a bounded weight as LaTeX, and its value, from the weight and its bounds."""
 
 
 def recorded(letter: str, unit: str = "") -> Rule:

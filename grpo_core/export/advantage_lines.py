@@ -65,7 +65,7 @@ def advantage_lines(step: Step) -> list[str]:
     if deviation.of_batch or not compared_with.within_group:
         lines += [f"scored = {scored}"] if unscored else []
         scored = "scored" if unscored else reward
-    if deviation.of_batch:
+    if deviation.of_batch and not deviation.of_centred:
         lines += [f"std = {scored}.std(ddof=1) + STD_EPSILON if not {_equal(scored)} else 1.0"]
     lines += ["A = np.zeros(B)", "for group in np.unique(GROUP):"]
     lines += [f"    rows = (GROUP == group) & ~np.isnan({reward})" if unscored else "    rows = GROUP == group"]
@@ -79,11 +79,21 @@ def advantage_lines(step: Step) -> list[str]:
     baseline = compared_with.script.format(scored=scored)
     scale = ""
     if deviation.divides and not deviation.of_batch:
+        divided = [] if relative else [f"not {_equal('r')}"]
         spread = f"r.std(ddof={deviation.ddof}) + STD_EPSILON"
-        lines += [f"    std = {spread}" if relative else f"    std = {spread} if not {_equal('r')} else 1.0"]
-    if deviation.divides:
+        if deviation.of_mean:
+            spread, divided = "r.mean() + STD_EPSILON", [*divided, "r.mean() > 0"]
+        lines += [f"    std = {spread} if {' and '.join(divided)} else 1.0" if divided else f"    std = {spread}"]
+    if deviation.divides and not deviation.of_centred:
         scale = " / std"
-    return [*lines, f"    A[rows] = (r - {baseline}){scale}", _spread(1)]
+    lines += [f"    A[rows] = (r - {baseline}){scale}"]
+    return [*lines, *(_over_centred("A", reward) if deviation.of_centred else []), _spread(1)]
+
+
+def _over_centred(name: str, reward: str) -> list[str]:
+    """Return the lines that divide the array ``name`` of centred rewards by their standard deviation."""
+    spread = f"centred.std(ddof=1) + STD_EPSILON if len(centred) > 1 and not {_equal('centred')} else 1.0"
+    return [f"centred = {name}[~np.isnan({reward})]", f"{name} = {name} / ({spread})"]
 
 
 def _by_step(step: Step) -> list[str]:
@@ -94,18 +104,21 @@ def _by_step(step: Step) -> list[str]:
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
     of_batch = deviation.of_batch or compared_with.mean == "batch"
     lines = ["every = STEP_REWARD[~np.isnan(STEP_REWARD)]"] if of_batch else []
-    if deviation.of_batch:
+    if deviation.of_batch and not deviation.of_centred:
         lines += [f"std = every.std(ddof=1) + STD_EPSILON if len(every) > 1 and not {_equal('every')} else 1.0"]
     lines += ["SCORE = np.zeros((B, T))", "for group in np.unique(GROUP):"]
     lines += ["    steps = (GROUP == group)[:, None] & ~np.isnan(STEP_REWARD)", "    r = STEP_REWARD[steps]"]
     stop = f" or {_equal('r')}" if compared_with.within_group else ""
     lines += [f"    if len(r) == 0{stop}:", "        continue"]
     if deviation.divides and not deviation.of_batch:
-        ddof = deviation.ddof
-        lines += [f"    std = r.std(ddof={ddof}) + STD_EPSILON if len(r) > {ddof} and not {_equal('r')} else 1.0"]
+        spread, known = f"r.std(ddof={deviation.ddof})", f"len(r) > {deviation.ddof}"
+        if deviation.of_mean:
+            spread, known = "r.mean()", "r.mean() > 0"
+        lines += [f"    std = {spread} + STD_EPSILON if {known} and not {_equal('r')} else 1.0"]
     baseline = compared_with.script.format(scored="every")
-    scale = " / std" if deviation.divides else ""
+    scale = " / std" if deviation.divides and not deviation.of_centred else ""
     lines += [f"    SCORE[steps] = (r - {baseline}){scale}"]
+    lines += _over_centred("SCORE", "STEP_REWARD") if deviation.of_centred else []
     return [*lines, "A = SCORE[:, ::-1].cumsum(1)[:, ::-1]  # the steps that end here or later", _spread(2)]
 
 

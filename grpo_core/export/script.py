@@ -17,11 +17,12 @@ import numpy as np
 
 from grpo_core import __version__, recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.config import Settings
+from grpo_core.config import Objective, Settings
 from grpo_core.export.advantage_lines import advantage_lines, setting_lines
 from grpo_core.export.loss_lines import loss_lines
 from grpo_core.export.script_words import differing, one_line
 from grpo_core.kl import EXACT
+from grpo_core.levels import LEVELS
 from grpo_core.record import Origin, Step
 
 WIDTH = 110
@@ -115,9 +116,9 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
             lines += _literal("    by_token([", gate[mask], "]),")
         lines += ["]"]
     elif recompute.gate_of(step, 0) is not None:
-        assert step.sampling_logp is not None and objective.importance_cap is not None
+        assert step.sampling_logp is not None
         lines += _array("SAMPLING_LOGP", step.sampling_logp[mask], "by the policy that sampled", "by_token")
-        lines += [f"CAP = {_number(objective.importance_cap)}  # of the importance weight", *_WEIGHT]
+        lines += _importance_weight(objective)
         lines += [f"GATE = [WEIGHT] * {len(passes)}"]
     lines += ["# log-probability of each token before each pass", "LOGP = ["]
     for n in passes:
@@ -127,10 +128,21 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
     return [*lines, *_wrapped("SAMPLED = [", words, "]"), *_wrapped("LAB_LOSS = [", map(repr, losses), "]")]
 
 
-_WEIGHT = [
-    "apart = OLD_LOGP - SAMPLING_LOGP",
-    "WEIGHT = np.where(np.isfinite(apart), np.minimum(np.exp(apart), CAP), 1.0)  # multiplies the surrogate",
-]
+def _importance_weight(o: Objective) -> list[str]:
+    """Return the lines that compute the importance weights from the log-probabilities."""
+    assert o.importance_cap is not None
+    lines = [f"CAP = {_number(o.importance_cap)}  # of the importance weight"]
+    lines += [f"LEAST = {_number(o.importance_floor or 0.0)}"]
+    lines += ["apart = np.where(MASK, OLD_LOGP - SAMPLING_LOGP, 0.0)", "apart[~np.isfinite(apart)] = 0.0"]
+    level = LEVELS[o.importance_level]
+    if level.of_completion:
+        count = " / np.maximum(MASK.sum(1, keepdims=True), 1)" * level.by_length
+        lines += [f"apart = apart.sum(1, keepdims=True){count} + np.zeros(MASK.shape)"]
+    bounded = {
+        "truncate": "np.clip(np.exp(apart), LEAST, CAP)",
+        "mask": "np.where((np.exp(apart) < LEAST) | (np.exp(apart) > CAP), 0.0, np.exp(apart))",
+    }[o.importance_mode]
+    return [*lines, f"WEIGHT = {bounded}  # multiplies the surrogate"]
 
 
 def _passes(step: Step, passes: Sequence[int]) -> list[str]:

@@ -175,7 +175,7 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
     """Return the reason for rewards that differ by less than δ, or so little that normalizing inflates them."""
     o, rows = n.objective, np.flatnonzero(n.step.group == group)
     elsewhere = n.step.advantage is not None or BASELINES[o.baseline].from_critic or n.penalised
-    if elsewhere or DEVIATIONS[o.std].of_batch or not DEVIATIONS[o.std].divides:
+    if elsewhere or not DEVIATIONS[o.std].of_group:
         return None
     spread = float(scored.max() - scored.min())
     std = float(np.std(scored, ddof=DEVIATIONS[o.std].ddof))

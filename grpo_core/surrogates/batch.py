@@ -18,7 +18,7 @@ class Batch:
         objective: settings of the loss.
         mask: (..., B, T), boolean; None without padding.
         real: 1 for a token and 0 in padding, (..., B, T); without padding (B, T), or the number 1 if T is 1.
-        logp: log π of the sampled tokens, (..., B, T); 0 in padding.
+        logp, old_logp: log π and log π_old of the sampled tokens, (..., B, T); 0 in padding.
         log_ratio: log π − log π_old per token, (..., B, T), limited if the objective says so; 0 in padding.
         limited: whether that limit replaced the log-ratio, boolean (..., B, T); None without a limit.
         ratio: r at the objective's level, (..., B, T); 1 in padding.
@@ -31,6 +31,7 @@ class Batch:
     mask: Array | None
     real: Array | float
     logp: Array
+    old_logp: Array
     log_ratio: Array
     limited: Array | None
     ratio: Array

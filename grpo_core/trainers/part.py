@@ -47,9 +47,13 @@ def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
 
 def options() -> dict[str, Callable[[argparse.ArgumentParser], None]]:
     """Return the functions that add options to commands of the lab, by command."""
-    from grpo_core.trainers.commands import export_option, trl_sweep_command
+    from grpo_core.trainers.commands import export_option, preset_check, trl_sweep_command
 
-    return {"export": export_option.add_option, "sweep": trl_sweep_command.add_option}
+    return {
+        "export": export_option.add_option,
+        "presets": preset_check.add_option,
+        "sweep": trl_sweep_command.add_option,
+    }
 
 
 def starts() -> Start:

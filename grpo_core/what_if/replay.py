@@ -16,6 +16,7 @@ import numpy as np
 from grpo_core.bandit.learner import again
 from grpo_core.baselines import BASELINES
 from grpo_core.config import PRESETS, Settings
+from grpo_core.config.objective import IMPORTANCE
 from grpo_core.config.settings import described_at
 from grpo_core.config.value_names import worded
 from grpo_core.errors import NonFiniteError
@@ -85,7 +86,7 @@ def _acts(step: Step, path: str) -> bool:
     changed, and a KL only if the reference was recorded. An importance weight needs the sampler's log-probabilities and
     a record without factors applied by the trainer, which may be such weights already.
     """
-    if path == "objective.importance_cap" and (step.sampling_logp is None or step.gate is not None):
+    if path.removeprefix("objective.") in IMPORTANCE and (step.sampling_logp is None or step.gate is not None):
         return False
     if not step.settings.is_recorded:
         return path.startswith(REPLAYED)

@@ -12,6 +12,7 @@ from grpo_core.claims.claim import Claim
 from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
 from grpo_core.claims.what_if import Same
 from grpo_core.config import PRESETS
+from grpo_core.config.objective import IMPORTANCE
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
@@ -73,7 +74,7 @@ def _not_applied(w: WhatIf, difference: Difference) -> Same:
         if difference.ran:
             return Same.of("drawn_again")
         return Same.of("would_resample", dead=dead, groups=groups) if dead else Same.of("none_dead")
-    if difference.path == "objective.importance_cap":
+    if difference.path.removeprefix("objective.") in IMPORTANCE:
         return Same.of("factors_recorded" if w.ran.step.gate is not None else "no_other_sampler")
     if w.ran.step.settings.is_recorded and difference.path == "objective.beta":
         return Same.of("beta_stays", ran=difference.ran)

@@ -59,7 +59,11 @@ def made_up(rng: np.random.Generator, number: int) -> Step:
         changes["denominator"] = rng.uniform(2, 5, size=(step.passes, 2)) if rng.random() < 0.5 else None
     if rng.random() < 0.3:
         changes["sampling_logp"] = step.old_logp - rng.normal(0, 0.5, step.mask.shape)
-        changes["settings"] = settings.replace({"objective.importance_cap": float(rng.choice([0.7, 1.0, 2.0]))})
+        bounds = {
+            "importance_cap": float(rng.choice([0.7, 1.0, 2.0])),
+            "importance_floor": (None, 0.5)[rng.integers(2)],
+        }
+        changes["settings"] = settings.replace({f"objective.{name}": value for name, value in bounds.items()})
     elif rng.random() < 0.3:
         changes["gate"] = rng.uniform(0, 1, size=step.mask.shape)
     if rng.random() < 0.2:

@@ -76,6 +76,17 @@ def scripted(name: str) -> Callable[[], object]:
     return lambda: step_script(under(name), origin(Settings()))
 
 
+def weighed(name: str) -> Callable[[], object]:
+    return lambda: evaluate(holding(Objective(importance_cap=2.0), **{name: UNKNOWN}), **cases.batch(3))
+
+
+def scripted_weight(name: str) -> Callable[[], object]:
+    step = trained_with(2, learner__staleness=1, objective__importance_cap=2.0)
+    unknown = holding(dataclasses.replace(step.settings.objective), **{name: UNKNOWN})
+    settings = holding(dataclasses.replace(step.settings), objective=unknown)
+    return lambda: step_script(dataclasses.replace(step, settings=settings), origin(Settings()))
+
+
 def plain_step() -> object:
     at = np.ones((2, 1, 3))
     return stepped(holding(Optimizer(), kind=UNKNOWN), at, at, no_moments(at))
@@ -154,6 +165,8 @@ ACTING: dict[str, tuple[Callable[[], object], ...]] = {
         scripted("kl_in"),
         lambda: has_optimum(settings("objective", "kl_in")),
     ),
+    "objective.importance_level": (weighed("importance_level"), scripted_weight("importance_level")),
+    "objective.importance_mode": (weighed("importance_mode"), scripted_weight("importance_mode")),
     "objective.reduction": (loss("reduction"), slope("reduction"), recomputed("reduction"), scripted("reduction")),
     "optimizer.kind": (plain_step, bandit("optimizer", "kind"), weights_step, weights_step_later, what_if),
     "task.landscape": (

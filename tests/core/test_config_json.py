@@ -47,6 +47,8 @@ def valid_settings(draw: st.DrawFn) -> Settings:
     objective, task = chosen["objective"], chosen["task"]
     if objective["surrogate"] != "clip":
         objective["dual_clip"] = None
+    if None not in (cap := objective["importance_cap"], low := objective["importance_floor"]) and low >= cap:
+        objective["importance_floor"] = None
     if objective["reduction"] == "constant":
         objective["max_tokens"] = objective["max_tokens"] or 1
     if objective["credit"] == "process":

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from grpo_core import parts, plugins
+from grpo_core import parts, plugins, recompute
 from grpo_core.acting import acting_fields
 from grpo_core.bandit.tasks import TASKS
 from grpo_core.child.limits import Limits
@@ -20,11 +23,15 @@ from grpo_core.config import BanditTask, Objective, Settings, about, settings_fr
 from grpo_core.config.value_names import headed
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.race import entered
+from grpo_core.explain import Numbers, explain_from
+from grpo_core.export.script import step_script
 from grpo_core.foreign.walls import readable
-from grpo_core.surrogates import SURROGATES
+from grpo_core.learners import origin
+from grpo_core.surrogates import SURROGATES, dppo
 from grpo_core.testing import checks
-from grpo_core.testing.surrogates import settings_are_stored
+from grpo_core.testing.surrogates import TASK, settings_are_stored
 from grpo_core.testing.tasks import CHECKS as TASK_CHECKS
+from grpo_core.testing.updates import every_quantity, trained_with
 
 Installed = Callable[..., None]
 SOUND = "from grpo_core.surrogates import SURROGATES\nROW = SURROGATES['{name}']\n"
@@ -88,7 +95,7 @@ def test_a_wrong_row_is_left_out_and_a_sentence_names_package_and_row(install: I
     entry = line.partition(" = ")[0]
     (said,) = plugins.refusals()
     assert said.startswith(f"The row “{entry}” of the package “{package}” is left out: {why}") and said.endswith(".")
-    assert list(SURROGATES)[6:] == ["good-two.soft"] and list(TASKS) == ["length", "chain"]
+    assert list(SURROGATES)[len(SURROGATES.own) :] == ["good-two.soft"] and list(TASKS) == ["length", "chain"]
     if entry.startswith("surrogate"):
         with pytest.raises(SettingsError, match="is left out"):
             Objective(surrogate=f"{package}.{entry.partition('.')[2]}")
@@ -206,3 +213,34 @@ def test_the_checks_find_a_wrong_pull_and_a_copy_of_a_formula(install: Installed
     every["wrong-pull.soft-settings_are_stored"]()
 
     assert len(every) >= 20
+
+
+def test_a_surrogate_of_the_program_in_a_package_of_its_own_computes_the_same_bits(install: Installed) -> None:
+    """The file of DPPO as it is, in a package: it needs nothing but the entry point."""
+    install("twin", Path(dppo.__file__).read_text("utf-8"), "surrogate.dppo = twin:SURROGATE")
+    changes = {**TASK, "objective__clip_low": 0.05, "objective__clip_high": 0.05, "learner__mu": 3}
+    ran, twin = (trained_with(4, objective__surrogate=name, **changes) for name in ("dppo", "twin.dppo"))
+    assert type(SURROGATES["twin.dppo"].value) is type(dppo.value) and SURROGATES["twin.dppo"].value is not dppo.value
+    for name in ("tokens", "logp", "dist_logp"):
+        np.testing.assert_array_equal(getattr(ran, name), getattr(twin, name))
+    assert recompute.terms(ran, 2).clipped.any()
+    for passed in range(3):
+        one, other = ([Numbers(step).terms(passed), recompute.token_gradient(step, passed)[0]] for step in (ran, twin))
+        assert compared_bits(one) == compared_bits(other)
+    quantities = list(every_quantity(ran))
+    explained = [[explain_from(Numbers(step), q) for q in quantities] for step in (ran, twin)]
+    for one, other in zip(*explained, strict=True):
+        assert (one.latex_values, one.note, one.agrees) == (other.latex_values, other.note, True)
+    scripts = [step_script(step, origin(step.settings)).splitlines() for step in (ran, twin)]
+    assert [[line for line in script if not line.startswith("#")] for script in scripts[:1]] == [
+        [line for line in script if not line.startswith("#")] for script in scripts[1:]
+    ]
+    for name, check in checks("twin").items():
+        if "terms_lead_to_numbers" not in name:  # its terms are not its own: they are those of DPPO
+            check()
+
+
+def compared_bits(values: list[Any]) -> list[bytes]:
+    terms, gradient = values
+    arrays = [getattr(terms, field.name) for field in dataclasses.fields(terms)]
+    return [np.asarray(x).tobytes() for x in (*arrays, gradient) if x is not None]

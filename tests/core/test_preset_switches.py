@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from grpo_core.config import PRESETS, Settings, settings_from_json
+from grpo_core.config import PRESETS, Settings, flat, settings_from_json
 from grpo_core.config.presets import preset_of
 
 
@@ -14,6 +15,15 @@ def test_every_preset_says_where_it_comes_from_and_has_its_numbers_tested() -> N
         assert preset.source, name
         assert f'"{name}"' in written, name
         assert not preset.not_covered or preset.not_covered.endswith("."), name
+
+
+def test_every_preset_is_in_the_list_of_algorithms() -> None:
+    listed = (Path(__file__).parents[2] / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    presets = listed.partition("## Presets")[2].partition("\n## ")[0]
+    assert [line.split(" | ")[0][2:] for line in presets.splitlines() if line.startswith("| ")][1:] == list(PRESETS)
+    settings = listed.partition("## Names for a setting")[2].partition("\n## ")[0]
+    for path in re.findall(r"`((?:objective|learner)\.\w+)`", settings):
+        assert path in flat(Settings()), path
 
 
 def test_every_preset_survives_the_way_to_json() -> None:

@@ -6,7 +6,9 @@ Mean 0.5; standard deviation (n − 1) √(0.25 + 0.25) = 0.707107; 0.5 / (0.707
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 
 from grpo_core.advantages import advantages, gae
 from grpo_core.config import PRESETS, Objective, Settings
-from grpo_core.objective import evaluate, gradient
+from grpo_core.objective import evaluate, gradient, importance_weight
 
 MASK = np.array([[True, False, False], [True, True, True]])
 LOGP = np.array([[-0.5, 0.0, 0.0], [-1.0, -2.0, -3.0]])
@@ -158,6 +160,54 @@ def test_gmpo_is_a_geometric_mean_of_clipped_ratios() -> None:
     assert push == pytest.approx([0.0, -0.352344], abs=1e-6)
 
 
+def test_grpo_trl_with_vllm_leaves_out_completions_whose_weight_is_above_3() -> None:
+    # the product of the tokens' weights: e^(0.5 + 0.5) = 2.718282 counts, e^(0.6 + 0.6) = 3.320117 > 3 does not
+    old = np.full((2, 2), -1.0)
+    arguments = (objective("GRPO (TRL 1.16 with vLLM)"), old, old, np.ones(2), np.full((2, 2), True))
+    sampled = old - np.array([[0.5, 0.5], [0.6, 0.6]])
+    push = -gradient(*arguments, sampling_logp=sampled)
+    assert push.tolist() == [pytest.approx([math.e / 4] * 2), [0.0, 0.0]]
+    # truncated instead, at token level and with a floor of 2: e^0.6 = 1.822119 becomes 2, e^1.2 = 3.320117 becomes 3
+    token = arguments[0].replace(importance_mode="truncate", importance_level="token", importance_floor=2.0)
+    push = -gradient(token, *arguments[1:], sampling_logp=old - np.array([[0.6, 1.2], [0.0, 1.0]]))
+    assert push == pytest.approx(np.array([[2, 3], [2, math.e]]) / 4)
+
+
+def test_reinforce_plus_plus_whitens_over_the_batch() -> None:
+    # rewards 1, 0, 1, 1: mean 0.75, standard deviation (n − 1) √(3 · 0.0625 + 0.5625) / √3 = 0.5; a KL of 0
+    assert advantage("REINFORCE++", [[1.0, 0], [1, 1]], kl=np.zeros((2, 2))) == pytest.approx([0.5, -1.5, 0.5, 0.5])
+    # its baseline form: 0.5, −0.5, 0, 0 after the group's mean; √(0.5 / 3) = 0.408248
+    whitened = [0.5 / 0.408248, -0.5 / 0.408248, 0, 0]
+    assert advantage("REINFORCE++ baseline", [[1.0, 0], [1, 1]]) == pytest.approx(whitened, rel=1e-6)
+    # a difference between prompts does not count: rewards 11, 10 and 1, 1 give the same
+    assert advantage("REINFORCE++ baseline", [[11.0, 10], [1, 1]]) == pytest.approx(whitened, rel=1e-6)
+
+
+def test_maxrl_divides_by_the_mean_reward() -> None:
+    # one right answer of four: (1 − 0.25) / 0.25 = 3 and −1; three of four: 1/3 and −1
+    assert advantage("MaxRL", [[1.0, 0, 0, 0]]) == pytest.approx([3, -1, -1, -1], abs=2e-5)
+    assert advantage("MaxRL", [[1.0, 1, 1, 0]]) == pytest.approx([1 / 3, 1 / 3, 1 / 3, -1], abs=2e-5)
+    assert advantage("MaxRL", [[0.0, 0, 0, 0]]) == [0, 0, 0, 0]
+    # a mean of −1 does not turn the push around: −0.5 + 1 and −1.5 + 1, divided by 1
+    assert advantage("MaxRL", [[-0.5, -1.5]]) == [0.5, -0.5]
+
+
+def test_dppo_stops_a_push_by_the_change_of_the_probability() -> None:
+    # A = ±0.5 and W = 1 / 8192, as without a standard deviation and with a constant length
+    assert advantage("DPPO") == [0.5, -0.5]
+    # π_old = e⁻¹ = 0.367879: at r = 1.4 π has risen by 0.147152 and the push goes on, at r = 1.5 by 0.183940 > 0.15
+    surrogate, push = one("DPPO", [math.log(1.4), math.log(1.5)], 1.0)
+    assert push == pytest.approx([1.4 / 8192, 0])
+    assert surrogate == pytest.approx([1.4 * (math.log(1.4) - 1), 0])
+    # A < 0: at r = 0.6 π has fallen by 0.147152, at 0.5 by 0.183940; a rise stops nothing
+    assert one("DPPO", [math.log(0.6), math.log(0.5), 2.0], -1.0)[1] == pytest.approx(
+        [-0.6 / 8192, 0, -math.exp(2) / 8192]
+    )
+    # a rare token: π_old = e⁻⁸, and r = 100 moves it by 0.033
+    rare = (objective("DPPO"), np.array([[math.log(100) - 8]]), np.array([[-8.0]]), np.ones(1), np.array([[True]]))
+    assert -gradient(*rare)[0, 0] == pytest.approx(100 / 8192)
+
+
 def test_rloo_compares_with_the_others() -> None:
     # G = 4: 1 − 0 = 1 and 0 − 1/3; the same as G/(G − 1) (r − mean) = 4/3 · 0.75
     kl = np.zeros((1, 4))
@@ -221,3 +271,37 @@ def test_what_differs_from_a_preset_is_what_choosing_it_would_change(name: str) 
         chosen = PRESETS[name].applied_to(settings).differences(settings)
         chosen.pop("learner.mu", None)
         assert PRESETS[name].differences(settings) == chosen
+
+
+# -- numbers of the sources' own functions -----------------------------------------------------------------------------
+
+DRAWN = json.loads((Path(__file__).parents[1] / "data" / "algorithms.json").read_text("utf-8"))
+"""Drawn batches with the numbers that each source's own function gave, and the name of that function."""
+
+
+@pytest.mark.parametrize("name", ["MaxRL", "REINFORCE++", "REINFORCE++ baseline"])
+def test_the_advantages_are_those_of_the_source(name: str) -> None:
+    for case in DRAWN[name]["cases"]:
+        rewards = np.array(case["rewards"])
+        found = advantages(objective(name), rewards, kl=np.zeros(rewards.shape))
+        assert found == pytest.approx(np.array(case["advantages"]), rel=1e-7, abs=1e-12)  # verl adds 1e-8 elsewhere
+
+
+def test_the_loss_of_dppo_is_that_of_the_source() -> None:
+    clipped = 0
+    for case in DRAWN["DPPO"]["cases"]:
+        arguments = [np.array(case[name]) for name in ("logp", "old_logp", "advantage", "mask")]
+        terms = evaluate(objective("DPPO"), *arguments)
+        clipped += terms.clipped.sum()
+        assert terms.loss == pytest.approx(case["loss"], rel=1e-12)
+        assert gradient(objective("DPPO"), *arguments) == pytest.approx(np.array(case["gradient"]), rel=1e-12)
+    assert clipped
+
+
+def test_the_importance_weights_are_those_of_the_source() -> None:
+    for case in DRAWN["importance weights"]["cases"]:
+        level, mode = case["mode"].split("_")
+        old, sampled, mask = (np.array(case[name]) for name in ("old_logp", "sampling_logp", "mask"))
+        bounds = {"floor": case["floor"], "level": {"sequence": "sequence_sum"}.get(level, level), "mode": mode}
+        found = importance_weight(case["cap"], old, sampled, mask, **bounds)
+        assert np.where(mask, found, 0.0) == pytest.approx(np.array(case["weights"]), rel=1e-12)

@@ -30,6 +30,7 @@ LOOKS: dict[str, LaneLook] = {
     "REINFORCE + baseline": LaneLook("reward", _Line.SolidLine),
     "REINFORCE + running mean": LaneLook("push_down", _Line.DotLine),
     "GRPO (TRL 1.16 defaults)": LaneLook("policy", _Line.DashLine),
+    "GRPO (TRL 1.16 with vLLM)": LaneLook("policy", _Line.DashDotDotLine),
     "GRPO (verl 0.9 defaults)": LaneLook("policy", _Line.DotLine),
     "DAPO": LaneLook("entropy", _Line.SolidLine),
     "BNPO": LaneLook("policy", _Line.DashDotLine),
@@ -39,12 +40,17 @@ LOOKS: dict[str, LaneLook] = {
     "LUSPO": LaneLook("kl", _Line.DashLine),
     "VESPO": LaneLook("reward", _Line.DotLine),
     "GMPO": LaneLook("entropy", _Line.DashDotLine),
+    "MaxRL": LaneLook("reward", _Line.DashDotLine),
+    "REINFORCE++": LaneLook("push_down", _Line.DashDotLine),
+    "REINFORCE++ baseline": LaneLook("push_down", _Line.SolidLine),
+    "DPPO": LaneLook("kl", _Line.DashDotLine),
 }
 ANY = LaneLook("reference", _Line.SolidLine)
 """Line style of presets that have none of their own."""
 SHORT = {
     "GRPO (DeepSeekMath)": "GRPO",
     "GRPO (TRL 1.16 defaults)": "GRPO (TRL)",
+    "GRPO (TRL 1.16 with vLLM)": "GRPO (vLLM)",
     "GRPO (verl 0.9 defaults)": "GRPO (verl)",
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from grpo_core.acting import acting_fields
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
 from grpo_core.config.language import REWARDS
+from grpo_core.config.objective import IMPORTANCE
 from grpo_core.lm.size import parameters
 from grpo_core.text import plural, tr
 
@@ -32,8 +33,10 @@ OF_CHARACTERS = ("checkpoint", "layers", "width", "heads", "context")
 def applies(path: str, settings: Settings) -> bool:
     """Return whether the setting at a dotted path has an effect in a run under ``settings``."""
     part, _, name = path.partition(".")
-    if path == "objective.importance_cap":
-        return settings.learner.staleness > 0 or settings.objective.importance_cap is not None
+    if part == "objective" and name in IMPORTANCE:
+        return settings.objective.importance_cap is not None or (
+            name == IMPORTANCE[0] and settings.learner.staleness > 0
+        )
     if part == "objective":
         return name in acting_fields(settings.objective)
     if part == "model":

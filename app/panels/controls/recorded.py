@@ -14,6 +14,7 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core.acting import acting_fields
 from grpo_core.config import Learner, Objective, Settings, about, described
+from grpo_core.config.objective import IMPORTANCE
 from grpo_core.config.value_names import worded
 from grpo_core.text import tr
 
@@ -61,7 +62,7 @@ def rows(settings: Settings) -> list[tuple[str, str]]:
     acting = acting_fields(objective)
     if not settings.recorded.names_loss:  # the source does not name its loss
         return _of_task(settings)
-    acting -= {"importance_cap"}  # the factors that a trainer applied are in the record
+    acting -= {*IMPORTANCE}  # the factors that a trainer applied are in the record
     known = [(rule.title, _text(getattr(objective, name))) for name, rule in described(Objective) if name in acting]
     known += [(about(Learner, name).title, _text(getattr(settings.learner, name))) for name in LEARNER]
     return [

@@ -49,6 +49,12 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
     )
 
 
+def _no_range(update: Update) -> str:
+    """Return why the clip range is not one of ratios. Empty if it is, or if there is none."""
+    clip = SURROGATES[update.settings.objective.surrogate].clip
+    return "" if clip is None or not clip.rule else tr("This clip does not read the ratio.")
+
+
 def no_ratio_of_completions(update: Update) -> str:
     """Return why no clip applies to ratios of full completions. Empty if one does."""
     if not update.settings.recorded.names_loss:
@@ -58,7 +64,7 @@ def no_ratio_of_completions(update: Update) -> str:
         return tr("The ratio is per token.")
     if not level.by_length:
         return tr("The ratio of a completion is the product of its tokens' ratios, for which there is no usual range.")
-    return no_later_pass(update)
+    return _no_range(update) or no_later_pass(update)
 
 
 def reach(update: Update) -> Measure | None:
@@ -95,7 +101,7 @@ def no_range_of_tokens(update: Update) -> str:
     """Return why no clip applies to ratios of individual tokens. Empty if one does."""
     if LEVELS[update.settings.objective.level].of_completion:
         return tr("The ratio is per completion.")
-    return no_later_pass(update)
+    return _no_range(update) or no_later_pass(update)
 
 
 def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

@@ -43,6 +43,10 @@ FAMILY = (
         idea=tr("Subtract a baseline, here the batch's mean: a constant in the reward no longer matters."),
     ),
     Member(
+        name="REINFORCE++", year=2025, parent="+ baseline", preset="REINFORCE++", source="arXiv:2501.03262",
+        idea=tr("PPO's clip without a critic: rewards are compared, and divided, over the whole batch."),
+    ),
+    Member(
         name="PPO", year=2017, parent="+ baseline", preset="PPO-clip", source="arXiv:1707.06347",
         idea=tr("A clip in place of TRPO's bound, so that a batch can be used several times; a learned critic."),
     ),
@@ -53,6 +57,10 @@ FAMILY = (
     Member(
         name="Dr. GRPO", year=2025, parent="GRPO", preset="Dr. GRPO", source="arXiv:2503.20783",
         idea=tr("No standard deviation and a constant length: two biases fewer."),
+    ),
+    Member(
+        name="MaxRL", year=2026, parent="GRPO", preset="MaxRL", source="arXiv:2602.02710",
+        idea=tr("The mean reward in place of the standard deviation: the rarer a right answer, the more it counts."),
     ),
     Member(
         name="DAPO", year=2025, parent="GRPO", preset="DAPO", source="arXiv:2503.14476",
@@ -81,6 +89,10 @@ FAMILY = (
     Member(
         name="VESPO", year=2026, parent="GRPO", preset="VESPO", source="arXiv:2602.10693",
         idea=tr("A smooth weight that depends on the whole completion's ratio, in place of the clip."),
+    ),
+    Member(
+        name="DPPO", year=2026, parent="GRPO", preset="DPPO", source="arXiv:2602.04879",
+        idea=tr("A push stops when the token's probability has moved too far, not when the ratio has."),
     ),
     Member(
         name="RLOO", year=2024, parent="+ baseline", preset="RLOO", source="arXiv:2402.14740",
