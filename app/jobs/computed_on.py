@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from PySide6.QtCore import QObject, Signal
 
 from app.jobs.jobs import Jobs
-from grpo_core.jobs.cluster import NEEDED
+from grpo_core.jobs.cluster_client import NEEDED
 
 
 class ComputedOn(QObject):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from grpo_core.config.language import LanguageTask
 from grpo_core.foreign.readers import Readers
 from grpo_core.lm.problems import Prompt
 from grpo_core.trainers.hf.folder import ModelFiles, known, look, vocabulary
@@ -51,7 +52,7 @@ def _encode_a_prompt(files: ModelFiles) -> None:
         from transformers import PreTrainedTokenizerFast  # without torch, unlike AutoTokenizer
 
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(files.whole), local_files_only=True)
-        Chat(tokenizer, (), None).encoded([Prompt(text=PROMPT, answer="")])
+        Chat(tokenizer, (), None, LanguageTask()).encoded([Prompt(text=PROMPT, answer="")])
     except MemoryError:
         raise
     except Exception:
