@@ -209,8 +209,8 @@ def _workers(client: Any, where: str) -> int:
 def _lost(where: str) -> GrpoError:
     return GrpoError(
         tr(
-            "The connection to the scheduler at {where} was lost. Finished work is kept; start the same job again "
-            "to continue."
+            "The connection to the scheduler at {where} was lost. What had finished has been shown; runs of a language "
+            "model that have a folder continue there when the same job is started again."
         ).format(where=where)
     )
 
