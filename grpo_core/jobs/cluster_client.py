@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from grpo_core import __version__
 from grpo_core.child.lifeline import watch_parent
 from grpo_core.child.limits import Limits
+from grpo_core.child.start import NO_MEMORY
 from grpo_core.child.wire import Message, error_message, receive, send
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.foreign import walls
@@ -45,17 +46,27 @@ def serve(connection: Connection) -> None:
     Sends “connected” with the number of threads of the workers, an “answer” to each call with a text and a digest
     or a “problem”, and an “error” at the end.
     """
-    with suppress(EOFError, OSError):
-        begin = receive(connection)
+    code = 1
+    try:
+        with suppress(EOFError, OSError):
+            _serve(connection)
+        code = 0
+    except MemoryError:
+        code = NO_MEMORY
+    finally:
+        os._exit(code)  # without waiting for Dask's threads
+
+
+def _serve(connection: Connection) -> None:
+    begin = receive(connection)
+    try:
+        client = connected(begin["where"], begin["direct"], begin["seconds"])
         try:
-            client = connected(begin["where"], begin["direct"], begin["seconds"])
-            try:
-                _pass_on(connection, client, begin)
-            finally:
-                client.close(timeout=2)
-        except GrpoError as error:
-            send(connection, error_message(error))
-    os._exit(0)  # without waiting for Dask's threads
+            _pass_on(connection, client, begin)
+        finally:
+            client.close(timeout=2)
+    except GrpoError as error:
+        send(connection, error_message(error))
 
 
 def connected(where: str, direct: bool | None, seconds: float) -> Any:
@@ -198,8 +209,8 @@ def _workers(client: Any, where: str) -> int:
 def _lost(where: str) -> GrpoError:
     return GrpoError(
         tr(
-            "The connection to the scheduler at {where} was lost. Finished work is kept; start the same job again "
-            "to continue."
+            "The connection to the scheduler at {where} was lost. What had finished has been shown; runs of a language "
+            "model that have a folder continue there when the same job is started again."
         ).format(where=where)
     )
 

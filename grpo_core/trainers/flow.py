@@ -92,6 +92,12 @@ def own_ends(step: Step) -> np.ndarray:
     return np.asarray(np.where(stops, last, -1))
 
 
+def commonest_end(last: np.ndarray) -> tuple[int, int]:
+    """Return the most frequent token of :func:`own_ends`, of equally frequent ones the smallest, and its count."""
+    tokens, counts = np.unique(last[last >= 0], return_counts=True)
+    return (int(tokens[counts.argmax()]), int(counts.max())) if len(tokens) else (-1, 0)
+
+
 def signals(step: Step) -> np.ndarray:
     """Return which completions have an advantage other than 0, boolean (B,)."""
     given = np.nan_to_num(recompute.advantage(step))

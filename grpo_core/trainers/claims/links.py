@@ -20,6 +20,7 @@ from grpo_core.trainers.flow import (
     ZERO,
     away_from,
     changes,
+    commonest_end,
     factors,
     from_reference,
     other_weights,
@@ -107,9 +108,9 @@ def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
 
 
 def _ends_on(data: Run, v: Any) -> bool:
-    every = [own_ends(update.step) for update in data if update.step is not None]
-    count = sum(int((last == v.token).sum()) for last in every)
-    return (count, sum(map(len, every)), tuple(data[0].settings.recorded.eos_ids)) == (v.count, v.all, v.known)
+    every = np.array([last for update in data if update.step is not None for last in own_ends(update.step)])
+    known = tuple(data[0].settings.recorded.eos_ids)
+    return (*commonest_end(every), len(every), known) == (v.token, v.count, v.all, v.known)
 
 
 def _is_still(data: Run, v: Any) -> bool:

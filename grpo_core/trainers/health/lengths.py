@@ -15,7 +15,7 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
-from grpo_core.trainers.flow import own_ends
+from grpo_core.trainers.flow import commonest_end, own_ends
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.groups import counted
@@ -156,10 +156,9 @@ def other_ends(update: Update) -> Measure | None:
 def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for completions that mostly end on one token that the trainer does not take for an end."""
     last = np.concatenate([m.more["last"] for m in measures])
-    tokens, counts = np.unique(last[last >= 0], return_counts=True)
-    if len(last) < limit("rows") or counts.max(initial=0) < limit("other_end") * len(last):
+    token, count = commonest_end(last)
+    if len(last) < limit("rows") or count < limit("other_end") * len(last):
         return None
-    count, token = int(counts.max()), int(tokens[counts.argmax()])
     what = Fault.of("other_end", count=count, all=len(last), token=token, known=tuple(settings.recorded.eos_ids))
     return Verdict(grade=grade("other_end"), what=[what], began=measures[0].label, evidence=worst(measures))
 

@@ -163,8 +163,8 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
     assert controller.results is not None and 8 <= controller.results.count < 64
     assert controller.results.note == f"Incomplete: {controller.results.count} of 64 places."
     assert controller.problem == (
-        f"The connection to the scheduler at {file} was lost. Finished work is kept; "
-        "start the same job again to continue."
+        f"The connection to the scheduler at {file} was lost. What had finished has been shown; runs of a language "
+        "model that have a folder continue there when the same job is started again."
     )
     controller.close()
 

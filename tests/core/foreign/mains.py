@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ import numpy as np
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.child.wire import receive, send
 from grpo_core.errors import GrpoError
+from grpo_core.foreign import walls
 from grpo_core.foreign.answers import enclosed, guarded, pack_bounded
 from grpo_core.foreign.probes import attempts, probe, tried
 from grpo_core.foreign.recording import Completions
@@ -80,6 +82,14 @@ def probing(user: int | None, path: str, secret: str, room: str, *, poll: Poll) 
     _become(user)
     made = attempts(Path(path), Path(secret))
     list(enclosed(path, room, 1 << 20, poll=poll))
+    yield {name: tried(attempt) for name, attempt in made.items()}
+
+
+def connecting(path: str, secret: str, room: str, *, poll: Poll) -> Iterator[dict[str, str]]:
+    """Yield the outcomes of the probes in the sandbox of a process that can connect to other machines."""
+    made = attempts(Path(path), Path(secret))
+    tempfile.tempdir = room
+    walls.enclose(Path(path), Path(room), online=[])
     yield {name: tried(attempt) for name, attempt in made.items()}
 
 
@@ -171,6 +181,7 @@ def serve(connection: Connection) -> None:
         "threads": threads,
         "late": late,
         "probing": probing,
+        "connecting": connecting,
         "open_all": open_all,
         "fails": fails,
     }

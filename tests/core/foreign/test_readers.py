@@ -259,6 +259,12 @@ def test_no_probe_leaves_the_sandbox(user: int | None, asked: Asked, tmp_path: P
     assert len(outcomes) > 30 and probes.failures(outcomes) == [], probes.table(outcomes)
 
 
+@WALLED
+def test_a_process_that_can_connect_can_do_nothing_else(asked: Asked, tmp_path: Path) -> None:
+    (outcomes,) = asked.results("connecting", probe_files(tmp_path), never)
+    assert probes.failures(outcomes) == ["open a socket", "open a pair of sockets"], probes.table(outcomes)
+
+
 def test_the_probes_succeed_where_nothing_refuses_them(asked: Asked, tmp_path: Path) -> None:
     (outcomes,) = asked.results("open_all", probe_files(tmp_path)[:2], never)
     refused = {name for name, outcome in outcomes.items() if outcome == probes.REFUSED}

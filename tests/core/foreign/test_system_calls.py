@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from grpo_core.foreign.system_calls import MACHINES, REFUSED, Machine, program_for
+from grpo_core.foreign.system_calls import MACHINES, ONLINE, REFUSED, Machine, program_for
 
 PROCESS = 1234
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
@@ -15,10 +15,10 @@ MISSING = 0x00050000 | errno.ENOSYS
 FORBIDDEN = 0x00050000 | errno.EPERM
 
 
-def result(machine: Machine, call: int, *arguments: int, audit: int | None = None) -> int:
+def result(machine: Machine, call: int, *arguments: int, audit: int | None = None, online: bool = False) -> int:
     """Run the program on a call, as the kernel does, and return its result."""
     data = struct.pack("<iIQ6Q", call, audit or machine.audit, 0, *arguments, *[0] * (6 - len(arguments)))
-    code = [*struct.iter_unpack("<HBBI", program_for(machine, PROCESS))]
+    code = [*struct.iter_unpack("<HBBI", program_for(machine, PROCESS, online=online))]
     accumulator = place = 0
     while True:
         (operation, true, false, number), place = code[place], place + 1
@@ -58,3 +58,14 @@ def test_only_what_a_reader_needs_is_allowed(name: str) -> None:
     assert opened == [ALLOWED, FORBIDDEN, ALLOWED]
     assert {result(machine, call) for call in (435, 437, 470, 0x40000000 | 1)} == {MISSING}
     assert result(machine, 0, audit=0x40000003) == KILLED
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_process_that_connects_has_sockets_of_the_internet_alone(name: str) -> None:
+    machine = MACHINES[name]
+    families = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16, "AF_PACKET": 17, "AF_VSOCK": 40}
+    opened = [result(machine, REFUSED["socket"][machine.column], number, online=True) for number in families.values()]
+    assert opened == [FORBIDDEN, ALLOWED, ALLOWED, FORBIDDEN, FORBIDDEN, FORBIDDEN]
+    for call, numbers in REFUSED.items():
+        if (number := numbers[machine.column]) >= 0:
+            assert (result(machine, number, online=True) == ALLOWED) == (call in ONLINE), call

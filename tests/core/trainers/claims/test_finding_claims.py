@@ -21,7 +21,7 @@ from grpo_core.foreign.recording import Completions, Report
 from grpo_core.foreign.trajectory import Trajectory, Turn
 from grpo_core.learners import origin
 from grpo_core.record import Step
-from grpo_core.trainers.claims.faults import FAULTS, PLACES
+from grpo_core.trainers.claims.faults import FAULTS, PLACES, Fault
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff
 from grpo_core.trainers.flow import weights_by_settings
@@ -469,6 +469,21 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
         if all(counted[kind] >= count for kind in KINDS):
             break
     assert_enough(counted, KINDS, count, refused)
+
+
+def test_of_two_equally_frequent_ends_only_the_smaller_is_claimed() -> None:
+    task = dataclasses.replace(recorded().recorded, eos_ids=(97,), max_tokens=9)
+
+    def ending(step: Step) -> Step:
+        tokens, there = step.tokens.copy(), np.ones(step.mask.shape, bool)
+        tokens[:, -1] = 3 + np.arange(len(tokens)) % 2
+        return dataclasses.replace(step, tokens=tokens, mask=there, present=None)
+
+    run = of_steps(dataclasses.replace(recorded(), task=task), 4, ending, passes=1, prompts=2, tokens=3)
+    count = sum(len(step.tokens) for step in run.steps)
+    claims = [Fault.of("other_end", count=count // 2, all=count, token=token, known=task.eos_ids) for token in (3, 4)]
+    assert [claim.check(as_seen(run)) for claim in claims] == [True, False]
+    assert claims[0] in [claim for finding in diagnose(run).findings for claim in finding.what]
 
 
 def test_a_finding_without_a_claim_cannot_be_built() -> None:
