@@ -171,7 +171,7 @@ POLICIES: dict[str, Kind[Step]] = {
         ),
     ),
     "by_rule": Kind(
-        text=lambda v: f"{tr('The push of {share:.0f} % of the tokens is stopped in pass {number}.')} {_rule(v)}",
+        text=lambda v: " ".join((tr("The push of {share:.0f} % of the tokens is stopped in pass {number}."), _rule(v))),
         holds=lambda step, v: (
             _share(step, v, weights=False) and step.settings.objective.surrogate == v.surrogate and bool(_rule(v))
         ),
