@@ -42,6 +42,7 @@ from typing import Any
 from grpo_core import kl as kl_estimators
 from grpo_core.arrays import Array, array_namespace, at_least_one, clamp, full, is_zero, numeric, ones
 from grpo_core.config import Objective
+from grpo_core.config.objective import IMPORTANCE
 from grpo_core.errors import SettingsError
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS
@@ -288,15 +289,8 @@ def applied_gate(
     """Return the factor of the surrogate, (..., B, T): ``gate`` times the importance weight. None without either."""
     if objective.importance_cap is None or sampling_logp is None:
         return gate
-    weight = importance_weight(
-        objective.importance_cap,
-        old_logp,
-        sampling_logp,
-        mask,
-        floor=objective.importance_floor,
-        level=objective.importance_level,
-        mode=objective.importance_mode,
-    )
+    bounds = {name.removeprefix("importance_"): getattr(objective, name) for name in IMPORTANCE}
+    weight = importance_weight(old_logp=old_logp, sampling_logp=sampling_logp, mask=mask, **bounds)
     return weight if gate is None else weight * gate
 
 

@@ -109,10 +109,9 @@ def _branch(view: StepView, ratio: float) -> str:
     terms.
     """
     algorithm = SURROGATES[view.objective.surrogate]
-    clip = algorithm.clip
-    if clip is None or clip.band is None or clip.cuts_weight or algorithm.path is not Path.RATIO:
+    if algorithm.clip is None or algorithm.clip.cuts_weight or algorithm.path is not Path.RATIO:
         return worded(view.objective.surrogate)
-    low, high = clip.band(view.objective)
+    low, high = algorithm.clip.band(view.objective)
     return tr("r A (in the band)") if low <= ratio <= high else tr("r A (outside)")
 
 

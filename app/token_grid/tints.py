@@ -50,10 +50,6 @@ def strength(share: float) -> float:
     return math.sqrt(min(abs(share), 1.0))
 
 
-MASKED = 0.01
-"""Importance weight as which a smaller one, or one set to 0, is tinted."""
-
-
 def largest_advantage(view: StepView) -> float:
     """Return the largest advantage possible in a group of this size.
 
@@ -105,7 +101,7 @@ def _log_ratio(view: StepView) -> np.ndarray | None:
 def _ratio_limit(view: StepView) -> float:
     """Return the distance from log r = 0 to the nearer edge of the clip range, or log 2 if nothing is clipped."""
     clip = SURROGATES[view.objective.surrogate].clip
-    if clip is None or clip.band is None:
+    if clip is None:
         return math.log(2)
     low, high = clip.band(view.objective)
     return min(-math.log(low), math.log(high)) if 0 < low < 1 < high else math.log(2)
@@ -124,7 +120,7 @@ def _sampler(view: StepView) -> np.ndarray | None:
 
 def _importance(view: StepView) -> np.ndarray | None:
     weights = None if view.step is None else recompute.importance_weights(view.step)
-    return None if weights is None else np.log(np.maximum(weights, MASKED))
+    return None if weights is None else np.log(np.maximum(weights, 0.01))  # a masked one is 0
 
 
 def _cap(view: StepView) -> float:

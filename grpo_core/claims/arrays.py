@@ -80,7 +80,7 @@ def at_one(step: Step, passed: int) -> bool:
 def band(step: Step) -> tuple[float, float]:
     """Return the range of ratios in which the clip has no effect."""
     clip = SURROGATES[step.settings.objective.surrogate].clip
-    assert clip is not None and clip.band is not None
+    assert clip is not None
     return clip.band(step.settings.objective)
 
 

@@ -30,7 +30,7 @@ def _share(step: Step, v: Any, *, weights: bool) -> bool:
     clipped = recompute.terms(step, v.number - 1).clipped & used
     if clip is None or clip.cuts_weight != weights or not agrees(v.share, 100 * float(clipped.sum() / used.sum())):
         return False
-    return not weights or agrees(v.cap, band(step)[1])
+    return not weights or agrees(v.cap, clip.band(step.settings.objective)[1])
 
 
 def _rule(v: Any) -> str:
@@ -171,7 +171,7 @@ POLICIES: dict[str, Kind[Step]] = {
         ),
     ),
     "by_rule": Kind(
-        text=lambda v: f"{tr('The push of {share:.0f} % of the tokens is stopped in pass {number}.')} {_rule(v)}",
+        text=lambda v: " ".join((tr("The push of {share:.0f} % of the tokens is stopped in pass {number}."), _rule(v))),
         holds=lambda step, v: (
             _share(step, v, weights=False) and step.settings.objective.surrogate == v.surrogate and bool(_rule(v))
         ),

@@ -222,7 +222,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
-        general=rf"A_{{i}} = \frac{{{above}}}{{{divisor_name(deviation)} + \delta}}",
+        general=rf"A_{{i}} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
         values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
         value=(r - b) / below,
         inputs=(score, b_at, spread),
@@ -261,11 +261,6 @@ def _centred(n: Numbers) -> tuple[list[Quantity], list[float]]:
     still = {g for g in groups if relative and are_equal(compared_in(n, g)[1])}
     left = [0.0 if g in still else v - n[b] for v, b, g in zip(values, subtracted, groups, strict=True)]
     return [*inputs, *dict.fromkeys(subtracted)], left
-
-
-def divisor_name(deviation: Deviation) -> str:
-    """Return the LaTeX symbol of the divisor."""
-    return r"\bar{R}" if deviation.of_mean else r"\sigma_{C}" if deviation.of_centred else r"\sigma"
 
 
 def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -> str:

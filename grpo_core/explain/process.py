@@ -84,7 +84,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
-        general=rf"{name} = \frac{{{above}}}{{{advantages.divisor_name(deviation)} + \delta}}",
+        general=rf"{name} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
         values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
         value=(r - b) / below,
         inputs=(*used, spread),

@@ -48,7 +48,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
     at = tuple(cell("clipped", n.step, int(i), int(t), passed) for i, t in np.argwhere(terms.clipped)[:8])
     share = float(terms.clipped[used].mean()) if used.any() else 0.0
     if algorithm.clip is not None and algorithm.clip.cuts_weight and share > MOST:
-        cap = _band(n, algorithm.clip)[1]
+        cap = algorithm.clip.band(n.objective)[1]
         return Reason(
             key=key,
             chip=tr("most weights capped"),
@@ -89,7 +89,7 @@ def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
     """
     if clip is None or n.objective.dual_clip is None:
         return True
-    (low, high), ratio, way = _band(n, clip), n.terms(passed).ratio, np.sign(n.token_advantage)
+    (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)
     own = ((way > 0) & (ratio >= high)) | ((way < 0) & (ratio <= low))
     return bool(own[n.terms(passed).clipped & n.used(passed)].all())
 
@@ -99,7 +99,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
     ``of_tokens``: whether the clip reads each token's own ratio rather than that of its completion.
     """
-    ratios = _clipped_ratios(n, passed, of_tokens)[n.used(passed)]
+    ratios, (low, high) = _clipped_ratios(n, passed, of_tokens)[n.used(passed)], clip.band(n.objective)
     reach: dict[str, Any] = {"number": passed + 1, "first": float(ratios.min()), "last": float(ratios.max())}
     if n.ratios_are_one(passed) and _unmoved(n, passed):
         if passed:
@@ -111,7 +111,6 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
         if n.without_signal:
             return tr("no signal"), (NothingToStop(),)
         return tr("no push stopped"), (_by_rule(n, passed, 0.0),)
-    low, high = _band(n, clip)
     if ratios.min() >= low and ratios.max() <= high:
         inside = Card.of("inside", **reach, low=float(low), high=float(high))
         return tr("all inside the band"), (inside, bound_that_would_act(n, passed))
@@ -122,11 +121,6 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
 
 def _by_rule(n: Numbers, passed: int, share: float) -> Card:
     return Card.of("by_rule", share=100 * share, number=passed + 1, surrogate=n.objective.surrogate)
-
-
-def _band(n: Numbers, clip: Clip) -> tuple[float, float]:
-    assert clip.band is not None
-    return clip.band(n.objective)
 
 
 def _unmoved(n: Numbers, passed: int) -> bool:

@@ -111,6 +111,7 @@ SURROGATE = Surrogate(
     clip=Clip(
         stopped=stopped,
         explained=explained_clip,
+        band=lambda o: (1.0, 1.0),
         rule=tr(
             "DPPO stops a push up once the token's probability is more than ε⁺ above its probability under the old "
             "policy, and a push down once it is more than ε below; the ratio does not matter."

@@ -53,9 +53,8 @@ class Clip:
         stopped: function that marks the tokens whose gradient was stopped (or whose weight was reduced), boolean
             (..., B, T).
         explained: the same for one token: value 1 or 0, the condition as LaTeX, and a description of the outcome.
-        band: the range of ratios, (lowest, highest), in which the clip never has an effect; None if the clip does not
-            depend on ratios.
-        rule: a sentence that says when it stops a push; needed only without a band.
+        band: the range of ratios, (lowest, highest), in which the clip never has an effect.
+        rule: a sentence that says when it stops a push, if that does not depend on ratios; the band is then 1 alone.
         after: the ratio after the clip, as in the formula.
         counted: a sentence that says what the share of clipped tokens counts.
         cuts_weight: whether the clip reduces the weight of the gradient instead of stopping it.
@@ -63,7 +62,7 @@ class Clip:
 
     stopped: Callable[[Batch], Array]
     explained: Callable[[Reading], Expression]
-    band: Callable[[Objective], tuple[float, float]] | None = None
+    band: Callable[[Objective], tuple[float, float]]
     rule: str = ""
     after: Callable[[Objective, float], float] | None = None
     counted: str = tr(
@@ -71,9 +70,6 @@ class Clip:
         "where the push leads back is not clipped and does not count."
     )
     cuts_weight: bool = False
-
-    def __post_init__(self) -> None:
-        assert (self.band is None) == bool(self.rule), "a clip has a band of ratios, or a sentence on when it acts"
 
 
 @dataclass(frozen=True, kw_only=True)

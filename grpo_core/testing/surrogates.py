@@ -283,7 +283,7 @@ def clip_acts_outside_its_band(surrogate: str) -> None:
         assert not evaluate(o, **cases.batch(3, rows=40)).clipped.any()
         assert "no clip" in SURROGATES[surrogate].unclipped
         return
-    low, high = (1.0, 1.0) if clip.band is None else clip.band(o)
+    low, high = clip.band(o)
     ratio = np.geomspace(0.02, 8, 400)
     for advantage in (1.0, -1.0):
         arrays = {

@@ -112,7 +112,7 @@ def test_settings_that_cannot_be_used_leave_the_run_that_force_would_have_replac
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--preset", "DAPPO"], "similar ones are DAPO"),
+        (["--preset", "DAPOO"], "similar ones are DAPO"),
         (["--set", "beta=0.1"], "similar ones are objective.beta"),
         (["--set", "objective.betta=0.1"], "similar ones are objective.beta"),
         (["--set", "objective.beta"], "write a setting and its value"),

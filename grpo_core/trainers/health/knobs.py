@@ -50,9 +50,8 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
 
 
 def _no_range(update: Update) -> str:
-    """Return why the clip range is not one of ratios. Empty if it is, or if there is none."""
     clip = SURROGATES[update.settings.objective.surrogate].clip
-    return "" if clip is None or not clip.rule else tr("This clip does not read the ratio.")
+    return tr("This clip does not read the ratio.") if clip is not None and clip.rule else ""
 
 
 def no_ratio_of_completions(update: Update) -> str:

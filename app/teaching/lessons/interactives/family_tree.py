@@ -260,14 +260,13 @@ def at_a_glance(one: Member, settings: Settings) -> list[object]:
     """Return the row of :data:`MEMBERS` for a member with the task, group size and rate of ``settings``."""
     own = settings_of(one, settings)
     goal, clip, compared = own.objective, SURROGATES[own.objective.surrogate].clip, BASELINES[own.objective.baseline]
-    ranged = None if clip is None else clip.band
-    low, high = (0.0, math.inf) if ranged is None else ranged(goal)
+    low, high = (0.0, math.inf) if clip is None else clip.band(goal)
     band = tr("{low:g} to {high:g}").format(low=low, high=high).replace("inf", "∞")
     return [
         one.name,
         tr("yes") if own.learner.critic else tr("no"),
         tr("the critic") if compared.from_critic else worded(goal.baseline),
-        "–" if clip is None else band if ranged is not None else tr("of π − π_old"),
+        "–" if clip is None else tr("of π − π_old") if clip.rule else band,
         f"β {goal.beta:g}, {worded(goal.kl)}" if goal.beta else "–",
         own.learner.group_size * own.trained.prompts,
         2 if compared.mean or compared.within_group else 1,
