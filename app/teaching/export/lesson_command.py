@@ -8,6 +8,7 @@ from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import exit_code
+from grpo_core.command_numbers import count
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.runs.session_zip import SUFFIX
@@ -119,17 +120,21 @@ def _course(options: argparse.Namespace) -> int:
     from app.teaching.export.handout import course_answers, course_handout
     from app.teaching.export.handout_command import walked_answers
     from app.teaching.export.lesson_file import lesson_called
-    from app.teaching.lessons.course import COURSE, plan, write_course
+    from app.teaching.lessons.course import COURSE, SLOTS, plan, write_course
 
-    lessons = [lesson_called(name) for name in options.lesson or COURSE]
+    if options.lesson and options.minutes is not None:
+        raise GrpoError("--minutes chooses the lessons; name none.")
+    if options.minutes is not None and options.minutes not in SLOTS:
+        raise GrpoError(f"--minutes cannot be {options.minutes}; there are courses for {', '.join(map(str, SLOTS))}.")
+    lessons = [lesson_called(name) for name in options.lesson or SLOTS.get(options.minutes, COURSE)]
     with application():
-        write_course(options.out, lessons)
+        write_course(options.out, lessons, options.minutes)
         if options.handout is not None:
             write(options.handout, course_handout(lessons, options.paper))
         if options.answers is not None:
             values = [walked_answers(lesson) for lesson in lessons]
             write(options.answers, course_answers(lessons, values, options.paper))
-    print(plan(lessons))
+    print(plan(lessons, options.minutes))
     for path in asked:
         print(path)
     return 0
@@ -183,6 +188,7 @@ def command_parser() -> argparse.ArgumentParser:
     course.add_argument(
         "lesson", nargs="*", metavar="LESSON|FILE", help="the lessons, in order (default: 45 minutes, 4 5 11 14)"
     )
+    course.add_argument("--minutes", type=count, metavar="N", help="a course for a slot of 30, 60 or 90 minutes")
     course.add_argument("--out", type=Path, required=True, metavar=f"FILE{SUFFIX}", help="the session")
     course.add_argument("--handout", type=Path, metavar="FILE.pdf", help="also write the students' pages")
     course.add_argument(

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog
 
 from app.teaching.export.lesson_command import main
 from app.teaching.export.lesson_file import lesson_called
-from app.teaching.lessons.course import COURSE, plan
+from app.teaching.lessons.course import COURSE, SLOTS, plan
 from app.teaching.lessons.homework import HomeworkDialog
 from grpo_core.runs.session import read_manifest
 from grpo_core.teaching.homework import read_homework
@@ -32,6 +32,28 @@ def test_the_course_takes_45_minutes_by_the_notes_of_its_lessons() -> None:
     lines = plan(lessons).splitlines()
     begins = [0.0, *itertools.accumulate(lesson.minutes for lesson in lessons)]
     assert [float(line.partition(" min")[0]) for line in lines] == begins
+
+
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize("slot", SLOTS)
+def test_a_course_fills_its_slot_and_leaves_a_tenth_for_questions(
+    slot: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    minutes = sum(lesson_called(id).minutes for id in SLOTS[slot])
+    assert 0.7 * slot <= minutes <= 0.9 * slot
+    session = tmp_path / "c.grposession"
+    assert main(["course", "--minutes", str(slot), "--out", str(session)]) == 0
+    assert f"{minutes:g} min: the end, {slot - minutes:g} min for questions" in capsys.readouterr().out
+    assert read_manifest(session).course == SLOTS[slot]
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_slot_without_a_course_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = ["--out", str(tmp_path / "c.grposession")]
+    assert main(["course", "--minutes", "45", *written]) == 2
+    assert "there are courses for 30, 60, 90." in capsys.readouterr().err
+    assert main(["course", "4", "--minutes", "30", *written]) == 2
+    assert "name none" in capsys.readouterr().err
 
 
 @pytest.mark.own_window

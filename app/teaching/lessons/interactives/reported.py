@@ -38,7 +38,6 @@ CHOSEN = 1
 class Reported(Interactive):
     """The answers at the update under the cursor, their history over the entire run, or a page of cited text."""
 
-    shows_run = False
     offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
