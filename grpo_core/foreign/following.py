@@ -13,8 +13,8 @@ from grpo_core.foreign.recording import Source
 
 DEPTH = 4
 """Maximum depth of nested folders that are checked."""
-LOOKED_AT = (".jsonl", ".json", ".db", ".db-wal")
-"""Suffixes of files that grow after they are created. Other files are only noticed when they first appear."""
+LOOKED_AT, EVENTS = (".jsonl", ".json", ".csv", ".log", ".txt", ".out", ".db", ".db-wal"), "tfevents"
+"""Suffixes, and part of a name, of files that grow after they are created. Others are noticed when they appear."""
 
 
 def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bool]:
@@ -57,7 +57,7 @@ def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
             inside.clear()
         yield folder, here.stat().st_mtime_ns, 0
         for name in files:
-            if name.endswith(LOOKED_AT):
+            if name.endswith(LOOKED_AT) or EVENTS in name:
                 facts = (here / name).stat()
                 yield name, facts.st_mtime_ns, facts.st_size
 

@@ -32,7 +32,7 @@ LARGEST, LOOKED_AT = 64 << 20, 8 << 20
 """Maximum size in bytes of a text that is read as a whole, and of the end by which a printed log is recognised."""
 HEAD = 200
 """Number of rows by which a table is recognised."""
-MOST_ROWS, MOST_COLUMNS, DEEPEST, MOST_RUNS = 1_000_000, 5_000, 4, 100
+MOST_ROWS, MOST_COLUMNS, DEEPEST, MOST_RUNS = 300_000, 5_000, 4, 100
 TEXTS = frozenset(
     ("prompt", "completion", "response", "output", "messages", "text", "question", "answer", "input", "query", "trace")
 )
@@ -215,14 +215,14 @@ def _flat(row: Mapping[Any, Any], before: str = "", depth: int = 0) -> dict[str,
 
 def number(value: Any) -> float | None:
     """Return a logged value as a number. None if it is none."""
-    if isinstance(value, bool):
-        return None
     if isinstance(value, str):
-        if not value or len(value) > 40 or value[0] not in "+-.0123456789nNiI":
+        if not value or len(value) > 40 or value[0] not in "+-.0123456789nNiI" or "_" in value:
             return None
         value = value.partition("/")[0] if value.count("/") == 1 else value
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        return None
     try:
-        return float(value) if isinstance(value, int | float | str) and "_" not in str(value) else None
+        return float(value)
     except (ValueError, OverflowError):
         return None
 
@@ -240,6 +240,10 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
         RunFileError: there is no such run, or the rows are no log of reinforcement learning.
     """
     rows, notes = list(found.rows), list(found.notes)
+    if len(rows) >= MOST_ROWS:
+        notes.append(
+            tr("{name} is long: only its first {most:,} rows are read.").format(name=path.name, most=MOST_ROWS)
+        )
     if renamed:
         rows = [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
     if not (renamed or columns_of(rows)):
@@ -252,21 +256,21 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
                 name=path.name, wanted=wanted, names=", ".join(runs[:10])
             )
         )
-    numbers: dict[int, dict[str, list[float]]] = {}
+    blocks: dict[int, list[dict[str, float]]] = {}
     last, replaced, without = None, 0, 0
     for place, row in enumerate(rows, 1):
         at = number(row.get(step)) if step else float(place)
         if at is None or not math.isfinite(at) or abs(at) > 1e15:
             without += any(concept_of(name) == "reward" and number(row[name]) is not None for name in row)
             continue
+        known = {name: x for name, value in row.items() if name != step and (x := number(value)) is not None}
+        if not known:
+            continue
         label = int(at)
-        if label != last and label in numbers:
-            numbers[label], replaced = {}, replaced + 1
+        if label != last and label in blocks:
+            blocks[label], replaced = [], replaced + 1
         last = label
-        for name, value in row.items():
-            known = number(value) if name != step else None
-            if known is not None:
-                numbers.setdefault(label, {}).setdefault(name, []).append(known)
+        blocks.setdefault(label, []).append(known)
     if not step or found.counted:
         notes.append(tr("{name} names no steps: its reports are counted.").format(name=path.name))
     if replaced:
@@ -285,8 +289,18 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
                 without,
             ).format(count=without, name=path.name)
         )
-    means = {label: {name: sum(v) / len(v) for name, v in known.items()} for label, known in sorted(numbers.items())}
-    return Reports(numbers=means, notes=notes, runs=runs if len(runs) > 1 else ())
+    numbers = {label: _means(block) for label, block in sorted(blocks.items())}
+    return Reports(numbers=numbers, notes=notes, runs=runs if len(runs) > 1 else ())
+
+
+def _means(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Return the mean of each number over the rows of one step that have it."""
+    if len(rows) == 1:
+        return rows[0]
+    values: dict[str, list[float]] = {}
+    for name, value in (pair for row in rows for pair in row.items()):
+        values.setdefault(name, []).append(value)
+    return {name: sum(known) / len(known) for name, known in values.items()}
 
 
 def _step_column(rows: Sequence[Row]) -> str:
@@ -310,8 +324,10 @@ def _one_run(rows: list[Row], step: str, wanted: str) -> tuple[list[str], list[R
     """
     for column in RUNS:
         names = {_name(row[column]): None for row in rows if row.get(column) not in (None, "")}
+        if not step or not 1 < len(names) <= 1000:
+            continue
         pairs = {(str(row.get(step)), str(row.get(column))) for row in rows}
-        if step and 1 < len(names) <= 1000 and len({at for at, _ in pairs}) < len(pairs):
+        if len({at for at, _ in pairs}) < len(pairs):
             chosen = wanted or list(names)[-1]
             return list(names), [row for row in rows if _name(row.get(column)) == chosen]
     return [], rows

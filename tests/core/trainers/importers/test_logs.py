@@ -19,6 +19,7 @@ import pytest
 
 from grpo_core.commands.cli import main
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
+from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.readers import recorded
 from grpo_core.trainers.concepts import CONCEPTS, STEPS, concept_of, names_of, plain
 from grpo_core.trainers.health import diagnose
@@ -344,3 +345,16 @@ def test_a_chart_of_wandb_with_several_runs_holds_each(tmp_path: Path) -> None:
     assert run.title == "c - d" and [path.name for path in run.siblings] == ["a_b"]
     assert run.reports(2)[0].numbers == {"train/reward": 8.0, "train/reward__MIN": 10.0, "train/kl": 12.0}
     assert open_source(run.siblings[0]).reports(2)[0].numbers["train/reward"] == 2.0
+
+
+@pytest.mark.parametrize("name", ["events/events.out.tfevents.1700000000.host.7.0", "wandb_history.csv"])
+def test_a_log_that_grows_in_a_folder_is_noticed(name: str, tmp_path: Path) -> None:
+    copy = tmp_path / Path(name).name
+    whole = (LOGS / name).read_bytes()
+    copy.write_bytes(whole[: len(whole) // 2])
+    run = open_source(tmp_path)
+    stamp, _, _ = refreshed(run, None)
+    assert refreshed(run, stamp)[1] is None and 1 <= len(run) < 4
+    copy.write_bytes(whole)
+    fresh = refreshed(run, stamp)[1]
+    assert fresh is not None and list(fresh.labels) == [2, 4, 6, 8]
