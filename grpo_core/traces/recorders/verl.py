@@ -52,6 +52,8 @@ FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("0.9.1",)
 ENGINES = ("fsdp", "fsdp2")
 """Names of verl's engines that the recorder supports."""
+LOSSES = ("vanilla", "gspo", "sapo", "cispo", "gpg", "bypass_mode")
+"""Values of verl's ``policy_loss.loss_mode`` whose loss GRPO Lab can recompute."""
 QUEUE = 4
 """Maximum number of updates that wait to be written to disk."""
 CLOSING_SECONDS = 60.0
@@ -100,6 +102,10 @@ def record(worker: Any, folder: str | Path, *, text: bool = True) -> Recorder | 
             recorder = Recorder(actor, Path(folder), text=text)
             recorder.attach()
             attached.append(recorder)
+            mode = flat(recorder.config).get("policy_loss.loss_mode")
+            if mode not in LOSSES:
+                known = ", ".join(LOSSES)
+                said(f"GRPO Lab records tokens, but cannot recompute verl's loss_mode {mode} (it can {known}).")
 
     if failure := attempted(begin):
         said(f"GRPO Lab records nothing: {failure}")

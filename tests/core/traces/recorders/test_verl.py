@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from grpo_core.traces.recorders import trl, verl
+from grpo_core.trainers.importers import verl_settings
 from grpo_core.trainers.importers.trace import Trace
 from tests.core.trainers.importers.test_verl_trace import FACTS
 
@@ -233,3 +234,17 @@ def test_verl_imports_the_module_and_every_actor_is_recorded(tmp_path: Path, mon
     actor = Recorded()
     assert actor.grpo_lab_recorder is not None and Critic().grpo_lab_recorder is None
     actor.grpo_lab_recorder.close()
+
+
+def test_a_loss_that_cannot_be_recomputed_is_said_at_once(tmp_path: Path) -> None:
+    worker = Worker()
+    config = SimpleConfig(FACTS | {"rollout_n": 2, "policy_loss": {"loss_mode": "kl_cov"}})
+    worker.set_loss_fn(partial(ppo_loss, config=config))
+    with pytest.warns(UserWarning, match="cannot recompute verl's loss_mode kl_cov"):
+        recorder = verl.record(worker, tmp_path / "trace")
+    assert recorder is not None
+    recorder.close()
+
+
+def test_the_recorder_knows_the_losses_that_can_be_recomputed() -> None:
+    assert set(verl.LOSSES) == {*verl_settings.LOSSES, verl_settings.BYPASS}

@@ -15,6 +15,7 @@ from grpo_core import recompute
 from grpo_core.assumed import assumption
 from grpo_core.trainers.audit.audit import audit
 from grpo_core.trainers.audit.report import traced, why_not
+from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.importers import open_source, prime_rl_settings
 from grpo_core.trainers.importers.verifiers import VerifiersRun
 from tests.core.trainers.sources import DATA
@@ -216,3 +217,9 @@ def test_a_toml_written_by_hand_has_prime_rls_defaults(folder: Path) -> None:
     recorded = traced(run)
     assert recorded is not None and audit(recorded).first is None and audit(recorded).compared == 1
     assert any("written by hand" in note for note in run.notes)
+
+
+def test_the_sampler_as_the_reference_of_the_loss_is_no_fault_of_the_run(folder: Path) -> None:
+    found = {finding.check for finding in diagnose(opened(folder)).findings}
+    assert "sampler_differs" in found, "the trainer's numbers were made with noise"
+    assert not found & {"sampler_is_reference", "reference_elsewhere", "non_finite"}
