@@ -35,7 +35,6 @@ from app.controllers.session_files import SessionFiles
 from app.controllers.shutdown import ShutdownController
 from app.controllers.startup import Startup
 from app.controllers.structural_changes import StructuralChanges
-from app.controllers.torch_python import TorchPython
 from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
 from app.crash.notifier import CrashNotifier
@@ -77,8 +76,8 @@ class Application(QObject):
         window, messages: the main window and its message bar.
         actions: the commands as actions.
         targets: the objects on which the commands act. panels, layouts, runs, run_files, recent_files,
-            session_files, torch_python, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts,
-            structural, zooming, startup, shutdown: the functions of the commands, by subject.
+            session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural,
+            zooming, startup, shutdown: the functions of the commands, by subject.
         parts: what the parts have added to the window.
     """
 
@@ -181,7 +180,6 @@ class Application(QObject):
         self.doors = DoorsController(
             window, workspace, self.player, self.layouts, self.runs, self.parts, preferences, self
         )
-        self.torch_python = TorchPython(window, preferences, self.pythons, self.messages, self)
         self._film_keys = FilmKeys(window, self.player, self.first_steps, self)
         self.exporter = Exporter(workspace, self.controller, self.messages, self)
         self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
@@ -241,7 +239,7 @@ class Application(QObject):
             background_runs=self.background_runs,
             breakpoints=self.breakpoints,
             doors=self.doors,
-            torch_python=self.torch_python,
+            pythons=self.pythons,
             palette=self.palette,
             sheet=self.sheet,
             parts=self.parts,
@@ -271,7 +269,6 @@ class Application(QObject):
             self.background_runs.close,
             self.startup.close,
             self.prompts.close,
-            self.torch_python.close,
             self.run_files.close,
             self.session_files.close,
             self.exporter.close,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import json
 import re
+import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
 
 from grpo_core import __version__
 
@@ -37,3 +41,14 @@ def installed(libraries: Iterable[str]) -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found
+
+
+def tell() -> None:
+    """Print, as JSON, the versions of the libraries that the program's arguments name, as “libraries”, and the version
+    of CUDA or ROCm that torch was built for, as “gpu”, empty without one.
+    """
+    torch = find_spec("torch")
+    about = Path(torch.origin).with_name("version.py") if torch is not None and torch.origin else None
+    told = about.read_text("utf-8") if about is not None and about.is_file() else ""
+    built = re.search(r"^(?:cuda|hip)\b[^=\n]*= *['\"]([^'\"]+)", told, re.MULTILINE)
+    print(json.dumps({"libraries": installed(sys.argv[1:]), "gpu": built[1] if built else ""}))

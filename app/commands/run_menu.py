@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from app.commands.command import REST, Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import RUN
 from app.commands.targets import CommandTargets
 from app.experiments.repeats import COUNT
+from app.messages.message import Severity
 from app.panel_registry import COMPARISON, KL_OVER_BETA, TRAINING_HISTORY
 from app.settings.preferences import SPEEDS
+from app.theme.file_dialogs import file_to_open
 from grpo_core.text import tr
 
 USUAL_SPEED = 2
@@ -22,6 +26,14 @@ def run_commands(targets: CommandTargets) -> list[Command]:
     def change_speed(by: int) -> None:
         here = SPEEDS.index(player.speed) if player.speed in SPEEDS else USUAL_SPEED
         player.set_speed(SPEEDS[min(max(here + by, 0), len(SPEEDS) - 1)])
+
+    def choose_python() -> None:
+        kinds = "Python (python*)"
+        if name := file_to_open(window, tr("Python with torch"), str(Path.home()), kinds, link=True):
+            targets.pythons.chosen = name
+            targets.preferences.change(python=name)
+            text = tr("From the next run on, language models on a GPU and models from folders are trained in {path}.")
+            window.messages.say(text.format(path=name), Severity.INFO)
 
     return [
         Command(id="run", text=tr("Run or pause"), menu=RUN, run=player.toggle, icon="run",
@@ -80,6 +92,6 @@ def run_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Sweep the language model over a setting: real runs, one after the other, in the "
                     "background.")),
         Command(id="torch_python", subject=REST, text=tr("Python with torch…"), menu=RUN,
-                run=targets.torch_python.ask, divided=True,
+                run=choose_python, divided=True,
                 tip=tr("Choose the Python in which language models on a GPU and models from folders are trained.")),
     ]  # fmt: skip # table, one row per line

@@ -16,7 +16,6 @@ from app.controllers.panels import PanelsController
 from app.controllers.recent_files import RecentFiles
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
-from app.controllers.torch_python import TorchPython
 from app.part import WindowPart
 from app.settings.store import PreferenceStore
 from app.theme.look import Look
@@ -24,6 +23,7 @@ from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+from grpo_core.host.other_python import Pythons
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class CommandTargets:
     background_runs: BackgroundRunsController
     breakpoints: BreakpointsController
     doors: DoorsController
-    torch_python: TorchPython
+    pythons: Pythons
     palette: CommandPalette
     sheet: ShortcutSheet
     parts: Sequence[WindowPart]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_core.child.environment import needed
 from grpo_core.child.limits import Limits
-from grpo_core.child.start import NO_MEMORY, OTHER_VERSION, Main, command
+from grpo_core.child.start import NO_MEMORY, Main, command
 from grpo_core.child.wire import AT_ONCE, Message, encoded, readable, receive
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
@@ -165,8 +165,6 @@ class ChildProcess:
         code = self._process.returncode
         if code == NO_MEMORY:
             return tr("it ran out of memory")
-        if code == OTHER_VERSION:
-            return tr("the program was replaced by another version while it was open; start it again")
         if code == -getattr(signal, "SIGXCPU", 0) != 0:
             return tr("it used up its processor time")
         if code < 0:

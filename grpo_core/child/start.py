@@ -21,6 +21,7 @@ from grpo_core import __version__, plugins, text
 from grpo_core.child.lifeline import live_with_parent, watch_parent
 from grpo_core.child.limits import Limits
 from grpo_core.shipped import core_source
+from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -31,8 +32,6 @@ COMMAND = "--child-process"
 """First argument of the packaged program when it runs as a child."""
 NO_MEMORY = 12
 """Exit code of a process that ran out of memory."""
-OTHER_VERSION = 13
-"""Exit code of a process in another Python that found another version of ``grpo_core``."""
 _PREAMBLE = """import os, sys
 sys.dont_write_bytecode = True
 os.environ.update(PYTHONDONTWRITEBYTECODE="1", {packages}={offered!r})
@@ -42,22 +41,19 @@ if sys.platform == "win32":
     ctypes.windll.kernel32.SetDllDirectoryW(None)
 from grpo_core import __version__
 if __version__ != {version!r}:
-    sys.exit({code})
+    sys.exit({replaced!r})
 """
 
 
 def preamble() -> str:
-    """Return Python code with which another Python imports ``grpo_core`` from this copy of the program.
-
-    Nothing is written to the folders of this copy, nothing is imported from the current folder, and packages are those
-    of this process. If the program has been replaced since it was started, the process ends with
-    :data:`OTHER_VERSION`. A packaged program for Windows passes on the folder of its libraries, where those of the
-    other Python must not be looked for.
+    """Return code with which another Python imports ``grpo_core`` from this copy of the program, and nothing from the
+    current folder. It writes nothing beside the source, and ends with a message if the program has been replaced since
+    it was started. On Windows, a packaged program passes on the folder of its libraries.
     """
     return _PREAMBLE.format(
         source=str(core_source()),
         version=__version__,
-        code=OTHER_VERSION,
+        replaced=tr("the program was replaced by another version while it was open; start it again"),
         packages=plugins.ENVIRONMENT,
         offered=os.environ.get(plugins.ENVIRONMENT, ""),
     )

@@ -13,13 +13,13 @@ from grpo_core import __version__, parts, plugins
 from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, Run, add_options_of_parts, plain_output
 from grpo_core.commands.experiment_commands import add_commands as add_experiments
 from grpo_core.commands.export_command import add_command as add_export
-from grpo_core.commands.in_python import run_in_python
 from grpo_core.commands.inspect_command import add_commands as add_inspecting
 from grpo_core.commands.interruptible import interruptible
 from grpo_core.commands.pretrain_command import add_command as add_pretrain
 from grpo_core.commands.train_command import add_commands as add_training
 from grpo_core.commands.verify_command import add_commands as add_verify
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.host.other_python import run_command
 
 _ENDS = (".", "!", "?", "…", "”")
 
@@ -42,7 +42,7 @@ def _run(arguments: Sequence[str], here: bool) -> int:
     options = _parser().parse_args(arguments)
     try:
         if not here and getattr(options, "python", None):
-            return run_in_python(options.python, arguments)
+            return run_command(options.python, arguments)
         command: Callable[[argparse.Namespace], int] = options.command
         return command(options)
     except GrpoError as error:

@@ -1,8 +1,8 @@
 """Another Python of the user, in which the training process of a language model runs because it has torch.
 
 A packaged program has no torch that can use a GPU, and nothing can be installed into it. It therefore starts the
-process in a Python that has one. That Python imports ``grpo_core`` from the program (:mod:`grpo_core.child.start`), so
-both are of the same version; window, files and messages are the same.
+process in a Python that has one. That Python imports ``grpo_core`` from the program
+(:func:`grpo_core.child.start.preamble`), so both are of the same version; window, files and messages are the same.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from grpo_core.child.start import OTHER_VERSION, preamble
+from grpo_core.child.start import preamble
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.parsing import from_json
@@ -26,15 +27,14 @@ from grpo_core.text import tr
 from grpo_core.versions import numbers
 
 ALWAYS = ("numpy>=2.1", "filelock>=3.16")
-"""Requirements of the training process. Those that torch does not bring along are in the packaged program."""
+"""Requirements of the training process."""
 BESIDE_SOURCE = ("array-api-compat>=1.11", "tqdm>=4.66")
-"""Requirements whose source is in the packaged program, but not in a source tree."""
+"""Further ones, whose source is in the packaged program, but not in a source tree."""
 OF_TORCH = ("torch>=2.13,<3", "safetensors>=0.6")
-"""Additional requirements of the program's own model on a GPU."""
+"""Further ones of the program's own model on a GPU."""
 OF_FOLDERS = ("torch>=2.13,<3", "safetensors>=0.8", "transformers>=5.23,<6", "peft>=0.21,<0.22", "gguf>=0.19")
-"""Additional requirements of a model from a folder."""
+"""Further ones of a model from a folder."""
 OLDEST = (3, 11)
-"""The oldest version of Python."""
 SECONDS = 20.0
 """Time limit in seconds for the description of a Python, which usually takes a tenth of a second."""
 PLACE = "grpo-torch"
@@ -47,34 +47,26 @@ class OtherPython:
     """A Python on this machine.
 
     Attributes:
-        path: its executable.
-        version: its version numbers.
-        libraries: versions of the libraries that it has, by name; others than those required are not looked for.
+        path, version: its executable and version.
+        libraries: versions of those of the required libraries that it has, by name.
         gpu: the version of CUDA or ROCm that its torch was built for, empty without one.
     """
 
     path: str
-    version: tuple[int, ...]
+    version: str
     libraries: Mapping[str, str]
     gpu: str
 
     def __str__(self) -> str:
-        return tr("{path} (Python {version}, torch {torch})").format(
-            path=self.path, version=_dotted(self.version), torch=self.libraries.get("torch", tr("missing"))
-        )
+        torch = self.libraries.get("torch", tr("missing"))
+        return tr("{path} (Python {version}, torch {torch})").format(path=self.path, version=self.version, torch=torch)
 
     def refusal(self, needed: Sequence[str], *, gpu: bool) -> str:
-        """Return why this Python cannot run the process, with the command that installs what is missing. Empty if it
-        can.
-
-        Args:
-            needed: requirements of the process.
-            gpu: whether it needs a torch for a GPU.
-        """
+        """Return what this Python lacks of what is ``needed``, and how to install it. Empty if it lacks nothing."""
         missing = [one for one in needed if not fulfils(self.libraries, one)]
         if missing:
-            listed, line = ", ".join(missing), install_line(self.path, missing)
-            return tr("{python} lacks {listed}. Install it with: {line}").format(python=self, listed=listed, line=line)
+            text = tr("{python} lacks {listed}. Install it with: {line}")
+            return text.format(python=self, listed=", ".join(missing), line=install_line(self.path, missing))
         if gpu and not self.gpu:
             return tr(
                 "The torch of {python} was built for the CPU. https://pytorch.org/get-started/locally names the "
@@ -93,7 +85,6 @@ class Pythons:
 
     def __init__(self, chosen: str = "") -> None:
         self.chosen = chosen
-        self._usable: dict[tuple[str, tuple[str, ...], bool], OtherPython] = {}
 
     def of(self, settings: Settings) -> OtherPython | None:
         """Return the Python for a run, or None for that of this program.
@@ -107,47 +98,29 @@ class Pythons:
         return self.usable(requirements(model.folder), gpu=model.device != "cpu")
 
     def usable(self, needed: Sequence[str], *, gpu: bool) -> OtherPython | None:
-        """Return the Python for a process with these requirements, or None for that of this program.
-
-        Raises:
-            GrpoError: none is usable; the message says what to install, and how.
-        """
+        """Return the Python for a process with these requirements, as :meth:`of` does."""
         if self.chosen:
-            return self._checked(self.chosen, needed, gpu)
+            return checked(self.chosen, needed, gpu=gpu)
         if not getattr(sys, "frozen", False):  # its torch is that of its own Python, into which it can be installed
             return None
         if not gpu and all(find_spec(_name(one).replace("-", "_")) for one in needed):
             return None
         for path in candidates():
             try:
-                return self._checked(path, needed, gpu)
+                return checked(path, needed, gpu=gpu)
             except GrpoError:
                 continue
-        home = Path.home() / PLACE
-        line = f"{'py' if sys.platform == 'win32' else 'python3'} -m venv {_quoted(home)} && " + install_line(
-            str(home / _BIN / "python"), needed
+        home, name = Path.home() / PLACE, "py" if sys.platform == "win32" else "python3"
+        line = f"{name} -m venv {_quoted(home)} && {install_line(str(home / _BIN / 'python'), needed)}"
+        text = tr(
+            "This program contains no torch for this model, and no Python with it was found. To set one up, which is "
+            "found from then on, type: {line}\nTo choose another one: Run, Python with torch…"
         )
-        raise GrpoError(
-            tr(
-                "This program contains no torch for this model, and no Python with it was found. To set one up, which "
-                "is found from then on, type: {line}\nTo choose another one: Run, Python with torch…"
-            ).format(line=line)
-        )
-
-    def _checked(self, path: str, needed: Sequence[str], gpu: bool) -> OtherPython:
-        key = (path, tuple(needed), gpu)
-        if key not in self._usable:  # one that is not usable is examined again, because it may have been completed
-            python = examined(path)
-            if why := python.refusal(needed, gpu=gpu):
-                raise GrpoError(why)
-            self._usable[key] = python
-        return self._usable[key]
+        raise GrpoError(text.format(line=line))
 
 
 def requirements(folder: str) -> tuple[str, ...]:
-    """Return the requirements of the training process of a model from ``folder``, or of the program's own model if it
-    is empty.
-    """
+    """Return the requirements of a model from ``folder``, or of the program's own model if it is empty."""
     source = core_source()
     own = () if source is None or (source / "array_api_compat").is_dir() else BESIDE_SOURCE
     of_model = OF_FOLDERS if folder else OF_TORCH
@@ -156,12 +129,10 @@ def requirements(folder: str) -> tuple[str, ...]:
 
 def fulfils(libraries: Mapping[str, str], requirement: str) -> bool:
     """Return whether the ``libraries`` fulfil a requirement such as ``torch>=2.13,<3``."""
-    found = libraries.get(_name(requirement))
-    if found is None:
-        return False
-    low, _, high = requirement[len(_name(requirement)) :].partition(",<")
-    here = numbers(found)
-    return here >= numbers(low.removeprefix(">=")) and (not high or here < numbers(high))
+    name, _, bounds = requirement.partition(">=")
+    low, _, high = bounds.partition(",<")
+    here = numbers(libraries.get(name, ""))
+    return here >= numbers(low) and (not high or here < numbers(high))
 
 
 def install_line(python: str, requirements: Sequence[str]) -> str:
@@ -172,49 +143,50 @@ def install_line(python: str, requirements: Sequence[str]) -> str:
 def candidates() -> Iterator[str]:
     """Yield the Pythons to look at: of the active environment, of :data:`PLACE`, and on the path."""
     active = (os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX"), str(Path.home() / PLACE))
-    folders = [str(Path(folder, _BIN)) for folder in active if folder]
-    conda = [folder for folder in active[1:2] if folder and sys.platform == "win32"]  # there beside Scripts
-    places = [*folders, *conda, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    found = (shutil.which(name, path=place) for place in places if place for name in _NAMES)
+    places = [str(Path(folder, _BIN)) for folder in active if folder]
+    places += filter(None, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    found = (shutil.which(name, path=place) for place in places for name in _NAMES)
     yield from dict.fromkeys(path for path in found if path)
 
 
-def examined(path: str) -> OtherPython:
-    """Ask the Python at ``path``, an executable or the folder of a virtual environment, for its version and libraries.
+def checked(path: str, needed: Sequence[str], *, gpu: bool) -> OtherPython:
+    """Return the Python at ``path``, an executable or the folder of a virtual environment.
 
     Raises:
-        GrpoError: it is no Python, is too old, cannot import ``grpo_core``, or does not answer.
+        GrpoError: it lacks what is ``needed``, is too old or no Python, does not answer, or cannot import
+            ``grpo_core``.
     """
     if core_source() is None:
         text = tr("The program was installed with pip: install torch into the same Python, with: {line}")
-        raise GrpoError(text.format(line=install_line(sys.executable, OF_TORCH)))
-    if Path(path).is_dir():
-        path = shutil.which(_NAMES[0], path=str(Path(path, _BIN))) or path
-    done = _asked(path)
-    first, _, rest = done.stdout.decode("utf-8", "replace").partition("\n")
-    if not re.fullmatch(r"\d+ \d+ \d+", first.strip()):
-        raise GrpoError(tr("{path} is not a Python 3 interpreter.").format(path=path))
-    version = tuple(map(int, first.split()))
-    if version < OLDEST:
-        text = tr("{path} is Python {version}; {oldest} or newer is needed.")
-        raise GrpoError(text.format(path=path, version=_dotted(version), oldest=_dotted(OLDEST)))
-    if done.returncode == OTHER_VERSION:
-        raise GrpoError(tr("The program was replaced by another version while it was open; start it again."))
+        raise GrpoError(text.format(line=install_line(sys.executable, needed)))
+    python = _described(shutil.which(_NAMES[0], path=str(Path(path, _BIN))) or path if Path(path).is_dir() else path)
+    if why := python.refusal(needed, gpu=gpu):
+        raise GrpoError(why)
+    return python
+
+
+def run_command(path: str, arguments: Sequence[str]) -> int:
+    """Run this program's command line in the Python at ``path``. Return its exit status.
+
+    Raises:
+        GrpoError: that Python cannot be used.
+    """
+    python = checked(path, requirements(""), gpu=False)
+    code = f"{preamble()}from grpo_core.commands.cli import main; sys.exit(main(sys.argv[1:], here=True))"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the other process too
     try:
-        told = from_json(rest.splitlines()[-1])
-        return OtherPython(path=path, version=version, libraries=dict(told["libraries"]), gpu=str(told["gpu"]))
-    except (ValueError, LookupError, TypeError):
-        why = (done.stderr.decode("utf-8", "replace").splitlines() or [tr("it says nothing")])[-1]
-        raise GrpoError(tr("{path} cannot run this program: {why}.").format(path=path, why=shortened(why))) from None
+        return subprocess.run([python.path, "-c", code, *arguments], check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
-def _asked(path: str) -> subprocess.CompletedProcess[bytes]:
-    """Run the Python at ``path``. It prints its version, then as JSON what :mod:`grpo_core.child.here` says."""
+def _described(path: str) -> OtherPython:
+    """Ask a Python for its version, then as JSON for its libraries (:func:`grpo_core.versions.tell`)."""
     names = [_name(one) for one in (*ALWAYS, *BESIDE_SOURCE, *OF_FOLDERS)]
-    version = "import sys; print(*sys.version_info[:3], flush=True)\n"
-    code = f"{version}{preamble()}from grpo_core.child.here import tell; tell()"
+    first_line = "import sys; print(*sys.version_info[:3], flush=True)"
+    code = f"{first_line}\n{preamble()}from grpo_core.versions import tell; tell()"
     try:
-        return subprocess.run(
+        done = subprocess.run(
             [path, "-c", code, *names],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -222,15 +194,22 @@ def _asked(path: str) -> subprocess.CompletedProcess[bytes]:
             check=False,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-    except subprocess.TimeoutExpired:
-        why = tr("it did not answer for {seconds:g} seconds").format(seconds=SECONDS)
-    except OSError as error:
-        why = str(error.strerror or error)
-    raise GrpoError(tr("{path} could not be asked for its version: {why}.").format(path=path, why=why))
-
-
-def _dotted(version: Sequence[int]) -> str:
-    return ".".join(map(str, version))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = getattr(error, "strerror", None) or tr("no answer within {seconds:g} seconds").format(seconds=SECONDS)
+        raise GrpoError(tr("{path} could not be asked for its version: {why}.").format(path=path, why=why)) from None
+    first, _, rest = done.stdout.decode("utf-8", "replace").partition("\n")
+    if not re.fullmatch(r"\d+ \d+ \d+", first.strip()):
+        raise GrpoError(tr("{path} is not a Python 3 interpreter.").format(path=path))
+    version = ".".join(first.split())
+    if numbers(version) < OLDEST:
+        text = tr("{path} is Python {version}; {oldest} or newer is needed.")
+        raise GrpoError(text.format(path=path, version=version, oldest=".".join(map(str, OLDEST))))
+    try:
+        told = from_json(rest.splitlines()[-1])
+        return OtherPython(path=path, version=version, libraries=dict(told["libraries"]), gpu=str(told["gpu"]))
+    except (ValueError, LookupError, TypeError):
+        why = (done.stderr.decode("utf-8", "replace").splitlines() or [tr("it says nothing")])[-1]
+        raise GrpoError(tr("{path} cannot run this program: {why}.").format(path=path, why=shortened(why))) from None
 
 
 def _name(requirement: str) -> str:

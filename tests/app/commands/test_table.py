@@ -57,6 +57,23 @@ def test_the_keys_are_those_that_were_promised(actions: Actions) -> None:
 
 @pytest.mark.usefixtures("without_torch")
 @pytest.mark.own_window
+def test_the_python_that_is_chosen_is_kept_as_the_link_that_it_is(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: list[Any] = []
+
+    def dialog(*arguments: Any) -> tuple[str, str]:
+        options.append(arguments[-1])
+        return "/home/me/grpo-torch/bin/python", ""
+
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", dialog)
+    driver.program.actions.by_id["torch_python"].trigger()
+    assert QFileDialog.Option.DontResolveSymlinks in options[0], "what it points to is not in the environment"
+    program = driver.program
+    assert program.pythons.chosen == program.preferences.current.python == "/home/me/grpo-torch/bin/python"
+    assert program.messages.lines[-1].text.endswith("are trained in /home/me/grpo-torch/bin/python.")
+
+
 def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     for ask in ("getOpenFileName", "getSaveFileName"):
         monkeypatch.setattr(QFileDialog, ask, lambda *arguments: ("", ""))

@@ -10,7 +10,7 @@ import pytest
 from app.training.controller import State
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
-from grpo_core.host.other_python import OtherPython, Pythons, examined
+from grpo_core.host.other_python import OtherPython, Pythons, checked
 from grpo_core.host.process import serve
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import MakeTrainer
@@ -29,7 +29,7 @@ class Unchecked(Pythons):
     """Chooses the Python at ``chosen`` for every language model without examining it."""
 
     def of(self, settings: Settings) -> OtherPython | None:
-        return OtherPython(path=self.chosen, version=(3, 12), libraries={}, gpu="") if settings.is_language else None
+        return OtherPython(path=self.chosen, version="3.12", libraries={}, gpu="") if settings.is_language else None
 
 
 def test_a_language_model_runs_in_the_chosen_python_and_a_bandit_in_this_program(
@@ -48,7 +48,7 @@ def test_a_language_model_runs_in_the_chosen_python_and_a_bandit_in_this_program
     assert not trainer.failures
     assert closed == ["a", "b", "c"]
     assert pids[1] == pids[2] and len({*pids}) == 3
-    assert trainer.sentences == [f"The language model is computed by {examined(sys.executable)}."]
+    assert trainer.sentences == [f"The language model is computed by {checked(sys.executable, (), gpu=False)}."]
     for name in "abc":
         with RunReader.open(tmp_path / f"{name}.grpo") as reader:
             assert reader.last == 2
