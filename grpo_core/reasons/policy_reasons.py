@@ -272,7 +272,7 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
     at = (cell("kl", n.step, row, token, passed),)
     if np.abs(estimates).max() > SPIKE:
         value, size = float(estimates[row, token]), float(np.abs(estimates).sum())
-        cures = _keeps_nearer(n)
+        cures: tuple[Card, ...] = _keeps_nearer(n)
         if o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential:
             cures = (Card.of("exponential", kl=o.kl),)
         spike = Card.of("spike_infinite", passed=passed)

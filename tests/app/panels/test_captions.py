@@ -203,7 +203,7 @@ def is_true_of_pushes(sentence: str, case: Case) -> bool:
     if re.search(r": (nothing here is pushed|the rewards push nothing here)\.", sentence):
         return not down.any()
     if found := re.search(r": of (\d+) tokens?, (\d+) (?:is|are) pushed up and (\d+) down\.", sentence):
-        true = (int(used.sum()), int((down < 0).sum()), int((down > 0).sum()))
+        true: tuple[int, ...] = (int(used.sum()), int((down < 0).sum()), int((down > 0).sum()))
     elif found := re.search(r"the fork, token (\d+), is pushed up in (\d+) of (\d+) answers?, down in (\d+)", sentence):
         at = down[:, int(found[1]) - 1]
         true = (int(found[1]), int((at < 0).sum()), len(at), int((at > 0).sum()))

@@ -87,7 +87,7 @@ def test_a_cap_next_to_the_largest_weight_is_borne_out_however_near_to_1_that_is
 
 def test_a_gradient_next_to_the_limit_has_the_same_reason_however_its_pushes_are_added() -> None:
     changes = {"objective.beta": 0.0, "objective.baseline": "none", "objective.std": "none"}
-    shape = {"prompts": 1, "group_size": 4, "tokens": 1, "passes": 1, "contexts": 1, "actions": 2}
+    shape: dict[str, Any] = {"prompts": 1, "group_size": 4, "tokens": 1, "passes": 1, "contexts": 1, "actions": 2}
     base, chance = random_step(1, settings=Settings().replace(changes), **shape), np.random.default_rng(1)
     for _ in range(60):
         paid = chance.uniform(0.2, 1.5, 4)

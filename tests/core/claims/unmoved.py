@@ -78,7 +78,8 @@ def bases(chance: np.random.Generator, bandits: int, languages: int) -> Iterator
     for _ in range(bandits):
         drawn = random_settings(chance)
         ends = ENDS[chance.integers(len(ENDS))] if chance.random() < 0.5 else {}
-        changes = {"learner.staleness": int(chance.choice([0, 0, 2])), "learner.group_size": int(chance.choice([2, 4]))}
+        changes: dict[str, Any] = {"learner.staleness": int(chance.choice([0, 0, 2]))}
+        changes["learner.group_size"] = int(chance.choice([2, 4]))
         changes |= {**({"task.landscape": "custom"} if "task.custom" in ends else {}), **ends}
         try:
             yield drawn.replace(changes), int(chance.integers(1, 4))
