@@ -49,12 +49,8 @@ CAUSES: dict[str, Words] = {
         what=tr("Nothing was clipped."),
         remedy=tr("Take the minimum of both: torch.min(ratio * advantage, clipped ratio * advantage)."),
     ),
-    "no_clip_low": Words(
-        what=tr("No ratio was stopped at a lower clip bound."), remedy=BOUNDS
-    ),
-    "no_clip_high": Words(
-        what=tr("No ratio was stopped at an upper clip bound."), remedy=BOUNDS
-    ),
+    "no_clip_low": Words(what=tr("No ratio was stopped at a lower clip bound."), remedy=BOUNDS),
+    "no_clip_high": Words(what=tr("No ratio was stopped at an upper clip bound."), remedy=BOUNDS),
     "clip_range": _clip(BOUNDS), "clip_high": _clip(BOUNDS), "clip_low": _clip(BOUNDS), "clip_both": _clip(BOUNDS),
     "no_dual_clip": Words(
         what=tr("The upper bound on the ratio (delta) was not applied."),
@@ -100,16 +96,13 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Use old_per_token_logps, not sampling_per_token_logps, in the ratio."),
     ),
     "old_shifted": Words(
-        what=tr("The old log-probabilities were shifted one place to the {detail} of their tokens."),
-        remedy=SLICE,
+        what=tr("The old log-probabilities were shifted one place to the {detail} of their tokens."), remedy=SLICE,
     ),
     "logp_shifted": Words(
-        what=tr("The policy's log-probabilities were shifted one place to the {detail} of their tokens."),
-        remedy=SLICE,
+        what=tr("The policy's log-probabilities were shifted one place to the {detail} of their tokens."), remedy=SLICE,
     ),
     "all_logp_shifted": Words(
-        what=tr("All log-probabilities were shifted one place to the {detail} of their tokens."),
-        remedy=SLICE,
+        what=tr("All log-probabilities were shifted one place to the {detail} of their tokens."), remedy=SLICE,
     ),
     "ref_zero": Words(
         what=tr("The reference's log-probabilities were all 0, as if they had never been scored."),
@@ -131,12 +124,8 @@ CAUSES: dict[str, Words] = {
         what=tr("The KL term was left out."),
         remedy=tr("Add beta * per_token_kl to per_token_loss, or set beta to 0 if no KL term is intended."),
     ),
-    "kl_with_ratio": Words(
-        what=tr("The KL estimate was multiplied by the ratio."), remedy=KL_RATIO
-    ),
-    "kl_without_ratio": Words(
-        what=tr("The KL estimate was not multiplied by the ratio."), remedy=KL_RATIO
-    ),
+    "kl_with_ratio": Words(what=tr("The KL estimate was multiplied by the ratio."), remedy=KL_RATIO),
+    "kl_without_ratio": Words(what=tr("The KL estimate was not multiplied by the ratio."), remedy=KL_RATIO),
     **{
         f"kl:{name}": Words(
             what=tr("The KL estimator was {name}.").replace("{name}", name),
@@ -148,15 +137,10 @@ CAUSES: dict[str, Words] = {
         what=tr("Each completion counts the same (1 / its length), then the mean over completions."),
         remedy=DENOMINATOR,
     ),
-    "reduction:bnpo": Words(
-        what=tr("Each token of the micro-batch counts the same."), remedy=DENOMINATOR
-    ),
-    "reduction:dapo": Words(
-        what=tr("Each token of the generation batch counts the same."), remedy=DENOMINATOR
-    ),
+    "reduction:bnpo": Words(what=tr("Each token of the micro-batch counts the same."), remedy=DENOMINATOR),
+    "reduction:dapo": Words(what=tr("Each token of the generation batch counts the same."), remedy=DENOMINATOR),
     "reduction:dr_grpo": Words(
-        what=tr("The loss was divided by the number of completions times the maximum length."),
-        remedy=DENOMINATOR,
+        what=tr("The loss was divided by the number of completions times the maximum length."), remedy=DENOMINATOR,
     ),
     "reduction:luspo": Words(
         what=tr("The tokens of a completion are summed, then the mean over completions."), remedy=DENOMINATOR,
@@ -165,37 +149,21 @@ CAUSES: dict[str, Words] = {
         what=tr("The loss was divided by the number of all places in the padded micro-batch, including padding."),
         remedy=DENOMINATOR,
     ),
-    "mask_first": Words(
-        what=tr("The first token of each completion did not count in the loss."),
-        remedy=MASK,
-    ),
-    "mask_last": Words(
-        what=tr("The last token of each completion did not count in the loss."),
-        remedy=MASK,
-    ),
-    "mask_shifted": Words(
-        what=tr("The mask was shifted one place to the {detail} of the tokens."),
-        remedy=MASK,
-    ),
-    "mask_absent": Words(
-        what=tr("Tokens that the mask leaves out counted in the loss."),
-        remedy=MASK,
-    ),
+    "mask_first": Words(what=tr("The first token of each completion did not count in the loss."), remedy=MASK),
+    "mask_last": Words(what=tr("The last token of each completion did not count in the loss."), remedy=MASK),
+    "mask_shifted": Words(what=tr("The mask was shifted one place to the {detail} of the tokens."), remedy=MASK),
+    "mask_absent": Words(what=tr("Tokens that the mask leaves out counted in the loss."), remedy=MASK),
     "mask_inverted": Words(
-        what=tr("The mask was inverted: only the tokens that it leaves out counted in the loss."),
-        remedy=MASK,
+        what=tr("The mask was inverted: only the tokens that it leaves out counted in the loss."), remedy=MASK
     ),
     "mask_padding": Words(
-        what=tr("The mask was left out of the sum: padding counted in the loss like tokens."),
-        remedy=MASK,
+        what=tr("The mask was left out of the sum: padding counted in the loss like tokens."), remedy=MASK,
     ),
     "level:token": Words(
-        what=tr("The ratio was that of each token."),
-        remedy=tr("Set importance_sampling_level as intended."),
+        what=tr("The ratio was that of each token."), remedy=tr("Set importance_sampling_level as intended."),
     ),
     "level:sequence": Words(
-        what=tr("The ratio was that of whole completions."),
-        remedy=tr("Set importance_sampling_level as intended."),
+        what=tr("The ratio was that of whole completions."), remedy=tr("Set importance_sampling_level as intended."),
     ),
     "level:sequence_sum": Words(
         what=tr("The ratio was that of whole completions, as the product of their tokens' ratios."),
@@ -246,8 +214,7 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Set beta as intended, or look for a factor on per_token_kl."),
     ),
     "entropy_coefficient": Words(
-        what=tr("The entropy bonus was {value:.6g} times the set one."),
-        remedy=tr("Set entropy_coef as intended."),
+        what=tr("The entropy bonus was {value:.6g} times the set one."), remedy=tr("Set entropy_coef as intended."),
     ),
     "no_entropy_bonus": Words(
         what=tr("The entropy bonus was left out."), remedy=tr("Subtract entropy_coef times the entropy from the loss."),
@@ -264,22 +231,17 @@ CAUSES: dict[str, Words] = {
         f"baseline:{name}": Words(what=baseline.in_training, remedy=ADVANTAGES)
         for name, baseline in BASELINES.items()
     },
-    "std_epsilon": Words(
-        what=tr("{value:.6g} was added to the standard deviation, not {set:.6g}."),
-        remedy=ADVANTAGES,
-    ),
+    "std_epsilon": Words(what=tr("{value:.6g} was added to the standard deviation, not {set:.6g}."), remedy=ADVANTAGES),
     "group_order": Words(
         what=tr("Rewards were compared in a different order of groups than that of the completions: 0 1 0 1 instead "
 "of 0 0 1 1."),
         remedy=tr("Use repeat_interleave(num_generations) for means and deviations, and view(-1, num_generations)."),
     ),
     "reward_weights": Words(
-        what=tr("The reward functions were added without their weights."),
-        remedy=tr("Set reward_weights as intended."),
+        what=tr("The reward functions were added without their weights."), remedy=tr("Set reward_weights as intended."),
     ),
     "reward_missing": Words(
-        what=tr("The reward “{detail}” was left out of the advantages."),
-        remedy=tr("Sum all columns of the rewards."),
+        what=tr("The reward “{detail}” was left out of the advantages."), remedy=tr("Sum all columns of the rewards."),
     ),
     "old_noisy": Words(
         what=tr(

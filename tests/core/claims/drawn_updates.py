@@ -279,6 +279,8 @@ def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
                 std=str(chance.choice(["none", "sample"])),
             )
             settings = step.settings.replace({"objective": goal, "optimizer.kind": str(chance.choice(["sgd", "adam"]))})
+            if chance.random() < 0.2:
+                settings = settings.replace({"optimizer.step_length": 0.5})
             return dataclasses.replace(step, measurements=measured, settings=settings)
         case 5:
             return certain(chance, number)
