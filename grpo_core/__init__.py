@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from grpo_core.errors import GrpoError, SettingsError, ShapeError
     from grpo_core.objective import Terms, evaluate, gradient
 
-__version__ = "0.3.1"
+__version__ = "0.4.0"
 
 __all__ = [
     "PRESETS",

@@ -197,7 +197,7 @@ class LanguageTask:
         ),
         tr("Answers are checked as"),
         choices=("exact", "number", "regex", "final"),
-        choices_since=(("final", "0.3.1"),),
+        choices_since=(("final", "0.4.0"),),
         live=False,
     )
     form: str = setting(
@@ -240,27 +240,28 @@ class LanguageTask:
         ),
         tr("Format"),
         choices=tuple(FORMATS),
-        since="0.3.1",
+        premises=(),
+        since="0.4.0",
     )
     format_weight: float = weight(
         Reward(name="format", title=tr("format"), symbol="x^{M}", score=lambda c: FORMATS[c.task.format](c),
                scored=lambda p: p.in_words, bounded=True),
         0.0, tr("Reward of a completion in the format, whether its answer is right or wrong."),
-        tr("The format pays"), usual=(0, 1), since="0.3.1",
+        tr("The format pays"), usual=(0, 1), since="0.4.0",
     )  # fmt: skip # table, one row per reward
-    words: str = setting("", tr("Words or phrases that are rewarded, separated by commas."), tr("Words"), since="0.3.1")
+    words: str = setting("", tr("Words or phrases that are rewarded, separated by commas."), tr("Words"), since="0.4.0")
     words_weight: float = weight(
         Reward(name="words", title=tr("words"), symbol="x^{V}", score=_words, scored=lambda p: p.in_words),
         0.0, tr("Reward of a completion with all of the words; with some of them, that share of it. A negative one "
                 "makes them cost something."),
-        tr("The words pay"), usual=(-1, 1), since="0.3.1",
+        tr("The words pay"), usual=(-1, 1), since="0.4.0",
     )  # fmt: skip # table, one row per reward
     system: str = setting(
         "",
         tr("The system prompt before every prompt. If empty, that of the prompt file, if it has one."),
         tr("System prompt"),
         live=False,
-        since="0.3.1",
+        since="0.4.0",
     )
     thinking: str = setting(
         "default",
@@ -271,7 +272,8 @@ class LanguageTask:
         tr("Thinking"),
         choices=("default", "on", "off"),
         live=False,
-        since="0.3.1",
+        premises=(),
+        since="0.4.0",
     )
     mask_tool: bool = setting(
         True,

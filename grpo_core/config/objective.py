@@ -67,7 +67,7 @@ class Objective:
             "centred": tr("batch, centred"),
             "mean": tr("mean reward instead"),
         },
-        choices_since=(("centred", "0.3.1"), ("mean", "0.3.1")),
+        choices_since=(("centred", "0.4.0"), ("mean", "0.4.0")),
     )
     std_epsilon: float = setting(
         1e-4,
@@ -101,7 +101,7 @@ class Objective:
         tr("How the ratio and the advantage are combined into the term that is maximised."),
         tr("Surrogate"),
         choices=SURROGATE_TITLES,
-        choices_since=(("dppo", "0.3.1"),),
+        choices_since=(("dppo", "0.4.0"),),
         plugins="surrogate",
     )
     clip_low: float = setting(
@@ -172,7 +172,7 @@ class Objective:
         high=1e6,
         usual=(0.1, 0.9),
         optional=True,
-        since="0.3.1",
+        since="0.4.0",
         premises=(),
     )
     importance_level: str = setting(
@@ -183,7 +183,7 @@ class Objective:
         ),
         tr("Importance level"),
         choices={"token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum")},
-        since="0.3.1",
+        since="0.4.0",
         premises=(),
     )
     importance_mode: str = setting(
@@ -191,7 +191,7 @@ class Objective:
         tr("Whether an importance weight outside its bounds is truncated to the nearer one, or set to 0."),
         tr("Outside the bounds"),
         choices={"truncate": tr("truncate"), "mask": tr("set to 0")},
-        since="0.3.1",
+        since="0.4.0",
         premises=(),
     )
     sapo_temperature_pos: float = setting(

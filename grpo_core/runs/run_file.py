@@ -14,22 +14,42 @@ from pathlib import Path
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.record import Step
-from grpo_core.runs.database import opened
+from grpo_core.regular_file import opened_regular
+from grpo_core.runs.database import APPLICATION_ID, opened
 from grpo_core.runs.files import lock, release, replacing
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.writer import RunWriter
 from grpo_core.text import tr
 
-__all__ = ["RunMeta", "RunReader", "RunWriter", "copy_run", "holds_recorded_run", "rebuild_series", "resume_point"]
+__all__ = [
+    "RunMeta",
+    "RunReader",
+    "RunWriter",
+    "copy_run",
+    "holds_recorded_run",
+    "is_run_file",
+    "rebuild_series",
+    "resume_point",
+]
 
 PIECE = 256
 """Number of pages of 4 kB copied between two checks for cancellation."""
 
 
+def is_run_file(path: Path) -> bool:
+    """Return whether the first bytes of ``path`` are those of a run file, whatever its name."""
+    try:
+        with opened_regular(path) as file:
+            head = file.read(72)
+    except (OSError, ValueError):
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION_ID.to_bytes(4, "big")
+
+
 def holds_recorded_run(path: Path) -> bool:
     """Return whether ``path`` is a run file, whatever its name, that holds a run recorded by another program."""
-    if not path.is_file():
+    if not is_run_file(path):
         return False
     try:
         with RunReader.open(path) as reader:

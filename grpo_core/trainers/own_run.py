@@ -21,6 +21,7 @@ from grpo_core.premises import drawn_by_earlier
 from grpo_core.recompute import advantage
 from grpo_core.record import Origin, Step
 from grpo_core.runs.reader import RunReader
+from grpo_core.runs.run_file import is_run_file
 from grpo_core.text import tr
 from grpo_core.texts import completion_text, question_text
 from grpo_core.trainers.agent_turns import trajectories
@@ -111,7 +112,7 @@ class OwnRun:
 
 def is_own(path: Path) -> bool:
     """Return whether ``path`` is a run file, whatever its name, of a run that this program trained."""
-    if not path.is_file():
+    if not is_run_file(path):
         return False
     try:
         with RunReader.open(path) as reader:

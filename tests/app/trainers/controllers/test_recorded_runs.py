@@ -280,7 +280,7 @@ def test_a_file_of_another_trainer_that_is_unknown_is_refused_by_what_it_holds(d
     path.write_text('{"prompt": "1+1=", "reply": "2", "mark": 1.0}\n')
     driver.program.runs.open_path(path)
     driver.qtbot.waitUntil(lambda: bool(driver.messages))
-    assert "A line of rollouts.jsonl contains prompt, reply, mark" in driver.messages[0]
+    assert "rollouts.jsonl has the columns prompt, reply, mark" in driver.messages[0]
 
 
 def test_a_run_whose_last_update_cannot_be_read_opens_and_says_so_where_its_completions_would_be(
