@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import padded
 from grpo_core.text import plural, tr
 from grpo_core.trainers.hf.template_limit import LONGEST, SECONDS, TemplateTimeError, limited
+
+PROMPT = "The capital of France is"
+"""A prompt in words, since a tokenizer can multiply letters."""
 
 
 class Chat:
@@ -95,3 +99,21 @@ class Chat:
                 ).format(count=len(whole), longest=LONGEST)
             )
         return str(whole)
+
+
+def encode_a_prompt(folder: Path) -> None:
+    """Encode a prompt with the tokenizer and chat template in ``folder``. Whatever else is wrong is said when the model
+    is loaded, perhaps by another kind of tokenizer.
+
+    Raises:
+        MemoryError: there is not enough memory.
+    """
+    try:
+        from transformers import PreTrainedTokenizerFast  # without torch, unlike AutoTokenizer
+
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder), local_files_only=True)
+        Chat(tokenizer, (), None).encoded([Prompt(text=PROMPT, answer="")])
+    except MemoryError:
+        raise
+    except Exception:
+        return
