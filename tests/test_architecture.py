@@ -128,7 +128,6 @@ LIGHT += tuple(
     f"grpo_core.trainers.hf.{name}"
     for name in (
         "attention",
-        "chat",
         "folder",
         "generation",
         "gguf_header",

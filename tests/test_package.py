@@ -45,7 +45,7 @@ ROOT = Path(__file__).parent.parent
 MODULES = sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "grpo_core").rglob("*.py")])
 
 
-BY_PIP = ("jobs/cluster", "jobs/cluster_calls", "jobs/cluster_client", "jobs/slurm")
+BY_PIP = ("jobs/cluster", "jobs/cluster_calls", "jobs/cluster_client", "jobs/slurm", "trainers/importers/recipe")
 """Modules that need libraries which only an installation with pip includes. Without these, they report an error."""
 NEED_TORCH = ("lm", "trainers/hf", "traces/recorders")
 """The language model, and the code that runs in another trainer's process."""

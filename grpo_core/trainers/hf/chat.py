@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ SWITCHES = ("enable_thinking", "thinking")
 """Names of the variable with which chat templates switch their thinking mode: Qwen's and DeepSeek's."""
 _SWITCH = re.compile(rf"\{{%[^%]*\b(?:{'|'.join(SWITCHES)})\b")
 NO_SYSTEM = tr("the model has no chat template and so no place for a system prompt; put it into your prompts")
+PROMPT = "The capital of France is"
+"""A prompt in words, since a tokenizer can multiply letters."""
 
 
 class Chat:
@@ -118,3 +121,21 @@ class Chat:
                 ).format(count=len(whole), longest=LONGEST)
             )
         return str(whole)
+
+
+def encode_a_prompt(folder: Path) -> None:
+    """Encode a prompt with the tokenizer and chat template in ``folder``. Whatever else is wrong is said when the model
+    is loaded, perhaps by another kind of tokenizer.
+
+    Raises:
+        MemoryError: there is not enough memory.
+    """
+    try:
+        from transformers import PreTrainedTokenizerFast  # without torch, unlike AutoTokenizer
+
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder), local_files_only=True)
+        Chat(tokenizer, (), None, LanguageTask()).encoded([Prompt(text=PROMPT, answer="")])
+    except MemoryError:
+        raise
+    except Exception:
+        return

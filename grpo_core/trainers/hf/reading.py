@@ -6,18 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from grpo_core.config.language import LanguageTask
 from grpo_core.foreign.readers import Readers
-from grpo_core.lm.problems import Prompt
 from grpo_core.trainers.hf.folder import ModelFiles, known, look, vocabulary
 from grpo_core.trainers.hf.generation import ignored_sentence
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll
-
-
-PROMPT = "The capital of France is"
-"""A prompt in words, since a tokenizer can multiply letters."""
 
 
 class Model(TypedDict):
@@ -34,29 +28,12 @@ def model(path: str, *, poll: Poll) -> Iterator[Model]:
     A prompt is encoded before, so that a tokenizer or chat template without end exceeds the limits of this process
     rather than those of the machine when it trains.
     """
+    from grpo_core.trainers.hf.chat import encode_a_prompt
+
     files = look(Path(path))
     if not files.gguf:
-        _encode_a_prompt(files)
+        encode_a_prompt(files.whole)
     yield {"files": files, "texts": vocabulary(files), "ignored": ignored_sentence(files.whole)}
-
-
-def _encode_a_prompt(files: ModelFiles) -> None:
-    """Encode a prompt. Whatever else is wrong is said when the model is loaded, perhaps by another kind of tokenizer.
-
-    Raises:
-        MemoryError: there is not enough memory.
-    """
-    from grpo_core.trainers.hf.chat import Chat
-
-    try:
-        from transformers import PreTrainedTokenizerFast  # without torch, unlike AutoTokenizer
-
-        tokenizer = PreTrainedTokenizerFast.from_pretrained(str(files.whole), local_files_only=True)
-        Chat(tokenizer, (), None, LanguageTask()).encoded([Prompt(text=PROMPT, answer="")])
-    except MemoryError:
-        raise
-    except Exception:
-        return
 
 
 def read_model(readers: Readers, path: Path, *, poll: Callable[[], None] = lambda: None) -> tuple[ModelFiles, str]:

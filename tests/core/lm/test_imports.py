@@ -32,13 +32,13 @@ OF_FOLDERS = {
     "adapter",
     "answers",
     "attentive",
+    "chat",
     "chunk_loss",
     "loading",
     "measuring",
     "folder_policy",
     "prepared_cache",
     "probe",
-    "reading",
     "reference",
     "sampling",
     "saving",
@@ -83,14 +83,10 @@ def test_everything_that_the_window_can_import_leaves_torch_out(tmp_path: Path) 
     assert "PySide6" in loaded
 
 
-IN_A_FUNCTION = {"grpo_core.trainers.hf.reading": {"transformers"}}
-"""Libraries that such a module imports only in a process for foreign files."""
-
-
 @pytest.mark.parametrize("name", LIGHT)
 def test_words_prompts_and_rewards_are_plain_python_and_numpy(name: str) -> None:
     path = ROOT / f"{name.replace('.', '/')}.py"
     outside = {module.partition(".")[0] for module in imports(path)} - set(sys.stdlib_module_names)
-    assert outside <= {"numpy", "grpo_core", *IN_A_FUNCTION.get(name, ())}
+    assert outside <= {"numpy", "grpo_core"}
     within = [module for module in imports(path) if inside(module, "grpo_core.lm")]
     assert all(any(inside(module, one) for one in LIGHT) for module in within)
