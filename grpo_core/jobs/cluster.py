@@ -218,7 +218,10 @@ def _local(workers: str) -> Any:
         raise GrpoError(NEEDED) from None
     try:
         count = int(workers) if workers else None
-        return distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+        here = "127.0.0.1:0"  # without an address, distributed serves its pages to the network, at one fixed port
+        return distributed.LocalCluster(
+            n_workers=count, threads_per_worker=1, dashboard_address=here, worker_dashboard_address=here
+        )
     except (OSError, ValueError, TimeoutError) as error:
         raise not_reached(f"local:{workers}", error) from None
 

@@ -99,7 +99,7 @@ class SlurmJobs:
             "job_script_prologue": [*self.prologue],
             "job_extra_directives": [*self.directives],
             "job_name": "grpo-lab",
-            "scheduler_options": {"dashboard_address": None},
+            "scheduler_options": {"dashboard_address": "127.0.0.1:0"},
             **({"python": self.python} if self.python else {}),
         }
 

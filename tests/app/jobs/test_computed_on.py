@@ -51,7 +51,7 @@ def never() -> None:
 def there() -> Iterator[str]:
     """The address of a scheduler whose two workers are threads of this process."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0"
     ) as local:
         yield local.scheduler_address
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from grpo_core.config import Settings, language_settings
@@ -352,3 +353,10 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     assert sum(queue.run_status(elsewhere, run).done for run in queue.read(elsewhere).runs) >= 4
     assert queue.work(elsewhere)
     assert curves(elsewhere) == curves(here)
+
+
+def test_workers_on_this_machine_serve_nothing_to_the_network() -> None:
+    with cluster("local:1"):
+        every = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        listening = [one.laddr.ip for each in every for one in each.net_connections() if one.status == "LISTEN"]
+    assert listening and {ip for ip in listening if ip not in ("127.0.0.1", "::1")} == set()
