@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from app.controllers.recent_files import RecentFiles
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import PATIENCE_MS, FileTasks
+from app.settings.store import PreferenceStore
+from app.trainers.columns_dialog import ColumnsDialog
 from app.trainers.controllers.recorded_follower import RecordedFollower
 from app.trainers.prepared import prepare
 from app.trainers.recorded_run import RecordedRun
@@ -23,9 +26,10 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.foreign.readers import Readers
-from grpo_core.foreign.recording import Source
+from grpo_core.foreign.recording import Source, columns_of
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
+from grpo_core.trainers.columns import Column, is_table, key_of
 from grpo_core.trainers.importers.series_cache import SeriesCache
 
 TRIED = 20
@@ -36,8 +40,23 @@ PREPARING = "recorded update"
 """Id of the message shown while an update is being read."""
 SERIES = "recorded series"
 """Id of the message shown while series are being computed."""
+COLUMNS = "columns of"
+"""Beginning of the id of the message about a table whose columns are not recognised; its path follows."""
 NOTES = "recorded notes"
 """Id of the message about defects in the run opened last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unrecognised:
+    """A table that was not opened.
+
+    Attributes:
+        sentence: why not.
+        columns: its columns, of which the user can say what they mean.
+    """
+
+    sentence: str
+    columns: Sequence[Column]
 
 
 class RecordedRuns(QObject):
@@ -57,14 +76,15 @@ class RecordedRuns(QObject):
         recent_files: RecentFiles,
         messages: MessageBar,
         cache: Path,
+        preferences: PreferenceStore,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
-        self._recent_files, self._messages = recent_files, messages
+        self._recent_files, self._messages, self._preferences = recent_files, messages, preferences
         self.cache = SeriesCache(cache)
         self._tasks = FileTasks(messages, READING, self, abandon=True)
-        self._waiting: list[tuple[Path, Callable[[Path], object]]] = []
+        self._waiting: list[tuple[Path, Callable[[Path], object], str, str]] = []
         self._tasks.ended.connect(self._open_next)
         self.followers: dict[str, RecordedFollower] = {}
         self._approach = workspace.prepare_in_thread()
@@ -77,17 +97,23 @@ class RecordedRuns(QObject):
         """Whether a run is being read or computed."""
         return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
-    def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
-        """Show the recorded run at ``path``. A file that is not a recorded run is passed to ``otherwise``."""
+    def open(self, path: Path, otherwise: Callable[[Path], object], columns: str = "", table: str = "") -> None:
+        """Show the recorded run at ``path``. A file that is not a recorded run is passed to ``otherwise``.
+
+        ``columns`` are the chosen meanings of the columns of a kind of ``table``, which are remembered if they fit.
+        """
         already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
         if already is not None:
             self._run_manager.show(already)
         elif self._tasks.busy:
-            self._waiting.append((path, otherwise))
+            self._waiting.append((path, otherwise, columns, table))
         else:
             title = tr("Reading {name}").format(name=path.name)
+            remembered = self._preferences.current.columns_of
             self._tasks.start(
-                title, partial(_read, self._workspace.readers, path, self.cache), partial(self._show, path, otherwise)
+                title,
+                partial(_read, self._workspace.readers, path, self.cache, columns, remembered),
+                partial(self._show, path, otherwise, table),
             )
 
     def close(self) -> None:
@@ -97,10 +123,22 @@ class RecordedRuns(QObject):
             follower.close()
         self.followers.clear()
 
-    def _show(self, path: Path, otherwise: Callable[[Path], object], run: RecordedRun | None) -> None:
+    def _show(
+        self, path: Path, otherwise: Callable[[Path], object], table: str, run: RecordedRun | Unrecognised | None
+    ) -> None:
         if run is None:
             otherwise(path)
             return
+        if isinstance(run, Unrecognised):
+            ask = partial(self._ask_columns, path, otherwise, run.columns)
+            action = BarAction(text=tr("Say what its columns mean…"), run=ask, closes=False)
+            self._messages.post(
+                Message(text=run.sentence, severity=Severity.ERROR, actions=(action,), id=f"{COLUMNS} {path}")
+            )
+            return
+        self._messages.remove(f"{COLUMNS} {path}")
+        if table:
+            self._preferences.put(self._preferences.current.with_columns(table, columns_of(run.source)))
         self._put(run)
         self._recent_files.remember(path)
         self._layouts.reset()
@@ -150,6 +188,12 @@ class RecordedRuns(QObject):
         )
         if accepted:
             self.open(siblings[name], lambda _: None)
+
+    def _ask_columns(self, path: Path, otherwise: Callable[[Path], object], columns: Sequence[Column]) -> None:
+        """Ask what the columns of a table mean, and open it with the answer."""
+        dialog = ColumnsDialog(path.name, columns, self._messages.window())
+        dialog.chosen.connect(lambda chosen: self.open(path, otherwise, chosen, key_of(columns)))
+        dialog.open()
 
     @Slot()
     def _open_next(self) -> None:
@@ -222,10 +266,18 @@ def _same(run: RecordedRun, path: Path) -> bool:
     return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
 
 
-def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
+def _read(
+    readers: Readers,
+    path: Path,
+    cache: SeriesCache,
+    columns: str,
+    remembered: Callable[[str], str],
+    cancelled: Callable[[], bool],
+) -> RecordedRun | Unrecognised | None:
     """Return the run at ``path``, with its last update decoded and cached results loaded.
 
-    Return None for a file that no importer knows, unless its name shows that another program wrote it.
+    Return None for a file that no importer knows, unless its name shows that another program wrote it. A table that
+    cannot be opened is tried once more with what is ``remembered`` of its columns.
 
     Raises:
         RunFileError: it cannot be read; the message says why.
@@ -236,7 +288,18 @@ def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[
         if cancelled():
             raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
-    source = readers.open_known(path, index=cache.folder, poll=poll)
+    try:
+        if columns:
+            source: Source | None = readers.open(path, index=cache.folder, poll=poll, columns=columns)
+        else:
+            source = readers.open_known(path, index=cache.folder, poll=poll)
+    except RunFileError as error:
+        (found,) = readers.results("columns", path, poll=poll) if is_table(path) else ([],)
+        if not found:
+            raise
+        if not columns and (known := remembered(key_of(found))):
+            return _read(readers, path, cache, known, remembered, cancelled)
+        return Unrecognised(sentence=str(error), columns=found)
     if source is None:
         return None
     if not len(source):
