@@ -38,16 +38,15 @@ OF_ROWS: Mapping[str, str] = {
 TITLES = {**{meaning: concept.title for meaning, concept in CONCEPTS.items()}, **OF_ROWS}
 MEANINGS = ("", *dict.fromkeys([*OF_ROWS, *CONCEPTS]))
 """All meanings, in the order in which they are offered; the empty one is that of a column that is not used."""
-MOST_SHOWN = 10
-"""Number of columns that are seen without scrolling."""
+LARGEST = (800, 400)
+"""Size in pixels up to which the table is seen without scrolling."""
 
 
 class ColumnsDialog(QDialog):
-    """A dialog with a row per column of a table: its name, some values, and a combo box with its meaning.
+    """A dialog with a row per column of a file called ``table``: its name, some values, and a box with its meaning.
 
-    A meaning chosen for a column is taken away from the column that had it, except that several columns can be parts of
-    the reward. A column that is recognised by its name is read even if the user does not choose it. Therefore it is
-    “not used” only when another column gets its meaning.
+    Only parts of the reward can be several columns. A column that is recognised by its name is read even if nobody
+    chooses it. Therefore it is “not used” only while another column has its meaning.
 
     Attributes:
         boxes: the combo box of each column, by name.
@@ -59,7 +58,6 @@ class ColumnsDialog(QDialog):
     chosen = Signal(str)
 
     def __init__(self, table: str, columns: Sequence[Column], parent: QWidget) -> None:
-        """Create the dialog for the ``columns`` of a file called ``table``."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Columns of {name}").format(name=table))
@@ -85,19 +83,14 @@ class ColumnsDialog(QDialog):
             grid.addWidget(Label(title, name="section"), 0, place)
         for row, column in enumerate(self._columns, 1):
             examples = " · ".join(column.examples) or tr("none", "examples")
-            box = self.boxes[column.name] = choice_box(
-                tr("Meaning of the column {name}, with values such as {examples}").format(
-                    name=column.name, examples=examples
-                )
-            )
+            spoken = tr("Meaning of the column {name}, with values such as {examples}")
+            box = self.boxes[column.name] = choice_box(spoken.format(name=column.name, examples=examples))
             for meaning in MEANINGS:
                 box.addItem(TITLES[meaning] if meaning else tr("not used"), meaning)
             box.setCurrentIndex(MEANINGS.index(column.meaning))
             box.setEnabled(column.name == column.name.strip() != "" and "," not in column.name)  # as in the option
             box.currentIndexChanged.connect(self._on_chosen)
-            name, values = Label(column.name), Label(examples, name="muted", wraps=True)
-            name.setBuddy(box)
-            for place, widget in enumerate((name, values, box)):
+            for place, widget in enumerate((Label(column.name), Label(examples, name="muted", wraps=True), box)):
                 grid.addWidget(widget, row, place)
         grid.setRowStretch(len(self._columns) + 1, 1)
         area = QScrollArea()
@@ -105,8 +98,7 @@ class ColumnsDialog(QDialog):
         area.setWidgetResizable(True)
         area.setWidget(inside)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        height = inside.sizeHint().height() * min(MOST_SHOWN / max(len(self._columns), 1), 1)
-        area.setMinimumSize(QSize(inside.sizeHint().width() + 24, round(height)))
+        area.setMinimumSize(inside.sizeHint().boundedTo(QSize(*LARGEST)) + QSize(24, 0))
         return area
 
     @Slot()

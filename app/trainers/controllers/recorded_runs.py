@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
@@ -44,19 +44,8 @@ COLUMNS = "columns of"
 """Beginning of the id of the message about a table whose columns are not recognised; its path follows."""
 NOTES = "recorded notes"
 """Id of the message about defects in the run opened last."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unrecognised:
-    """A table that was not opened.
-
-    Attributes:
-        sentence: why not.
-        columns: its columns, of which the user can say what they mean.
-    """
-
-    sentence: str
-    columns: Sequence[Column]
+Refusal: TypeAlias = tuple[str, list[Column]]
+"""The reason why a table was not opened, and its columns, of which the user can say what they mean."""
 
 
 class RecordedRuns(QObject):
@@ -124,17 +113,15 @@ class RecordedRuns(QObject):
         self.followers.clear()
 
     def _show(
-        self, path: Path, otherwise: Callable[[Path], object], table: str, run: RecordedRun | Unrecognised | None
+        self, path: Path, otherwise: Callable[[Path], object], table: str, run: RecordedRun | Refusal | None
     ) -> None:
         if run is None:
             otherwise(path)
             return
-        if isinstance(run, Unrecognised):
-            ask = partial(self._ask_columns, path, otherwise, run.columns)
-            action = BarAction(text=tr("Say what its columns mean…"), run=ask, closes=False)
-            self._messages.post(
-                Message(text=run.sentence, severity=Severity.ERROR, actions=(action,), id=f"{COLUMNS} {path}")
-            )
+        if isinstance(run, tuple):
+            ask = partial(self._ask_columns, path, otherwise, run[1])
+            say = BarAction(text=tr("Say what its columns mean…"), run=ask, closes=False)
+            self._messages.post(Message(text=run[0], severity=Severity.ERROR, actions=(say,), id=f"{COLUMNS} {path}"))
             return
         self._messages.remove(f"{COLUMNS} {path}")
         if table:
@@ -175,7 +162,10 @@ class RecordedRuns(QObject):
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
-            actions = (another,) if run.source.siblings else ()
+            forget = BarAction(
+                text=tr("Forget what its columns mean"), run=partial(self._forget, columns_of(run.source))
+            )
+            actions = (*(another,) * bool(run.source.siblings), *(forget,) * bool(columns_of(run.source)))
             self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=NOTES))
         else:
             self._messages.remove(NOTES)
@@ -194,6 +184,11 @@ class RecordedRuns(QObject):
         dialog = ColumnsDialog(path.name, columns, self._messages.window())
         dialog.chosen.connect(lambda chosen: self.open(path, otherwise, chosen, key_of(columns)))
         dialog.open()
+
+    def _forget(self, columns: str) -> None:
+        """Ask again about such tables when they are opened."""
+        kept = (entry for entry in self._preferences.current.tables if entry.partition(" ")[2] != columns)
+        self._preferences.change(tables=tuple(kept))
 
     @Slot()
     def _open_next(self) -> None:
@@ -273,7 +268,7 @@ def _read(
     columns: str,
     remembered: Callable[[str], str],
     cancelled: Callable[[], bool],
-) -> RecordedRun | Unrecognised | None:
+) -> RecordedRun | Refusal | None:
     """Return the run at ``path``, with its last update decoded and cached results loaded.
 
     Return None for a file that no importer knows, unless its name shows that another program wrote it. A table that
@@ -299,7 +294,7 @@ def _read(
             raise
         if not columns and (known := remembered(key_of(found))):
             return _read(readers, path, cache, known, remembered, cancelled)
-        return Unrecognised(sentence=str(error), columns=found)
+        return str(error), found
     if source is None:
         return None
     if not len(source):

@@ -99,6 +99,8 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         of_rows = len(renamed) < len(given) or own_rows.files_of(path, given)
         found = own_rows.OwnRows(path, index, given) if of_rows else scalars.ScalarRun(path, renamed=renamed)
         found.columns = columns
+        if not of_rows:
+            found.note(tr("Columns were read as was said: {columns}.").format(columns=columns))
         return found
     name = _name_of(path)
     if name is None:

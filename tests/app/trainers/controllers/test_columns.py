@@ -112,6 +112,11 @@ def test_a_log_in_every_form_opens_by_what_the_user_says(ending: str, driver: Dr
     dialog.accept()
     run = shown(driver, 40)
     np.testing.assert_allclose(run.series["reward_mean"].values, [row["punkte"] for row in LOG], rtol=1e-12)
+    note = next(line for line in driver.program.window.messages.lines if line.message.id == "recorded notes")
+    assert "it=step,punkte=reward,kl=kl" in note.text and len(driver.program.preferences.current.tables) == 1
+    assert [button.text() for button in note.buttons] == ["Forget what its columns mean"]
+    note.buttons[0].click()
+    assert driver.program.preferences.current.tables == ()
 
 
 def test_a_wrong_choice_is_refused_with_its_sentence_and_not_remembered(driver: Driver, tmp_path: Path) -> None:
