@@ -167,7 +167,7 @@ class Preferences:
     def with_columns(self, table: str, columns: str) -> Preferences:
         """Return a copy that keeps what the columns of a kind of table mean. Texts too long to be kept are left out."""
         others = [entry for entry in self.tables if not entry.startswith(f"{table} ")]
-        fresh = [entry for entry in (f"{table} {columns}",) if len(entry) <= LONGEST]
+        fresh = [entry for entry in (f"{table} {columns}",) if len(entry) <= LONGEST and "\0" not in entry]
         return self.replace(tables=(*fresh, *others)[:MOST_TABLES])
 
     def zoomed(self, steps: int) -> Preferences:

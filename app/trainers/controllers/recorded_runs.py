@@ -162,10 +162,9 @@ class RecordedRuns(QObject):
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
-            forget = BarAction(
-                text=tr("Forget what its columns mean"), run=partial(self._forget, columns_of(run.source))
-            )
-            actions = (*(another,) * bool(run.source.siblings), *(forget,) * bool(columns_of(run.source)))
+            columns = columns_of(run.source)
+            forget = BarAction(text=tr("Forget what its columns mean"), run=partial(self._forget, columns))
+            actions = (*(another,) * bool(run.source.siblings), *(forget,) * bool(columns))
             self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=NOTES))
         else:
             self._messages.remove(NOTES)
