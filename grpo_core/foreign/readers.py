@@ -243,9 +243,8 @@ def scratch_of(path: Path, cache: Path, columns: str = "") -> Path:
     The least recently used folders are deleted if there are too many. If the folder cannot be created, the source is
     read without one.
     """
-    scratch = (
-        cache / hashlib.sha256(os.fsencode(path.absolute()) + columns.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    )
+    key = os.fsencode(path.absolute()) + columns.encode("utf-8", "surrogatepass")
+    scratch = cache / hashlib.sha256(key).hexdigest()[:32]
     with suppress(OSError):
         scratch.mkdir(parents=True, exist_ok=True)
         os.utime(scratch)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QComboBox, QDialogButtonBox
 from app.messages.message_line import MessageLine
 from app.trainers.columns_dialog import MEANINGS, ColumnsDialog
 from app.trainers.recorded_run import RecordedRun
+from app.trainers.trainers import Trainers
 from grpo_core.foreign.readers import Readers
 from grpo_core.trainers.columns import columns, key_of
 from grpo_core.trainers.concepts import CONCEPTS
@@ -117,6 +118,17 @@ def test_a_log_in_every_form_opens_by_what_the_user_says(ending: str, driver: Dr
     assert [button.text() for button in note.buttons] == ["Forget what its columns mean"]
     note.buttons[0].click()
     assert driver.program.preferences.current.tables == ()
+
+
+def test_another_choice_for_the_same_file_shows_no_numbers_of_the_first(driver: Driver, tmp_path: Path) -> None:
+    path = written(tmp_path / "log.jsonl", LOG)
+    trainers = next(part for part in driver.program.parts if isinstance(part, Trainers))
+    for name in ("punkte", "kl"):
+        trainers.recorded_runs.open(path, lambda _: None, f"it=step,{name}=reward")
+        run = shown(driver, 40)
+        driver.qtbot.waitUntil(lambda: not trainers.recorded_runs.busy)
+        np.testing.assert_allclose(run.series["reward_mean"].values, [row[name] for row in LOG], rtol=1e-12)
+        driver.program.run_manager.close_run(run)
 
 
 def test_a_wrong_choice_is_refused_with_its_sentence_and_not_remembered(driver: Driver, tmp_path: Path) -> None:
