@@ -117,14 +117,14 @@ def test_a_log_in_every_form_opens_by_what_the_user_says(ending: str, driver: Dr
     assert "it=step,punkte=reward,kl=kl" in note.text and len(driver.program.preferences.current.tables) == 1
     assert [button.text() for button in note.buttons] == ["Forget what its columns mean"]
     note.buttons[0].click()
-    assert driver.program.preferences.current.tables == ()
+    assert not driver.program.preferences.current.tables
 
 
 def test_another_choice_for_the_same_file_shows_no_numbers_of_the_first(driver: Driver, tmp_path: Path) -> None:
-    path = written(tmp_path / "log.jsonl", LOG)
+    path = written(tmp_path / "rows.jsonl", [{**row, "sagt": "2"} for row in LOG])
     trainers = next(part for part in driver.program.parts if isinstance(part, Trainers))
     for name in ("punkte", "kl"):
-        trainers.recorded_runs.open(path, lambda _: None, f"it=step,{name}=reward")
+        trainers.recorded_runs.open(path, lambda _: None, f"it=step,sagt=completion,{name}=reward")
         run = shown(driver, 40)
         driver.qtbot.waitUntil(lambda: not trainers.recorded_runs.busy)
         np.testing.assert_allclose(run.series["reward_mean"].values, [row[name] for row in LOG], rtol=1e-12)
