@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFrame, QGri
 from app.boxes import down
 from app.theme.labels import Label
 from app.widgets.combo import choice_box
+from grpo_core.errors import shortened
 from grpo_core.text import tr
-from grpo_core.trainers.columns import Column, chosen_text
+from grpo_core.trainers.columns import LONGEST, Column, chosen_text
 from grpo_core.trainers.concepts import CONCEPTS
 from grpo_core.trainers.importers.row_columns import PART
 
@@ -64,8 +65,8 @@ class ColumnsDialog(QDialog):
         self._columns = columns
         self.boxes: dict[str, QComboBox] = {}
         said = tr(
-            "Say what the columns mean. A table of completions needs the completion or its token IDs, and a reward; a "
-            "log needs the step and the mean reward. The choice is kept for other files with the same columns."
+            "Say what the columns mean: for a table of completions, which is the completion or its token IDs, and "
+            "which the reward; for a log, the step and the reward. The choice is kept for files with the same columns."
         )
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
         self.buttons.accepted.connect(self.accept)
@@ -82,15 +83,15 @@ class ColumnsDialog(QDialog):
         for place, title in enumerate((tr("Column"), tr("Examples"), tr("Meaning"))):
             grid.addWidget(Label(title, name="section"), 0, place)
         for row, column in enumerate(self._columns, 1):
-            examples = " · ".join(column.examples) or tr("none", "examples")
+            name, examples = shortened(column.name, LONGEST), " · ".join(column.examples) or tr("none", "examples")
             spoken = tr("Meaning of the column {name}, with values such as {examples}")
-            box = self.boxes[column.name] = choice_box(spoken.format(name=column.name, examples=examples))
+            box = self.boxes[column.name] = choice_box(spoken.format(name=name, examples=examples))
             for meaning in MEANINGS:
                 box.addItem(TITLES[meaning] if meaning else tr("not used"), meaning)
             box.setCurrentIndex(MEANINGS.index(column.meaning))
             box.setEnabled(column.name == column.name.strip() != "" and "," not in column.name)  # as in the option
             box.currentIndexChanged.connect(self._on_chosen)
-            for place, widget in enumerate((Label(column.name), Label(examples, name="muted", wraps=True), box)):
+            for place, widget in enumerate((Label(name), Label(examples, name="muted", wraps=True), box)):
                 grid.addWidget(widget, row, place)
         grid.setRowStretch(len(self._columns) + 1, 1)
         area = QScrollArea()

@@ -24,7 +24,7 @@ from app.trainers.recorded_run import RecordedRun
 from app.workspace.cursor import Cursor
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
-from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.recording import Source, columns_of
 from grpo_core.foreign.source import RemoteSource
@@ -274,7 +274,7 @@ def _read(
     cannot be opened is tried once more with what is ``remembered`` of its columns.
 
     Raises:
-        RunFileError: it cannot be read; the message says why.
+        GrpoError: it cannot be read; the message says why.
         Cancelled: ``cancelled()`` returned True.
     """
 
@@ -283,17 +283,25 @@ def _read(
             raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
     try:
-        if columns:
-            source: Source | None = readers.open(path, index=cache.folder, poll=poll, columns=columns)
-        else:
-            source = readers.open_known(path, index=cache.folder, poll=poll)
-    except RunFileError as error:
+        return _opened(readers, path, cache, columns, poll)
+    except Cancelled:
+        raise
+    except GrpoError as error:
         (found,) = readers.results("columns", path, poll=poll) if is_table(path) else ([],)
         if not found:
             raise
         if not columns and (known := remembered(key_of(found))):
             return _read(readers, path, cache, known, remembered, cancelled)
         return str(error), found
+
+
+def _opened(
+    readers: Readers, path: Path, cache: SeriesCache, columns: str, poll: Callable[[], None]
+) -> RecordedRun | None:
+    if columns:
+        source: Source | None = readers.open(path, index=cache.folder, poll=poll, columns=columns)
+    else:
+        source = readers.open_known(path, index=cache.folder, poll=poll)
     if source is None:
         return None
     if not len(source):

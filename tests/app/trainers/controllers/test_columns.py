@@ -144,6 +144,18 @@ def test_a_wrong_choice_is_refused_with_its_sentence_and_not_remembered(driver: 
     assert any(str(path) in line.message.id for line in messages.lines), "the message stays"
 
 
+def test_a_remembered_choice_that_no_longer_fits_is_asked_for_again(driver: Driver, tmp_path: Path) -> None:
+    path = written(tmp_path / "mine.jsonl", ROWS)
+    (found,) = columns(str(path), poll=lambda: None)
+    preferences = driver.program.preferences
+    preferences.put(preferences.current.with_columns(key_of(found), "sagt=no meaning of this version"))
+    line = refused(driver, path)
+    assert "is not a column and its meaning" in line.text
+    choose(dialog := asked(driver, line), {"sagt": "completion", "note": "reward"})
+    dialog.accept()
+    assert shown(driver, 1).source.columns == preferences.current.columns_of(key_of(found))  # type: ignore[attr-defined]
+
+
 def test_a_meaning_belongs_to_one_column(driver: Driver, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.jsonl", ROWS)
     (found,) = columns(str(path), poll=lambda: None)
