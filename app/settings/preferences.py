@@ -22,6 +22,10 @@ from grpo_core.text import plural, tr
 RECENT = 10
 """Number of recent files kept."""
 MOST_BREAKPOINTS = 100
+MOST_TABLES = 20
+"""Number of kinds of tables for which the meanings of the columns are kept."""
+LONGEST = 4096
+"""Maximum number of characters of a text."""
 LARGEST = 1_000_000
 """Maximum size in bytes of a preferences file."""
 MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
@@ -110,6 +114,7 @@ class Preferences:
     everything: bool = False
     breakpoints: tuple[Breakpoint, ...] = ()
     recent: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
     last_run: str | None = None
 
     def __post_init__(self) -> None:
@@ -123,7 +128,8 @@ class Preferences:
                 raise SettingsError(name, getattr(self, name), tr("allowed is yes or no"))
         if self.last_run is not None:
             _check_text("last_run", self.last_run)
-        _check_texts("recent", self.recent)
+        _check_texts("recent", self.recent, RECENT)
+        _check_texts("tables", self.tables, MOST_TABLES)
         _check_breakpoints(self.breakpoints)
 
     @property
@@ -150,6 +156,19 @@ class Preferences:
         """Return a copy in which ``path`` is the most recent file."""
         others = [name for name in self.recent if name != str(path)]
         return self.replace(recent=(str(path), *others)[:RECENT])
+
+    def columns_of(self, table: str) -> str:
+        """Return what the user said that the columns of a kind of table mean, or an empty text.
+
+        ``table``: a key without spaces (:func:`grpo_core.trainers.columns.key_of`).
+        """
+        return next((entry.partition(" ")[2] for entry in self.tables if entry.startswith(f"{table} ")), "")
+
+    def with_columns(self, table: str, columns: str) -> Preferences:
+        """Return a copy that keeps what the columns of a kind of table mean. Texts too long to be kept are left out."""
+        others = [entry for entry in self.tables if not entry.startswith(f"{table} ")]
+        fresh = [entry for entry in (f"{table} {columns}",) if len(entry) <= LONGEST and "\0" not in entry]
+        return self.replace(tables=(*fresh, *others)[:MOST_TABLES])
 
     def zoomed(self, steps: int) -> Preferences:
         """Return a copy with the scale changed by ``steps`` tenths, within the limits. 0 steps resets it to 100 %."""
@@ -253,14 +272,14 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def _check_texts(name: str, values: object) -> None:
-    if not isinstance(values, tuple) or len(values) > RECENT:
+def _check_texts(name: str, values: object, most: int) -> None:
+    if not isinstance(values, tuple) or len(values) > most:
         raise SettingsError(
             name,
             values,
             plural(
-                "allowed is a list of at most {recent} file", "allowed is a list of at most {recent} files", RECENT
-            ).format(recent=RECENT),
+                "allowed is a list of at most {most} text", "allowed is a list of at most {most} texts", most
+            ).format(most=most),
         )
     for value in values:
         _check_text(name, value)
@@ -281,5 +300,5 @@ def _check_breakpoints(values: object) -> None:
 
 
 def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str) or "\0" in value or len(value) > 4096:
+    if not isinstance(value, str) or "\0" in value or len(value) > LONGEST:
         raise SettingsError(name, value, tr("allowed is a text"))

@@ -77,14 +77,16 @@ class Examination(QObject):
         """Return the results for the run with this id, or None if it was never examined."""
         return self._results.get(run)
 
-    def start(self, run: str, path: Path, head: int) -> None:
+    def start(self, run: str, path: Path, head: int, columns: str = "") -> None:
         """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``.
+
+        ``columns`` says what columns mean (:func:`grpo_core.foreign.formats.open_source`).
 
         Any other examination is cancelled. Earlier results for this run are kept until there are new ones.
         """
         self.run, self._begun = run, now()
         self._results[run] = dataclasses.replace(self._results.get(run, Result()), problem="", head=head)
-        self._runner.start(partial(_examined, self._readers, path))
+        self._runner.start(partial(_examined, self._readers, path, columns))
         self.changed.emit()
 
     def keep(self, runs: Collection[str]) -> None:
@@ -132,5 +134,5 @@ def examination_of(workspace: Workspace) -> Examination:
     return shared
 
 
-def _examined(readers: Readers, path: Path, poll: Poll) -> Iterator[Diagnosis | Verdict]:
-    yield from readers.results("examination", path, poll=poll)
+def _examined(readers: Readers, path: Path, columns: str, poll: Poll) -> Iterator[Diagnosis | Verdict]:
+    yield from readers.results("examination", path, columns, poll=poll)

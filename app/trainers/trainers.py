@@ -77,6 +77,7 @@ class Trainers(WindowPart):
             program.recent_files,
             messages,
             program.paths.cache / "recorded",
+            program.preferences,
             self,
         )
         self.examinations = Examinations(

@@ -75,18 +75,26 @@ class Readers:
             timer.start()
 
     def open(
-        self, path: Path, *, index: Path | None = None, poll: Poll = _never, scratch: Path | None = None
+        self,
+        path: Path,
+        *,
+        index: Path | None = None,
+        poll: Poll = _never,
+        scratch: Path | None = None,
+        columns: str = "",
     ) -> Source:
         """Open the recorded run at ``path`` (:func:`grpo_core.foreign.formats.open_source`). ``poll`` can cancel this.
 
-        The process that reads it writes to its own folder in ``index``, or to ``scratch``.
+        The process that reads it writes to its own folder in ``index``, or to ``scratch``. ``columns`` are those of
+        this source alone.
 
         Raises:
             RunFileError: it cannot be read, or the process that reads it has ended.
         """
+        columns = columns or self._columns
         if not self.own_process:
-            return open_source(path, index=index, columns=self._columns)
-        return self._opened(self._line(path, index, poll, scratch), path, index)
+            return open_source(path, index=index, columns=columns)
+        return self._opened(self._line(path, index, poll, scratch, columns), path, index, columns)
 
     def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
         """Open like :meth:`open`, but return None for an unknown format, unless the name is typical of a trainer."""
@@ -196,19 +204,19 @@ class Readers:
             spare.kill()
             spare.close()
 
-    def _line(self, path: Path, index: Path | None, poll: Poll, scratch: Path | None = None) -> Line:
-        scratch = scratch if index is None else scratch_of(path, index)
+    def _line(self, path: Path, index: Path | None, poll: Poll, scratch: Path | None = None, columns: str = "") -> Line:
+        scratch = scratch if index is None else scratch_of(path, index, columns)
         line = Line(path, scratch, self._taken, self._patience, self._silence, poll)
         self.lines.add(line)
         return line
 
-    def _opened(self, line: Line, path: Path, index: Path | None) -> RemoteSource:
-        scratch = None if index is None else scratch_of(path, index)
-        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch), self._columns)
+    def _opened(self, line: Line, path: Path, index: Path | None, columns: str = "") -> RemoteSource:
+        scratch = None if index is None else scratch_of(path, index, columns)
+        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch), columns)
         line.opened[0] = None
         if self._window:
             self.warm(SPARE_AFTER)
-        return RemoteSource(line, path, scratch, 0, facts, self._columns)
+        return RemoteSource(line, path, scratch, 0, facts, columns)
 
     def _patience(self) -> float | None:
         waits = not self._window or threading.current_thread() is not threading.main_thread()
@@ -229,13 +237,14 @@ class Readers:
                 self.spare = ReaderProcess()
 
 
-def scratch_of(path: Path, cache: Path) -> Path:
-    """Return the folder in ``cache`` reserved for the source at ``path``.
+def scratch_of(path: Path, cache: Path, columns: str = "") -> Path:
+    """Return the folder in ``cache`` reserved for the source at ``path``, read with these ``columns``.
 
     The least recently used folders are deleted if there are too many. If the folder cannot be created, the source is
     read without one.
     """
-    scratch = cache / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
+    key = os.fsencode(path.absolute()) + columns.encode("utf-8", "surrogatepass")
+    scratch = cache / hashlib.sha256(key).hexdigest()[:32]
     with suppress(OSError):
         scratch.mkdir(parents=True, exist_ok=True)
         os.utime(scratch)

@@ -200,6 +200,11 @@ def has_losses(source: Source) -> bool:
     return bool(getattr(source, "has_losses", False))
 
 
+def columns_of(source: object) -> str:
+    """Return what the user said that columns mean (:func:`grpo_core.foreign.formats.open_source`), or an empty text."""
+    return str(getattr(source, "columns", ""))
+
+
 def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
     """Return :meth:`Source.stamp` of the updates from ``first`` to ``last``.
 

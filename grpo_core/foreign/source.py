@@ -43,6 +43,7 @@ class RemoteSource:
     Attributes:
         has_losses: whether the trainer's losses are available for comparison.
         processes: number of processes that trained.
+        columns: what the user said that columns mean.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class RemoteSource:
         """
         self._line, self._number = line, number
         self._opening = ("open", (number, str(asked), None if index is None else str(index), columns))
-        self._asked_for, self._index_folder, self._columns = asked, index, columns
+        self._asked_for, self._index_folder, self.columns = asked, index, columns
         self._read = False
         try:
             self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), bool(facts["partial"])
@@ -141,7 +142,7 @@ class RemoteSource:
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on
-        fresh = RemoteSource(self._line, self._asked_for, self._index_folder, self._number + 1, facts, self._columns)
+        fresh = RemoteSource(self._line, self._asked_for, self._index_folder, self._number + 1, facts, self.columns)
         self._line.opened[fresh._number] = facts
         return now, fresh, goes_on
 

@@ -111,7 +111,7 @@ def foreign() -> tuple[Foreign, ...]:
     """Return the kinds of bytes that come from other people."""
     from grpo_core.foreign.gate import Foreign
 
-    recordings = ("known", "open", "refresh", "recorded_series", "examination", "swept")
+    recordings = ("known", "open", "refresh", "recorded_series", "examination", "swept", "columns")
     folders = ("adapter_files", "folder", "generation", "tensors")
     return (
         Foreign(name="recorded run", requests=recordings, modules=("grpo_core.trainers.importers.",)),
@@ -127,6 +127,7 @@ def foreign() -> tuple[Foreign, ...]:
 def requests() -> dict[str, Answer]:
     """Return the requests to a process that reads untrusted files, by name."""
     from grpo_core.trainers import recorded_jobs
+    from grpo_core.trainers.columns import columns
     from grpo_core.trainers.hf.reading import model
 
     return {
@@ -134,6 +135,7 @@ def requests() -> dict[str, Answer]:
         "recorded_series": recorded_jobs.series,
         "examination": recorded_jobs.examination,
         "swept": recorded_jobs.swept,
+        "columns": columns,
     }
 
 
@@ -143,6 +145,7 @@ def packed() -> dict[str, type]:
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
     from grpo_core.trainers.claims import faults, findings, group_size, measured, measures, put_right
+    from grpo_core.trainers.columns import Column
     from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, Link, NotLookedAt
     from grpo_core.trainers.health.checks import CLAIMS
     from grpo_core.trainers.hf.adapter_files import AdapterFiles
@@ -156,6 +159,7 @@ def packed() -> dict[str, type]:
         measures.Stale, measures.Unwritten,
     )  # fmt: skip # table
     return {
+        "column": Column,
         "completions": Completions,
         "diagnosis": Diagnosis,
         "adapter": AdapterFiles,

@@ -28,13 +28,15 @@ BATCH_SECONDS = 0.2
 """Seconds between two batches of numbers."""
 
 
-def series(path: str, start: int, end: int, *, poll: Poll) -> Iterator[list[dict[str, float]]]:
+def series(path: str, start: int, end: int, columns: str = "", *, poll: Poll) -> Iterator[list[dict[str, float]]]:
     """Yield the numbers of the updates ``start`` + 1 to ``end`` of the run at ``path``, in batches, in order.
+
+    ``columns`` says what columns mean (:func:`grpo_core.foreign.formats.open_source`).
 
     Raises:
         RunFileError: the run cannot be opened.
     """
-    source = open_source(Path(path))
+    source = open_source(Path(path), columns=columns)
     yield from batches(source, start, min(end, len(source)), poll)
 
 
@@ -104,14 +106,16 @@ class Verdict:
     put_right: PutRight | None = None
 
 
-def examination(path: str, *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
+def examination(path: str, columns: str = "", *, poll: Poll) -> Iterator[Diagnosis | Verdict]:
     """Yield the diagnosis of the run at ``path``, then the verdict of its audit.
+
+    ``columns`` says what columns mean (:func:`grpo_core.foreign.formats.open_source`).
 
     Raises:
         RunFileError: it cannot be opened, or holds no update.
     """
     own = is_own(Path(path))
-    source = OwnRun(Path(path)) if own else open_source(Path(path))
+    source = OwnRun(Path(path)) if own else open_source(Path(path), columns=columns)
     if own and not len(source):
         raise RunFileError(tr("{name} contains no updates.").format(name=source.title))
     yield diagnose(source, progress=lambda done, count: poll())

@@ -17,6 +17,7 @@ from app.widgets.panel import in_window
 from app.window.main_window import MainWindow
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+from grpo_core.foreign.recording import columns_of
 from grpo_core.text import plural, tr
 
 FOUND = "recorded findings"
@@ -80,7 +81,7 @@ class Examinations(QObject):
         else:
             left = math.inf
         if left <= 0:
-            examination.start(run.id, run.path, run.head)
+            examination.start(run.id, run.path, run.head, columns_of(run.source))
         elif left < math.inf:
             self._again.start(math.ceil(1000 * left))
 

@@ -6,7 +6,6 @@ import copy
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -17,7 +16,7 @@ from app.sessions.file_task import FileTask
 from app.trainers.recorded_run import RecordedRun
 from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.readers import Readers
-from grpo_core.foreign.recording import Source
+from grpo_core.foreign.recording import Source, columns_of
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.trainers.importers.series_cache import SeriesCache
 from grpo_core.trainers.recorded_jobs import batches
@@ -114,7 +113,7 @@ class RecordedFollower(QObject):
         if end - start <= IN_THREAD and not self.run.large:
             make = partial(_in_thread, source, start, end)
         else:
-            make = partial(_in_process, self._readers, self.run.path, stretches(start, end))
+            make = partial(_in_process, self._readers, source, stretches(start, end))
         self._runner.start(partial(_kept, self._cache, source, start, make))
 
     @Slot(object)
@@ -213,9 +212,9 @@ def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[Row
         start += len(rows)
 
 
-def _in_process(readers: Readers, path: Path, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
+def _in_process(readers: Readers, source: Source, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
     for start, end in stretches:
-        for rows in readers.results("recorded_series", path, start, end, poll=poll):
+        for rows in readers.results("recorded_series", source.path, start, end, columns_of(source), poll=poll):
             yield start, rows
             start += len(rows)
 

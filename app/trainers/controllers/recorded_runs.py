@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
@@ -15,17 +16,20 @@ from app.controllers.recent_files import RecentFiles
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import PATIENCE_MS, FileTasks
+from app.settings.store import PreferenceStore
+from app.trainers.columns_dialog import ColumnsDialog
 from app.trainers.controllers.recorded_follower import RecordedFollower
 from app.trainers.prepared import prepare
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.cursor import Cursor
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
-from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.readers import Readers
-from grpo_core.foreign.recording import Source
+from grpo_core.foreign.recording import Source, columns_of
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
+from grpo_core.trainers.columns import Column, is_table, key_of
 from grpo_core.trainers.importers.series_cache import SeriesCache
 
 TRIED = 20
@@ -36,8 +40,12 @@ PREPARING = "recorded update"
 """Id of the message shown while an update is being read."""
 SERIES = "recorded series"
 """Id of the message shown while series are being computed."""
+COLUMNS = "columns of"
+"""Beginning of the id of the message about a table whose columns are not recognised; its path follows."""
 NOTES = "recorded notes"
 """Id of the message about defects in the run opened last."""
+Refusal: TypeAlias = tuple[str, list[Column]]
+"""The reason why a table was not opened, and its columns, of which the user can say what they mean."""
 
 
 class RecordedRuns(QObject):
@@ -57,14 +65,15 @@ class RecordedRuns(QObject):
         recent_files: RecentFiles,
         messages: MessageBar,
         cache: Path,
+        preferences: PreferenceStore,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
-        self._recent_files, self._messages = recent_files, messages
+        self._recent_files, self._messages, self._preferences = recent_files, messages, preferences
         self.cache = SeriesCache(cache)
         self._tasks = FileTasks(messages, READING, self, abandon=True)
-        self._waiting: list[tuple[Path, Callable[[Path], object]]] = []
+        self._waiting: list[tuple[Path, Callable[[Path], object], str, str]] = []
         self._tasks.ended.connect(self._open_next)
         self.followers: dict[str, RecordedFollower] = {}
         self._approach = workspace.prepare_in_thread()
@@ -77,17 +86,23 @@ class RecordedRuns(QObject):
         """Whether a run is being read or computed."""
         return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
-    def open(self, path: Path, otherwise: Callable[[Path], object]) -> None:
-        """Show the recorded run at ``path``. A file that is not a recorded run is passed to ``otherwise``."""
+    def open(self, path: Path, otherwise: Callable[[Path], object], columns: str = "", table: str = "") -> None:
+        """Show the recorded run at ``path``. A file that is not a recorded run is passed to ``otherwise``.
+
+        ``columns`` are the chosen meanings of the columns of a kind of ``table``, which are remembered if they fit.
+        """
         already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
         if already is not None:
             self._run_manager.show(already)
         elif self._tasks.busy:
-            self._waiting.append((path, otherwise))
+            self._waiting.append((path, otherwise, columns, table))
         else:
             title = tr("Reading {name}").format(name=path.name)
+            remembered = self._preferences.current.columns_of
             self._tasks.start(
-                title, partial(_read, self._workspace.readers, path, self.cache), partial(self._show, path, otherwise)
+                title,
+                partial(_read, self._workspace.readers, path, self.cache, columns, remembered),
+                partial(self._show, path, otherwise, table),
             )
 
     def close(self) -> None:
@@ -97,10 +112,20 @@ class RecordedRuns(QObject):
             follower.close()
         self.followers.clear()
 
-    def _show(self, path: Path, otherwise: Callable[[Path], object], run: RecordedRun | None) -> None:
+    def _show(
+        self, path: Path, otherwise: Callable[[Path], object], table: str, run: RecordedRun | Refusal | None
+    ) -> None:
         if run is None:
             otherwise(path)
             return
+        if isinstance(run, tuple):
+            ask = partial(self._ask_columns, path, otherwise, run[1])
+            say = BarAction(text=tr("Say what its columns mean…"), run=ask, closes=False)
+            self._messages.post(Message(text=run[0], severity=Severity.ERROR, actions=(say,), id=f"{COLUMNS} {path}"))
+            return
+        self._messages.remove(f"{COLUMNS} {path}")
+        if table:
+            self._preferences.put(self._preferences.current.with_columns(table, columns_of(run.source)))
         self._put(run)
         self._recent_files.remember(path)
         self._layouts.reset()
@@ -137,7 +162,9 @@ class RecordedRuns(QObject):
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
-            actions = (another,) if run.source.siblings else ()
+            columns = columns_of(run.source)
+            forget = BarAction(text=tr("Forget what its columns mean"), run=partial(self._forget, columns))
+            actions = (*(another,) * bool(run.source.siblings), *(forget,) * bool(columns))
             self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=NOTES))
         else:
             self._messages.remove(NOTES)
@@ -150,6 +177,17 @@ class RecordedRuns(QObject):
         )
         if accepted:
             self.open(siblings[name], lambda _: None)
+
+    def _ask_columns(self, path: Path, otherwise: Callable[[Path], object], columns: Sequence[Column]) -> None:
+        """Ask what the columns of a table mean, and open it with the answer."""
+        dialog = ColumnsDialog(path.name, columns, self._messages.window())
+        dialog.chosen.connect(lambda chosen: self.open(path, otherwise, chosen, key_of(columns)))
+        dialog.open()
+
+    def _forget(self, columns: str) -> None:
+        """Ask again about such tables when they are opened."""
+        kept = (entry for entry in self._preferences.current.tables if entry.partition(" ")[2] != columns)
+        self._preferences.change(tables=tuple(kept))
 
     @Slot()
     def _open_next(self) -> None:
@@ -222,13 +260,21 @@ def _same(run: RecordedRun, path: Path) -> bool:
     return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
 
 
-def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[[], bool]) -> RecordedRun | None:
+def _read(
+    readers: Readers,
+    path: Path,
+    cache: SeriesCache,
+    columns: str,
+    remembered: Callable[[str], str],
+    cancelled: Callable[[], bool],
+) -> RecordedRun | Refusal | None:
     """Return the run at ``path``, with its last update decoded and cached results loaded.
 
-    Return None for a file that no importer knows, unless its name shows that another program wrote it.
+    Return None for a file that no importer knows, unless its name shows that another program wrote it. A table that
+    cannot be opened is tried once more with what is ``remembered`` of its columns.
 
     Raises:
-        RunFileError: it cannot be read; the message says why.
+        GrpoError: it cannot be read; the message says why.
         Cancelled: ``cancelled()`` returned True.
     """
 
@@ -236,7 +282,26 @@ def _read(readers: Readers, path: Path, cache: SeriesCache, cancelled: Callable[
         if cancelled():
             raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
-    source = readers.open_known(path, index=cache.folder, poll=poll)
+    try:
+        return _opened(readers, path, cache, columns, poll)
+    except Cancelled:
+        raise
+    except GrpoError as error:
+        (found,) = readers.results("columns", path, poll=poll) if is_table(path) else ([],)
+        if not found:
+            raise
+        if not columns and (known := remembered(key_of(found))):
+            return _read(readers, path, cache, known, remembered, cancelled)
+        return str(error), found
+
+
+def _opened(
+    readers: Readers, path: Path, cache: SeriesCache, columns: str, poll: Callable[[], None]
+) -> RecordedRun | None:
+    if columns:
+        source: Source | None = readers.open(path, index=cache.folder, poll=poll, columns=columns)
+    else:
+        source = readers.open_known(path, index=cache.folder, poll=poll)
     if source is None:
         return None
     if not len(source):

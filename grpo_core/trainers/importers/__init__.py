@@ -96,9 +96,12 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
     if columns:
         given = parsed_columns(columns)
         renamed = {name: logged for name, meaning in given.items() if (logged := logged_name(meaning))}
-        if len(renamed) < len(given) or own_rows.files_of(path, given):
-            return own_rows.OwnRows(path, index, given)
-        return scalars.ScalarRun(path, renamed=renamed)
+        of_rows = len(renamed) < len(given) or own_rows.files_of(path, given)
+        found = own_rows.OwnRows(path, index, given) if of_rows else scalars.ScalarRun(path, renamed=renamed)
+        found.columns = columns
+        if not of_rows:
+            found.note(tr("Columns were read as was said: {columns}.").format(columns=columns))
+        return found
     name = _name_of(path)
     if name is None:
         raise RunFileError(

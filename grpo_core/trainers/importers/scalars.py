@@ -15,6 +15,7 @@ from grpo_core.foreign.recording import Completions, Report
 from grpo_core.text import plural, tr
 from grpo_core.trainers.concepts import plain
 from grpo_core.trainers.importers.event_file import NAMED
+from grpo_core.trainers.importers.records import records
 from grpo_core.trainers.importers.scalar_rows import (
     HEAD,
     PRINTED,
@@ -174,7 +175,8 @@ def read(log: Path, wanted: str = "", renamed: Mapping[str, str] | None = None) 
         RunFileError: it cannot be read.
     """
     if not log.is_dir():
-        return reports_of(rows_of(log), log, wanted, renamed)
+        own = renamed and log.suffix.lower() == ".parquet"  # of which rows_of reads nothing under unknown names
+        return reports_of(Rows(rows=[*records(log, [])]) if own else rows_of(log), log, wanted, renamed)
     found: Reports | None = None
     for state in states(log):
         with suppress(RunFileError):

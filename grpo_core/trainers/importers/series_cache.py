@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grpo_core.foreign.recording import Source, stamps
+from grpo_core.foreign.recording import Source, columns_of, stamps
 from grpo_core.regular_file import read_limited, write_whole
 
 VERSION = 1
@@ -85,8 +85,9 @@ class SeriesCache:
         return [dict(zip(map(str, names), map(float, column), strict=True)) for column in values.T[:count]]
 
     def _file(self, source: Source) -> Path:
-        digest = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()
-        return self.folder / f"{digest[:32]}{SUFFIX}"
+        digest = hashlib.sha256(os.fsencode(source.path.absolute()))
+        digest.update(columns_of(source).encode("utf-8", "surrogatepass"))
+        return self.folder / f"{digest.hexdigest()[:32]}{SUFFIX}"
 
     def _make_space(self) -> None:
         """Delete the least recently used files if there are too many."""

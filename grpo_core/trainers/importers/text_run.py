@@ -29,10 +29,12 @@ class TextRun:
 
     Attributes:
         why_no_step: message about what is missing for a step and how to get it, for formats that never have one.
+        columns: what the user said that columns mean.
     """
 
     why_no_step: str
     partial = False
+    columns = ""
 
     def __init__(self, path: Path, title: str, settings: Settings) -> None:
         self.path, self.title, self.settings = path, title, settings

@@ -23,7 +23,7 @@ MOST_NAMED = 6
 """Maximum number of names listed in a message."""
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
-OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", ".log", *COMPRESSED)
+OF_TRAINERS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", *COMPRESSED)
 """Suffixes of files that trainers write, but that run files of this program do not have."""
 POINTER = b"version https://git-lfs.github.com/spec/v1"
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt")

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.settings.preferences import (
+    LONGEST,
+    MOST_TABLES,
     RECENT,
     SPEEDS,
     Preferences,
@@ -147,3 +149,16 @@ def test_every_offered_speed_is_allowed_and_a_bad_value_is_refused_with_words() 
         assert Preferences(speed=speed).speed == speed
     with pytest.raises(SettingsError, match=r"from 0\.8 to 2\.5"):
         Preferences(scale=3)
+
+
+def test_what_the_columns_of_tables_mean_is_kept_for_the_latest_kinds_of_tables(tmp_path: Path) -> None:
+    preferences = Preferences()
+    for number in range(MOST_TABLES + 1):
+        preferences = preferences.with_columns(f"key{number}", f"a b={number}")
+    preferences = preferences.with_columns("key5", "a\ud800=reward")
+    assert save_preferences(preferences, tmp_path / "preferences.json") is None
+    kept, problems = load_preferences(tmp_path / "preferences.json")
+    assert not problems and len(kept.tables) == MOST_TABLES
+    assert [kept.columns_of(key) for key in ("key0", "key1", "key5", "key")] == ["", "a b=1", "a\ud800=reward", ""]
+    for odd in ("a\0=reward", "a" * LONGEST):
+        assert kept.with_columns("key5", odd).columns_of("key5") == "", "it cannot be kept"

@@ -15,6 +15,7 @@ from app.trainers.panels.diagnosis.report import Entry, entries, status
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.foreign.recording import columns_of
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health import CHECKS, Evidence
 
@@ -111,7 +112,7 @@ class DiagnosisPanel(Panel):
         if self.examination.busy:
             self.examination.cancel()
         else:
-            self.examination.start(run.id, run.path, run.head)
+            self.examination.start(run.id, run.path, run.head, columns_of(getattr(run, "source", None)))
 
     @Slot(int, bool)
     def _on_place(self, place: int, in_front: bool) -> None:
