@@ -105,10 +105,9 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
     name = _name_of(path)
     if name is None:
         raise RunFileError(
-            tr("{path} is not a recorded run that this program can read. {looks} It can read {known}.").format(
+            tr("{path} is not a recorded run that this program can read. {looks}").format(
                 path=path,
-                looks=what_it_looks_like(path),
-                known=", ".join(credited(name, importer.title) for name, importer in IMPORTERS.items()),
+                looks=what_it_looks_like(path, [credited(name, row.title) for name, row in IMPORTERS.items()]),
             )
         )
     importer = IMPORTERS[name]

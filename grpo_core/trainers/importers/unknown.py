@@ -78,8 +78,11 @@ KINDS = (
 )  # fmt: skip # table
 
 
-def what_it_looks_like(path: Path) -> str:
-    """Describe what is at ``path``, and the next step towards a run that the importers can read."""
+def what_it_looks_like(path: Path, formats: Sequence[str]) -> str:
+    """Describe what is at ``path``, and the next step towards a run that the importers can read.
+
+    Where that is unknown, it is one of the ``formats``.
+    """
     names: list[str] = []
     if path.is_dir():
         with suppress(OSError):
@@ -93,13 +96,12 @@ def what_it_looks_like(path: Path) -> str:
         sentence = _of_file(file)
         if sentence:
             return sentence
+    if not names and _is_empty(path):
+        return tr("The file is empty.")
+    known = tr("It can read {known}.").format(known=", ".join(formats))
     if names:
-        return tr("The folder contains {names}.").format(names=_listed(names))
-    return (
-        tr("The file is empty.")
-        if _is_empty(path)
-        else tr("Neither its name nor its first bytes are those of a known format.")
-    )
+        return tr("The folder contains {names}. {known}").format(names=_listed(names), known=known)
+    return tr("Neither its name nor its first bytes are those of a known format. {known}").format(known=known)
 
 
 def _of_file(file: Path) -> str:
