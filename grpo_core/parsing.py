@@ -15,6 +15,8 @@ from grpo_core.text import plural, tr
 if TYPE_CHECKING:
     import csv
 
+LONGEST_CELL = 1 << 17
+"""Maximum number of characters in a cell of a CSV text."""
 MOST_PARTS, LONGEST_WORD = 8, 100
 """Maximum number of parts of a dotted key in TOML, and of characters of a number or of a key without quotes.
 
@@ -120,6 +122,7 @@ def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[
     """
     import csv
 
+    csv.field_size_limit(LONGEST_CELL)  # another reader of this process may have changed it
     reader = csv.DictReader(lines, strict=True)
 
     def wrong(error: csv.Error) -> ParseError:

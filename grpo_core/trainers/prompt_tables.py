@@ -21,9 +21,7 @@ def parquet_rows(path: Path, wanted: Container[str]) -> tuple[Sequence[str], Ite
 
     columns = Columns(path)
     used = [name for name in columns.names if name.lower() in wanted]
-    columns.load([name for name in columns.names if name not in used])
-    table = zip(*(columns.values(name) for name in used), strict=True)
-    return columns.names, (dict(zip(used, row, strict=True)) for row in table)
+    return columns.names, columns.records(used)
 
 
 def read(path: Path, **how: Any) -> Prompts:

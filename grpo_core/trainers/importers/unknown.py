@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from grpo_core.errors import GrpoError, shortened
-from grpo_core.regular_file import opened_regular, read_limited
+from grpo_core.errors import GrpoError, RunFileError, shortened
+from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
 from grpo_core.trainers.concepts import STEPS, concept_of, plain
-from grpo_core.trainers.importers.scalar_rows import HEAD, LARGEST, SUFFIXES, rows_of
+from grpo_core.trainers.importers.records import json_value
+from grpo_core.trainers.importers.scalar_rows import HEAD, SUFFIXES, rows_of
 
 MOST_FILES = 1000
 """Maximum number of inspected entries of a folder."""
@@ -158,8 +158,8 @@ def _of_columns(file: Path) -> str:
 
 def _names_in(file: Path) -> list[str]:
     """Return the names in a file with a single JSON object. Empty for any other file."""
-    with suppress(OSError, ValueError, RecursionError):
-        value = json.loads(read_limited(file, LARGEST) or b"")
+    with suppress(OSError, RunFileError):
+        value = json_value(file)
         return list(map(str, value)) if isinstance(value, dict) else []
     return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from contextlib import suppress
@@ -54,6 +55,7 @@ def test_what_is_wrong_is_said_in_one_sentence_with_its_line(tmp_path: Path, nam
     ending, checker, text, said = BAD[name]
     path = tmp_path / f"mine{ending}"
     path.write_text(text, encoding="utf-8")
+    csv.field_size_limit(1 << 26)  # as after a table of completions
     with pytest.raises(GrpoError, match=said) as refused:
         read(path, checker)
     message = str(refused.value)

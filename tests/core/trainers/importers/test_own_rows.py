@@ -56,6 +56,7 @@ WRITTEN: dict[str, Callable[[Path], object]] = {
         json.dumps({"columns": list(RECORDS[0]), "data": [list(row.values()) for row in RECORDS]})
     ),
     "rows.csv": as_csv,
+    "semicolons.csv": lambda path: as_csv(path, ";"),
     "rows.tsv": lambda path: as_csv(path, "\t"),
     "rows.parquet": lambda path: pq.write_table(pa.Table.from_pylist(RECORDS), path),
 }
