@@ -99,6 +99,11 @@ def from_toml(text: str) -> dict[str, Any]:
         raise ParseError(tr("tables are nested too deeply"), nested=True) from None
 
 
+def column_name(name: str) -> str:
+    """Return the name of a column in the form in which names are compared: lower case, other characters as ``_``."""
+    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).rstrip("_")
+
+
 def csv_lines(lines: Iterable[str]) -> list[list[str]]:
     """Return the cells of a CSV text without column names, by line.
 

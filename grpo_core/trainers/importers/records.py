@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,13 @@ def records(path: Path, notes: list[str]) -> Iterator[Record]:
         GrpoError: pyarrow is needed and not installed.
         RunFileError: the file cannot be read, or is too large.
     """
+    return limited(table_rows(path, notes), path, notes)
+
+
+def limited(rows: Iterable[Record], path: Path, notes: list[str]) -> Iterator[Record]:
+    """Yield the rows of one step up to the limits, and note that a file has more."""
     characters = 0
-    for count, record in enumerate(table_rows(path, notes)):
+    for count, record in enumerate(rows):
         characters += sum(len(value) for value in record.values() if isinstance(value, str))
         if count == MOST_ROWS or characters > MOST_CHARACTERS:
             notes.append(

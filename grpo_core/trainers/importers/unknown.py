@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from grpo_core.errors import GrpoError, RunFileError, shortened
+from grpo_core.lm.prompt_file import IS_POINTER, POINTER
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
 from grpo_core.trainers.concepts import STEPS, concept_of, plain
@@ -25,7 +26,6 @@ COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
 OF_TRAINERS = (".jsonl", ".json", ".csv", ".parquet", ".log", *COMPRESSED)
 """Suffixes of files that trainers write, but that run files of this program do not have."""
-POINTER = b"version https://git-lfs.github.com/spec/v1"
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt")
 
 
@@ -113,10 +113,8 @@ def _of_file(file: Path) -> str:
     if not file.is_file() or _is_empty(file):
         return ""
     with suppress(OSError, ValueError), opened_regular(file) as opened:
-        if opened.read(len(POINTER)) == POINTER:
-            return tr(
-                "{name} is a pointer of Git LFS: the file itself was not downloaded. Fetch it with “git lfs pull”."
-            ).format(name=name)
+        if opened.read(len(POINTER)) == POINTER.encode():
+            return IS_POINTER.format(name=name)
     if name.lower().endswith(COMPRESSED):
         return tr("{name} is compressed: unpack it first.").format(name=name)
     if suffix in PICKLES:

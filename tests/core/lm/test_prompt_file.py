@@ -135,9 +135,9 @@ def test_line_breaks_within_a_prompt_are_kept(tmp_path: Path, prompt: str) -> No
 @pytest.mark.needs_part("trainers")
 def test_prompts_in_parquet_are_read_in_a_process_of_their_own(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path, row = tmp_path / "train.parquet", {"prompt": [SYSTEM, USER], "reward_model": {"ground_truth": "2"}}
-    odd = {"prompt": [USER], "reward_model": {"ground_truth": None}}
-    rows = [*(row | {"prompt": [SYSTEM, {"role": "user", "content": f"{n}+1="}]} for n in range(20)), odd]
+    path, row = tmp_path / "train.parquet", {" Prompt": [SYSTEM, USER], "Reward model": {"ground_truth": "2"}}
+    odd = {" Prompt": [USER], "Reward model": {"ground_truth": None}}
+    rows = [*(row | {" Prompt": [SYSTEM, {"role": "user", "content": f"{n}+1="}]} for n in range(20)), odd]
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     kept = prompts_at(path, "exact", None)
     assert list(kept) == [Prompt(f"{n}+1=", "2", "Reason.") for n in range(20)] == kept[:]
