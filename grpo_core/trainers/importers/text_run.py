@@ -98,7 +98,7 @@ class TextRun:
 
         Args:
             at: their folder, or the only file.
-            before, after: what stands before and after the number in the name of each file.
+            before, after: the parts of each file's name before and after the number.
             is_written: function that returns whether a file is complete.
 
         Raises:

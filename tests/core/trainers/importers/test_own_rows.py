@@ -51,7 +51,7 @@ def as_csv(path: Path, delimiter: str = ",") -> None:
 WRITTEN: dict[str, Callable[[Path], object]] = {
     "rows.jsonl": lambda path: lines(path, RECORDS),
     "rows.json": lambda path: path.write_text(json.dumps(RECORDS)),
-    "spelled.json": lambda path: path.write_text(json.dumps(RECORDS).replace("scalar_reward", "Scalar Reward")),
+    "spelled.json": lambda path: path.write_text(json.dumps(RECORDS).replace("finish_reason", "Finish Reason")),
     "columns.json": lambda path: path.write_text(json.dumps({name: [r[name] for r in RECORDS] for name in RECORDS[0]})),
     "wandb.table.json": lambda path: path.write_text(
         json.dumps({"columns": list(RECORDS[0]), "data": [list(row.values()) for row in RECORDS]})
