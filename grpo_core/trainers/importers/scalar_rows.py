@@ -146,7 +146,8 @@ def _by_run(rows: Iterator[Record]) -> Iterator[Record]:
         if not runs:
             yield row
         for run in runs:
-            values = {name: row[whole] for of, name, whole in columns if of in ("", run)}
+            cells = ((name, row[whole]) for of, name, whole in columns if of in ("", run))
+            values = {name: value for name, value in cells if value is not None}
             yield {"run": run, **values} if len(runs) > 1 else values
 
 
