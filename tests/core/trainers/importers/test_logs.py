@@ -344,3 +344,13 @@ def test_a_chart_of_wandb_with_several_runs_holds_each(tmp_path: Path) -> None:
     assert run.title == "c - d" and [path.name for path in run.siblings] == ["a_b"]
     assert run.reports(2)[0].numbers == {"train/reward": 8.0, "train/reward__MIN": 10.0, "train/kl": 12.0}
     assert open_source(run.siblings[0]).reports(2)[0].numbers["train/reward"] == 2.0
+
+
+def test_a_row_that_ends_early_keeps_the_numbers_that_it_has_and_an_empty_line_is_no_report(tmp_path: Path) -> None:
+    (tmp_path / "chart.csv").write_text("reward;kl;a - loss;a - kl\n\n0.5;0.1\n0.75;0.2;3.0;0.4\n")
+    run = open_source(tmp_path / "chart.csv")
+    assert [run.reports(place)[0].numbers for place in (1, 2)] == [
+        {"reward": 0.5, "kl": 0.1},
+        {"reward": 0.75, "kl": 0.4, "loss": 3.0},
+    ]
+    assert run.labels == [1, 2]
