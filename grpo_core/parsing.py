@@ -15,6 +15,8 @@ from grpo_core.text import plural, tr
 if TYPE_CHECKING:
     import csv
 
+LONGEST_CELL = 1 << 17
+"""Maximum number of characters in a cell of a CSV text."""
 MOST_PARTS, LONGEST_WORD = 8, 100
 """Maximum number of parts of a dotted key in TOML, and of characters of a number or of a key without quotes.
 
@@ -97,6 +99,11 @@ def from_toml(text: str) -> dict[str, Any]:
         raise ParseError(tr("tables are nested too deeply"), nested=True) from None
 
 
+def column_name(name: str) -> str:
+    """Return the name of a column in the form in which names are compared: lower case, other characters as ``_``."""
+    return re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).rstrip("_")
+
+
 def csv_lines(lines: Iterable[str]) -> list[list[str]]:
     """Return the cells of a CSV text without column names, by line.
 
@@ -120,6 +127,7 @@ def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[
     """
     import csv
 
+    csv.field_size_limit(LONGEST_CELL)  # another reader of this process may have changed it
     reader = csv.DictReader(lines, strict=True)
 
     def wrong(error: csv.Error) -> ParseError:

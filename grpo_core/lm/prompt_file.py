@@ -16,7 +16,7 @@ from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_rows import ANSWERS, COLUMNS, PROMPTS, prompt_in
 from grpo_core.lm.vocabulary import encode
-from grpo_core.parsing import ParseError, csv_rows, from_json
+from grpo_core.parsing import ParseError, column_name, csv_rows, from_json
 from grpo_core.regular_file import read_limited
 from grpo_core.shipped import resource
 from grpo_core.text import plural, tr
@@ -32,6 +32,7 @@ PIECE = 64_000
 """Number of characters that are split into lines at a time."""
 POINTER = "version https://git-lfs"
 """The beginning of the file that Git stores in place of a large one."""
+IS_POINTER = tr("{name} is a pointer of Git LFS, not the file; run “git lfs pull” in its folder.")
 
 SHIPPED = "shipped:"
 """Prefix of the names of prompt lists that come with the program."""
@@ -203,9 +204,7 @@ def _text(path: Path) -> str:
             )
         ) from None
     if text.startswith(POINTER):
-        raise GrpoError(
-            tr("{name} is a pointer of Git LFS, not the file; run “git lfs pull” in its folder.").format(name=path.name)
-        )
+        raise GrpoError(IS_POINTER.format(name=path.name))
     return text
 
 
@@ -218,7 +217,7 @@ def _numbered(path: Path, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _check_columns(path: Path, names: Sequence[str]) -> None:
-    known = {name.strip().lower() for name in names}
+    known = set(map(column_name, names))
     if known.isdisjoint(PROMPTS) or known.isdisjoint(ANSWERS):
         columns = ", ".join(names)[:80]
         pattern = (

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from grpo_core.errors import GrpoError
 from grpo_core.lm.final_answer import marked
 from grpo_core.lm.problems import Prompt
+from grpo_core.parsing import column_name
 from grpo_core.text import tr
 
 PROMPTS = ("prompt", "question", "problem", "query", "instruction", "input", "messages", "conversations")
@@ -39,7 +40,7 @@ def prompt_in(row: Mapping[str, Any], *, whole: bool) -> Prompt:
     Raises:
         GrpoError: the row has no prompt or no answer; the message is the end of a sentence about it.
     """
-    named = {str(name).strip().lower(): value for name, value in row.items()}
+    named = {column_name(str(name)): value for name, value in row.items()}
     asked = _first(named, PROMPTS, lambda name, value: _asked(value))
     if asked is None:
         raise GrpoError(tr("has no prompt; it needs a prompt and its answer"))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from grpo_core.parsing import column_name
 from grpo_core.text import tr
 
 
@@ -121,7 +122,7 @@ _OTHERS = re.compile(r"advantage|loss|reward|grpo|completion|rollout|(?:^|_)kl(?
 @cache
 def plain(name: str) -> str:
     """Return a logged name in the form in which names are compared."""
-    found = re.sub(r"[^a-z0-9]+", "_", name[:_LONGEST].lower()).rstrip("_")
+    found = column_name(name[:_LONGEST])
     if found in STEPS:
         return found
     found = _MEANS.sub("", found).lstrip("_")

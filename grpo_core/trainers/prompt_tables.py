@@ -9,6 +9,7 @@ from typing import Any
 
 from grpo_core.foreign.readers import Readers
 from grpo_core.lm.prompt_file import Prompts
+from grpo_core.parsing import column_name
 
 
 def parquet_rows(path: Path, wanted: Container[str]) -> tuple[Sequence[str], Iterable[Mapping[str, Any]]]:
@@ -20,10 +21,8 @@ def parquet_rows(path: Path, wanted: Container[str]) -> tuple[Sequence[str], Ite
     from grpo_core.trainers.importers.parquet import Columns
 
     columns = Columns(path)
-    used = [name for name in columns.names if name.lower() in wanted]
-    columns.load([name for name in columns.names if name not in used])
-    table = zip(*(columns.values(name) for name in used), strict=True)
-    return columns.names, (dict(zip(used, row, strict=True)) for row in table)
+    used = [name for name in columns.names if column_name(name) in wanted]
+    return columns.names, columns.records(used)
 
 
 def read(path: Path, **how: Any) -> Prompts:

@@ -27,6 +27,7 @@ SUFFIX = ".lines.npz"
 LARGEST = 1 << 30
 """Maximum size of a stored index in bytes: 24 per line."""
 MOST_FILES = 200
+"""Maximum number of files of one kind in the cache. The least recently used are deleted."""
 VERSION = 1
 WORTH_KEEPING = 64 << 20
 """Minimum number of newly scanned bytes after which the index is stored again."""
@@ -105,7 +106,7 @@ def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) ->
 def kept_index(folder: Path, path: Path) -> LineIndex | None:
     """Return the stored index of ``path`` in ``folder``, or None if it is missing, damaged or of another file."""
     with suppress(OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
-        place = _place(folder, path)
+        place = place_in(folder, path, SUFFIX)
         content = read_limited(place, LARGEST)
         if content is None:
             return None
@@ -127,11 +128,7 @@ def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
         facts = np.array([VERSION, index.file, index.byte, index.lines, _sum_before(path, index.byte)], np.int64)
         archive = io.BytesIO()
         np.savez(archive, facts=facts, starts=index.starts[done], steps=index.steps[done], kinds=index.kinds[done])
-        folder.mkdir(parents=True, exist_ok=True)
-        files = sorted(folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
-        for file in files[: max(len(files) - MOST_FILES, 0)]:
-            file.unlink(missing_ok=True)
-        write_whole(_place(folder, path), archive.getvalue())
+        write_cached(place_in(folder, path, SUFFIX), archive.getvalue())
 
 
 def _sum_before(path: Path, byte: int) -> int:
@@ -141,5 +138,19 @@ def _sum_before(path: Path, byte: int) -> int:
         return zlib.crc32(file.read(min(byte, 4096)))
 
 
-def _place(folder: Path, path: Path) -> Path:
-    return folder / f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]}{SUFFIX}"
+def place_in(folder: Path, path: Path, suffix: str) -> Path:
+    """Return the file in a ``folder`` of a cache that belongs to the file or folder ``path``."""
+    return folder / f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]}{suffix}"
+
+
+def write_cached(place: Path, content: bytes) -> None:
+    """Write a file of :func:`place_in`. If there are too many with its suffix, the least recently used are deleted.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    files = sorted(place.parent.glob(f"*{''.join(place.suffixes)}"), key=lambda file: file.stat().st_mtime)
+    for file in files[: max(len(files) - MOST_FILES, 0)]:
+        file.unlink(missing_ok=True)
+    write_whole(place, content)

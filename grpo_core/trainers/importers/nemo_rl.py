@@ -23,7 +23,7 @@ from grpo_core.trainers.importers import nemo_rl_settings, recipe
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.records import Record, records
 from grpo_core.trainers.importers.rows import Row, RowRun, number, tokens_of
-from grpo_core.trainers.importers.text_run import names_in, numbered, recorded_settings
+from grpo_core.trainers.importers.text_run import numbered_at, recorded_settings, whole
 from grpo_core.trainers.importers.trl_table import as_text
 
 BEFORE, AFTER = "train_data_step", ".jsonl"
@@ -36,9 +36,7 @@ COLUMNS = {
 
 def probe(path: Path) -> bool:
     """Return whether ``path`` is a file of NeMo-RL's training data, or a folder of them."""
-    if path.is_file():
-        return bool(numbered(path.parent, [path.name], BEFORE, AFTER))
-    return bool(numbered(path, [file.name for file in path.glob(f"{BEFORE}*{AFTER}")], BEFORE, AFTER))
+    return bool(numbered_at(path, BEFORE, AFTER))
 
 
 class NemoRun(RowRun):
@@ -56,10 +54,8 @@ class NemoRun(RowRun):
     )
 
     def __init__(self, path: Path) -> None:
-        folder = path.parent if path.is_file() else path
         super().__init__(path, path.stem if path.is_file() else path.name, recorded_settings(TRAINED_BY))
-        self._folder = folder
-        found = recipe.beside([folder] if path.is_dir() else [], nemo_rl_settings.known)
+        found = recipe.beside([path] if path.is_dir() else [], nemo_rl_settings.known)
         for note in found.notes:
             self.note(note)
         self._read = nemo_rl_settings.completed(found.values)
@@ -73,7 +69,7 @@ class NemoRun(RowRun):
                 TRAINED_BY,
                 group_size=int(sizes.max()),
                 objective=None if self._unsupported else nemo_rl_settings.objective_of(self._read),
-                max_tokens=_whole(self._read["policy.max_total_sequence_length"]),
+                max_tokens=whole(self._read["policy.max_total_sequence_length"]),
                 trainer_settings=json.dumps(self._read, sort_keys=True, default=str) if self._known else "",
             )
 
@@ -102,10 +98,8 @@ class NemoRun(RowRun):
             )
 
     def refresh(self) -> int:
-        names = [self.path.name] if self.path.is_file() else names_in(self._folder)
-        files = self.without_unwritten(numbered(self._folder, names, BEFORE, AFTER), _has_line)
-        self.files = dict(files)
-        self.labels = sorted(self.files)
+        self.files = self.numbered_files(self.path, BEFORE, AFTER, _has_line)
+        self.labels = list(self.files)
         return len(self.labels)
 
     def rows(self, position: int) -> list[Row]:
@@ -205,7 +199,3 @@ def _split(texts: Sequence[Any], counted: np.ndarray) -> tuple[str | None, str |
 
 def _has_line(path: Path) -> bool:
     return next(iter(complete_lines(path, [])), None) is not None
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and 0 < value <= 10**9 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,17 @@ class Columns:
         except self._errors as error:
             raise self._unreadable(error) from None
         return rows
+
+    def records(self, names: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the rows, with the columns ``names`` or all, as mappings from column to value.
+
+        Raises:
+            RunFileError: one of the columns is damaged.
+        """
+        names = self.names if names is None else names
+        self.load([name for name in self.names if name not in names])
+        for row in zip(*map(self.values, names), strict=True):
+            yield dict(zip(names, row, strict=True))
 
     def _bounded(self, names: list[str]) -> Any:
         """Return columns as an Arrow table, read piece by piece with a limit on their size.

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from grpo_core.errors import GrpoError
+from grpo_core.parsing import column_name
 from grpo_core.text import tr
 from grpo_core.trainers.concepts import CONCEPTS, logged_name
 
@@ -70,7 +71,7 @@ def meanings(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     found = {meaning: name for name, meaning in given.items() if meaning != PART}
     plain: dict[str, str] = {}
     for name in left:
-        plain.setdefault(name.lower().rpartition("/")[2].replace("-", "_"), name)
+        plain.setdefault(column_name(name.rpartition("/")[2]), name)
     for meaning, known in NAMES.items():
         chosen = next((plain[name] for name in known if name in plain), None)
         if chosen is not None and meaning not in found:

@@ -7,14 +7,12 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError, shortened
-from grpo_core.foreign.recording import Completions, file_stamp
+from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.parsing import from_json
 from grpo_core.record import Step
@@ -65,22 +63,11 @@ class Row:
 
 
 class RowRun(TextRun):
-    """A source with a completion per row. Subclasses implement :meth:`rows` and :meth:`refresh`.
-
-    Attributes:
-        files: the file of each update, by the trainer's number, if each update has its own.
-    """
-
-    def __init__(self, path: Path, title: str, settings: Settings) -> None:
-        super().__init__(path, title, settings)
-        self.files: dict[int, Path] = {}
+    """A source with a completion per row. Subclasses implement :meth:`rows` and :meth:`refresh`."""
 
     def rows(self, position: int) -> list[Row]:
         """Return the completions of an update. Unreadable ones are noted."""
         raise NotImplementedError
-
-    def stamp(self, position: int) -> tuple[int, ...]:
-        return file_stamp(self.files[self.labels[position - 1]])
 
     def completions(self, position: int) -> Completions:
         table = table_of(self._some(position))

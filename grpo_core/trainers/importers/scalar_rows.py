@@ -5,9 +5,7 @@ JSON, JSONL, CSV, Parquet, what a trainer printed, TensorBoard's event files, an
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,20 +17,20 @@ from grpo_core.errors import RunFileError
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import plural, tr
 from grpo_core.trainers.concepts import STEPS, concept_of, is_training, plain
-from grpo_core.trainers.importers import event_file
+from grpo_core.trainers.importers import event_file, records
 from grpo_core.trainers.importers.console import console_rows
-from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
+from grpo_core.trainers.importers.records import MOST_COLUMNS, Record
 from grpo_core.trainers.importers.row_columns import NAMES
 
 PRINTED = (".log", ".txt", ".out", ".err", ".md", "")
 """Suffixes of files with what a trainer printed."""
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", *PRINTED)
+SUFFIXES = (*records.SUFFIXES, *PRINTED)
 LARGEST, LOOKED_AT = 64 << 20, 8 << 20
 """Maximum size in bytes of a text that is read as a whole, and of the end by which a printed log is recognised."""
 HEAD = 200
 """Number of rows by which a table is recognised."""
-MOST_ROWS, MOST_COLUMNS, DEEPEST, MOST_RUNS = 300_000, 5_000, 4, 100
+MOST_ROWS, DEEPEST, MOST_RUNS = 300_000, 4, 100
 TEXTS = frozenset(
     ("prompt", "completion", "response", "output", "messages", "text", "question", "answer", "input", "query", "trace")
 )
@@ -104,20 +102,15 @@ def rows_of(path: Path, most: int = MOST_ROWS) -> Rows:
         wanted = columns.names[:MOST_COLUMNS]
         if not is_training(wanted):  # text can be large
             return Rows(rows=[dict.fromkeys(wanted)])
-        values = [columns.values(name)[:most] for name in wanted]
-        return Rows(rows=[dict(zip(wanted, row, strict=True)) for row in zip(*values, strict=True)])
+        return Rows(rows=list(islice(columns.records(wanted), most)))
     found = Rows()
-    if suffix in (".jsonl", ".ndjson"):
-        lines = islice(complete_lines(path, found.notes, note_torn=True), most)
-        found.rows = [_flat(row) for row in lines if isinstance(row, dict)]
-    elif suffix in (".csv", ".tsv"):
-        found.rows = list(islice(_csv_rows(path), most))
-    elif suffix == ".json":
-        found.rows = _json_rows(_text(path, found.notes), path)[:most]
-    elif suffix in PRINTED:
+    if suffix in PRINTED:
         text = _text(path, found.notes, LOOKED_AT if most <= HEAD else LARGEST)
         printed, found.counted = console_rows(text)
         found.rows = [_flat(row) for row in printed[:most]]
+    elif suffix in records.SUFFIXES:
+        rows = records.table_rows(path, found.notes, _of_line if suffix in records.LINES else _of_value)
+        found.rows = list(islice(_by_run(rows) if suffix in records.TABLES else rows, most))
     return found
 
 
@@ -142,53 +135,38 @@ def _text(path: Path, notes: list[str], most: int = LARGEST) -> str:
     return content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace")
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a table. In a chart that W&B exported, columns are called ``run - name``: a row is one per run.
-
-    Raises:
-        RunFileError: it cannot be read as a table.
-    """
-    with opened_regular(path) as file, io.TextIOWrapper(file, "utf-8-sig", "replace", newline="") as text:
-        first = text.readline(1 << 20)
-        text.seek(0)
-        mark = max(("," if path.suffix.lower() == ".csv" else "\t", ";", "\t", ","), key=first.count)
-        try:
-            table = csv.reader(text, delimiter=mark)
-            columns = [name.strip().rpartition(" - ") for name in next(table, [])[:MOST_COLUMNS]]
-            runs = list(dict.fromkeys(run for run, _, _ in columns if run))[:MOST_RUNS] or [""]
-            for row in table:
-                for run in runs:
-                    cells = zip(columns, row, strict=False)
-                    values = {name: value for (of, _, name), value in cells if of in ("", run)}
-                    yield {"run": run, **values} if len(runs) > 1 else values
-        except csv.Error as error:
-            raise RunFileError(
-                tr("{name} cannot be read as a table: {error}.").format(name=path.name, error=error)
-            ) from None
+def _by_run(rows: Iterator[Record]) -> Iterator[Record]:
+    """Yield rows of a table. In a chart that W&B exported, columns are called ``run - name``: a row is one per run."""
+    columns: list[tuple[str, str, str]] = []
+    runs: list[str] = []
+    for place, row in enumerate(rows):
+        if not place:
+            columns = [(*name.rpartition(" - ")[::2], name) for name in row]
+            runs = list(dict.fromkeys(run for run, _, _ in columns if run))[:MOST_RUNS]
+        if not runs:
+            yield row
+        for run in runs:
+            cells = ((name, row[whole]) for of, name, whole in columns if of in ("", run))
+            values = {name: value for name, value in cells if value is not None}
+            yield {"run": run, **values} if len(runs) > 1 else values
 
 
-def _json_rows(text: str, path: Path) -> list[Row]:
-    """Return the rows in a JSON value: a trainer's state, a list of objects, columns, or W&B's table.
-
-    Raises:
-        RunFileError: it is not JSON.
-    """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RunFileError(tr("{name} is not JSON: {error}.").format(name=path.name, error=error)) from None
+def _of_value(value: Any) -> list[Record]:
+    """Return the rows in a JSON value: a trainer's state, a list of objects, columns, or W&B's table."""
     return [_flat(row) for row in _longest(value) if not any(name in row for name in _TOTALS)]
 
 
-def _longest(value: Any, depth: int = 0) -> list[dict[str, Any]]:
+def _of_line(value: Any) -> list[Record]:
+    """Return the row in a line of JSON. Empty if it is no object."""
+    return [_flat(value)] if isinstance(value, dict) else []
+
+
+def _longest(value: Any, depth: int = 0) -> list[Record]:
     """Return the longest list of objects in a JSON value, which may be stored by columns."""
-    if isinstance(value, list):
-        return [row for row in value if isinstance(row, dict)]
+    if (rows := records.listed(value)) is not None:
+        return rows
     if not isinstance(value, dict) or depth > DEEPEST:
         return []
-    names, data = value.get("columns"), value.get("data")
-    if isinstance(names, list) and isinstance(data, list):
-        return [dict(zip(map(str, names), row, strict=False)) for row in data if isinstance(row, list)]
     found = max((_longest(inner, depth + 1) for inner in value.values()), key=len, default=[])
     lists = {
         name: inner

@@ -20,15 +20,14 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core.foreign.recording import Source, columns_of, stamps
-from grpo_core.regular_file import read_limited, write_whole
+from grpo_core.regular_file import read_limited
+from grpo_core.trainers.importers.line_index import write_cached
 
 VERSION = 1
 """Format version, increased when a release computes the numbers differently."""
 SUFFIX = ".series.npz"
 LARGEST = 256 << 20
 """Maximum size of a file in bytes. Ten thousand updates of forty series take 3 MB."""
-MOST_FILES = 200
-"""Maximum number of cached sources. The least recently opened are deleted."""
 
 
 class SeriesCache:
@@ -65,9 +64,7 @@ class SeriesCache:
             archive, names=np.frombuffer(json.dumps([VERSION, names]).encode(), np.uint8), values=values, stamps=known
         )
         with suppress(OSError, ValueError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._make_space()
-            write_whole(self._file(source), archive.getvalue())
+            write_cached(self._file(source), archive.getvalue())
 
     def _rows(self, source: Source) -> list[dict[str, float]]:
         content = read_limited(self._file(source), LARGEST)
@@ -88,9 +85,3 @@ class SeriesCache:
         digest = hashlib.sha256(os.fsencode(source.path.absolute()))
         digest.update(columns_of(source).encode("utf-8", "surrogatepass"))
         return self.folder / f"{digest.hexdigest()[:32]}{SUFFIX}"
-
-    def _make_space(self) -> None:
-        """Delete the least recently used files if there are too many."""
-        files = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
-        for file in files[: max(len(files) - MOST_FILES, 0)]:
-            file.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ import numpy as np
 from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
-from grpo_core.foreign.recording import Completions, Report, Texts, read_twice
+from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp, read_twice
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -30,6 +30,7 @@ class TextRun:
     Attributes:
         why_no_step: message about what is missing for a step and how to get it, for formats that never have one.
         columns: what the user said that columns mean.
+        files: the file of each update, by the trainer's number, if each update has its own.
     """
 
     why_no_step: str
@@ -41,6 +42,7 @@ class TextRun:
         self.siblings: tuple[Path, ...] = ()
         self.notes: list[str] = []
         self.labels: list[int] = []
+        self.files: dict[int, Path] = {}
         self._unwritten = ""
         self._usual_group: int | None = None
         self._digests: dict[int, bytes] = {}
@@ -81,7 +83,7 @@ class TextRun:
         return ()
 
     def stamp(self, position: int) -> tuple[int, ...]:
-        raise NotImplementedError
+        return file_stamp(self.files[self.labels[position - 1]])
 
     def refresh(self) -> int:
         raise NotImplementedError
@@ -91,29 +93,32 @@ class TextRun:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def without_unwritten(
-        self, files: list[tuple[int, Path]], is_written: Callable[[Path], bool]
-    ) -> list[tuple[int, Path]]:
-        """Return ``files`` without those at the end that are incomplete, and note the first of these.
+    def numbered_files(self, at: Path, before: str, after: str, is_written: Callable[[Path], bool]) -> dict[int, Path]:
+        """Return the files of the run by number, without incomplete ones at the end, of which the first is noted.
 
         If no file is complete, all are returned, so that reading them raises the error.
 
         Args:
-            files: (step, file) in the order of training.
+            at: their folder, or the only file.
+            before, after: the parts of each file's name before and after the number.
             is_written: function that returns whether a file is complete.
+
+        Raises:
+            RunFileError: the folder cannot be read.
         """
+        files = numbered_at(at, before, after) if at.is_file() else numbered(at, names_in(at), before, after)
         kept = list(files)
         while kept and not is_written(kept[-1][1]):
             kept.pop()
         self.notes = [note for note in self.notes if note != self._unwritten]
         self._unwritten = ""
         if not kept or len(kept) == len(files):
-            return files
+            return dict(files)
         self._unwritten = tr("{name} is incomplete or still being written, and is left out.").format(
             name=files[len(kept)][1].name
         )
         self.note(self._unwritten)
-        return kept
+        return dict(kept)
 
     def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
         """Mark and note ``table`` if it repeats the completions of the previous update.
@@ -239,6 +244,18 @@ def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[
         if fits and len(middle) <= 18:
             files.append((int(middle), path / name))
     return sorted(files)
+
+
+def numbered_at(path: Path, before: str, after: str) -> list[tuple[int, Path]]:
+    """Return the files that :func:`numbered` finds in a folder, or ``path`` itself if it is one. Empty if none is."""
+    if path.is_file():
+        return numbered(path.parent, [path.name], before, after)
+    return numbered(path, [file.name for file in path.glob(f"{before}*{after}")], before, after)
+
+
+def whole(value: Any) -> int | None:
+    """Return a setting that is a positive whole number. None if it is anything else."""
+    return value if type(value) is int and 1 <= value <= 10**9 else None
 
 
 def names_in(path: Path) -> list[str]:

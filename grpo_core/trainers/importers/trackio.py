@@ -21,7 +21,7 @@ from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection
 from grpo_core.text import plural, tr
 from grpo_core.trainers.concepts import concept_of
-from grpo_core.trainers.importers.text_run import TextRun, file_and_run, recorded_settings
+from grpo_core.trainers.importers.text_run import TextRun, file_and_run, recorded_settings, whole
 from grpo_core.trainers.importers.trackio_database import (
     check_tables,
     config_of,
@@ -108,7 +108,7 @@ class TrackioRun(TextRun):
                 ).format(count=len(runs), name=self.title, example=f"{self.file.name}/{self.siblings[0].name}")
             )
         self._weights = tuple(config["reward_weights"]) if _is_numbers(config.get("reward_weights")) else ()
-        self._group_size = _whole(config.get("num_generations"))
+        self._group_size = whole(config.get("num_generations"))
         self._updates: dict[int, _Update] = {}
         self._names: tuple[str, ...] = ()
         self._last = 0
@@ -201,7 +201,7 @@ class TrackioRun(TextRun):
             weights=weights,
             group_size=self._group_size,
             objective=objective,
-            max_tokens=_whole(config.get("max_completion_length")),
+            max_tokens=whole(config.get("max_completion_length")),
             trainer_settings=json.dumps(config, sort_keys=True),
             learner={name: value for name, value in known.items() if value is not None},
         )
@@ -220,7 +220,3 @@ def _steps(value: Any) -> set[int]:
 
 def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(type(v) in (int, float) for v in value)
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and 1 <= value <= 10**9 else None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from grpo_core.errors import GrpoError, shortened
-from grpo_core.regular_file import opened_regular, read_limited
+from grpo_core.errors import GrpoError, RunFileError, shortened
+from grpo_core.lm.prompt_file import IS_POINTER, POINTER
+from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
 from grpo_core.trainers.concepts import STEPS, concept_of, plain
-from grpo_core.trainers.importers.scalar_rows import HEAD, LARGEST, SUFFIXES, rows_of
+from grpo_core.trainers.importers.records import json_value
+from grpo_core.trainers.importers.scalar_rows import HEAD, SUFFIXES, rows_of
 
 MOST_FILES = 1000
 """Maximum number of inspected entries of a folder."""
@@ -25,7 +26,6 @@ COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".zip", ".tgz", ".tar")
 
 OF_TRAINERS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", *COMPRESSED)
 """Suffixes of files that trainers write, but that run files of this program do not have."""
-POINTER = b"version https://git-lfs.github.com/spec/v1"
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt")
 
 
@@ -115,10 +115,8 @@ def _of_file(file: Path) -> str:
     if not file.is_file() or _is_empty(file):
         return ""
     with suppress(OSError, ValueError), opened_regular(file) as opened:
-        if opened.read(len(POINTER)) == POINTER:
-            return tr(
-                "{name} is a pointer of Git LFS: the file itself was not downloaded. Fetch it with “git lfs pull”."
-            ).format(name=name)
+        if opened.read(len(POINTER)) == POINTER.encode():
+            return IS_POINTER.format(name=name)
     if name.lower().endswith(COMPRESSED):
         return tr("{name} is compressed: unpack it first.").format(name=name)
     if suffix in PICKLES:
@@ -160,8 +158,8 @@ def _of_columns(file: Path) -> str:
 
 def _names_in(file: Path) -> list[str]:
     """Return the names in a file with a single JSON object. Empty for any other file."""
-    with suppress(OSError, ValueError, RecursionError):
-        value = json.loads(read_limited(file, LARGEST) or b"")
+    with suppress(OSError, RunFileError):
+        value = json_value(file)
         return list(map(str, value)) if isinstance(value, dict) else []
     return []
 

@@ -9,35 +9,34 @@ of our recorder, which has the tokens, is read by ``trace.py``.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grpo_core.errors import RunFileError
-from grpo_core.foreign.recording import Completions, file_stamp
+from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.jsonl import complete_lines
-from grpo_core.trainers.importers.text_run import TextRun, equal_groups, names_in, numbered, recorded_settings
+from grpo_core.trainers.importers.records import Record, limited
+from grpo_core.trainers.importers.text_run import TextRun, equal_groups, numbered_at, recorded_settings
 
 AFTER = ".jsonl"
+COLUMNS = frozenset({"input", "output", "score"})
 MOST_TRIED = 20
 """Maximum number of files in a folder that are tested for verl's format."""
-MOST_ROWS, MOST_CHARACTERS = 200_000, 1 << 29
-"""Maximum numbers of rows and characters that are read from one file."""
 
 
 def probe(path: Path) -> bool:
     """Return whether ``path`` is a file of verl's rollouts, or a folder of them."""
-    if path.is_file():
-        return bool(numbered(path.parent, [path.name], "", AFTER)) and _first_line_fits(path)
-    files = numbered(path, [file.name for file in path.glob(f"*{AFTER}")], "", AFTER)
+    files = numbered_at(path, "", AFTER)
     return any(_first_line_fits(file) for _, file in files[:MOST_TRIED])  # the first ones may be empty
 
 
 def _first_line_fits(path: Path) -> bool:
     first = next(iter(complete_lines(path, [], note_torn=True)), None)
-    return isinstance(first, dict) and {"input", "output", "score"} <= first.keys()
+    return isinstance(first, dict) and first.keys() >= COLUMNS
 
 
 class VerlRollouts(TextRun):
@@ -50,27 +49,20 @@ class VerlRollouts(TextRun):
     )
 
     def __init__(self, path: Path) -> None:
-        folder = path.parent if path.is_file() else path
         super().__init__(path, path.stem if path.is_file() else path.name, recorded_settings("verl"))
-        self._folder = folder
-        self._files: list[Path] = []
         self.refresh()
-        if self._files:
-            group = self.completions(len(self._files)).group
+        if self.labels:
+            group = self.completions(len(self)).group
             size = int((group == 0).sum()) if len(group) else 1
             self.settings = recorded_settings("verl", group_size=size)
 
     def refresh(self) -> int:
-        names = [self.path.name] if self.path.is_file() else names_in(self._folder)
-        files = self.without_unwritten(numbered(self._folder, names, "", AFTER), _first_line_fits)
-        self.labels, self._files = [number for number, _ in files], [file for _, file in files]
-        return len(files)
-
-    def stamp(self, position: int) -> tuple[int, ...]:
-        return file_stamp(self._files[position - 1])
+        self.files = self.numbered_files(self.path, "", AFTER, _first_line_fits)
+        self.labels = list(self.files)
+        return len(self)
 
     def completions(self, position: int) -> Completions:
-        file = self._files[position - 1]
+        file = self.files[self.labels[position - 1]]
         rows = self._rows(file)
         if not rows:
             raise RunFileError(tr("{name} contains no readable completion.").format(name=file.name))
@@ -100,23 +92,17 @@ class VerlRollouts(TextRun):
 
     def _rows(self, file: Path) -> list[dict[str, Any]]:
         notes: list[str] = []
-        rows: list[dict[str, Any]] = []
-        characters = strange = 0
-        for row in complete_lines(file, notes, note_torn=True):
-            if not isinstance(row, dict) or not {"input", "output", "score"} <= row.keys():
-                strange += 1
-                continue
-            characters += len(str(row["input"])) + len(str(row["output"]))
-            if len(rows) >= MOST_ROWS or characters > MOST_CHARACTERS:
-                notes.append(
-                    plural(
-                        "{name} is larger than the limit for one step; its first {count} completion is shown.",
-                        "{name} is larger than the limit for one step; its first {count} completions are shown.",
-                        len(rows),
-                    ).format(name=file.name, count=len(rows))
-                )
-                break
-            rows.append(row)
+        strange = 0
+
+        def completions() -> Iterator[Record]:
+            nonlocal strange
+            for row in complete_lines(file, notes, note_torn=True):
+                if isinstance(row, dict) and row.keys() >= COLUMNS:
+                    yield row
+                else:
+                    strange += 1
+
+        rows = list(limited(completions(), file, notes))
         if strange:
             notes.append(
                 plural(

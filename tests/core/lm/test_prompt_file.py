@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from contextlib import suppress
@@ -54,6 +55,7 @@ def test_what_is_wrong_is_said_in_one_sentence_with_its_line(tmp_path: Path, nam
     ending, checker, text, said = BAD[name]
     path = tmp_path / f"mine{ending}"
     path.write_text(text, encoding="utf-8")
+    csv.field_size_limit(1 << 26)  # as after a table of completions
     with pytest.raises(GrpoError, match=said) as refused:
         read(path, checker)
     message = str(refused.value)
@@ -133,9 +135,9 @@ def test_line_breaks_within_a_prompt_are_kept(tmp_path: Path, prompt: str) -> No
 @pytest.mark.needs_part("trainers")
 def test_prompts_in_parquet_are_read_in_a_process_of_their_own(tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path, row = tmp_path / "train.parquet", {"prompt": [SYSTEM, USER], "reward_model": {"ground_truth": "2"}}
-    odd = {"prompt": [USER], "reward_model": {"ground_truth": None}}
-    rows = [*(row | {"prompt": [SYSTEM, {"role": "user", "content": f"{n}+1="}]} for n in range(20)), odd]
+    path, row = tmp_path / "train.parquet", {" Prompt": [SYSTEM, USER], "Reward model": {"ground_truth": "2"}}
+    odd = {" Prompt": [USER], "Reward model": {"ground_truth": None}}
+    rows = [*(row | {" Prompt": [SYSTEM, {"role": "user", "content": f"{n}+1="}]} for n in range(20)), odd]
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     kept = prompts_at(path, "exact", None)
     assert list(kept) == [Prompt(f"{n}+1=", "2", "Reason.") for n in range(20)] == kept[:]

@@ -358,3 +358,13 @@ def test_a_log_that_grows_in_a_folder_is_noticed(name: str, tmp_path: Path) -> N
     copy.write_bytes(whole)
     fresh = refreshed(run, stamp)[1]
     assert fresh is not None and list(fresh.labels) == [2, 4, 6, 8]
+
+
+def test_a_row_that_ends_early_keeps_the_numbers_that_it_has_and_an_empty_line_is_no_report(tmp_path: Path) -> None:
+    (tmp_path / "chart.csv").write_text("reward;kl;a - loss;a - kl\n\n0.5;0.1\n0.75;0.2;3.0;0.4\n")
+    run = open_source(tmp_path / "chart.csv")
+    assert [run.reports(place)[0].numbers for place in (1, 2)] == [
+        {"reward": 0.5, "kl": 0.1},
+        {"reward": 0.75, "kl": 0.4, "loss": 3.0},
+    ]
+    assert run.labels == [1, 2]

@@ -51,11 +51,13 @@ def as_csv(path: Path, delimiter: str = ",") -> None:
 WRITTEN: dict[str, Callable[[Path], object]] = {
     "rows.jsonl": lambda path: lines(path, RECORDS),
     "rows.json": lambda path: path.write_text(json.dumps(RECORDS)),
+    "spelled.json": lambda path: path.write_text(json.dumps(RECORDS).replace("finish_reason", "Finish Reason")),
     "columns.json": lambda path: path.write_text(json.dumps({name: [r[name] for r in RECORDS] for name in RECORDS[0]})),
     "wandb.table.json": lambda path: path.write_text(
         json.dumps({"columns": list(RECORDS[0]), "data": [list(row.values()) for row in RECORDS]})
     ),
     "rows.csv": as_csv,
+    "semicolons.csv": lambda path: as_csv(path, ";"),
     "rows.tsv": lambda path: as_csv(path, "\t"),
     "rows.parquet": lambda path: pq.write_table(pa.Table.from_pylist(RECORDS), path),
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grpo_core.foreign.recording import Source
-from grpo_core.trainers.importers import open_source, series_cache
+from grpo_core.trainers.importers import line_index, open_source, series_cache
 from grpo_core.trainers.importers.series_cache import SeriesCache
 from grpo_core.trainers.recorded_series import numbers
 from tests.core.trainers.sources import SOURCES, source_path
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_pat
 def test_the_sources_that_were_opened_longest_ago_go_first(
     cache: SeriesCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(series_cache, "MOST_FILES", 2)
+    monkeypatch.setattr(line_index, "MOST_FILES", 2)
     for number, name in enumerate(("grpo", "entbonus", "two_processes", "short_generations")):
         source = open_source(DATA / name)
         cache.extend(source, 0, rows_of(source))
