@@ -39,7 +39,7 @@ OF_ROWS: Mapping[str, str] = {
 TITLES = {**{meaning: concept.title for meaning, concept in CONCEPTS.items()}, **OF_ROWS}
 MEANINGS = ("", *dict.fromkeys([*OF_ROWS, *CONCEPTS]))
 """All meanings, in the order in which they are offered; the empty one is that of a column that is not used."""
-LARGEST = (800, 400)
+LARGEST = (960, 440)
 """Size in pixels up to which the table is seen without scrolling."""
 
 
