@@ -142,8 +142,8 @@ class TextRow(Row):
         self.browse.setAccessibleName(tr("Choose a file for {title}").format(title=about.title))
         self.browse.setProperty("quiet", True)
         self.browse.clicked.connect(self._on_browse)
-        self.browse.setHidden(not paths[0].endswith(FILES))
         self.head.addWidget(self.browse)
+        self.browse.setHidden(not paths[0].endswith(FILES))  # in the row, since it would be a window of its own before
         self._shown = ""
 
     def show_value(self, value: Any) -> None:

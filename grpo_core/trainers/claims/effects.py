@@ -102,9 +102,9 @@ def counted(data: Sides, name: str) -> int:
     return int(COUNTS[name](*pushes(data, surrogate=name != "turned")[:2]).sum())
 
 
-def _count(name: str, one: str, several: str) -> Kind[Sides]:
+def _count(name: str, text: Callable[[Any], str]) -> Kind[Sides]:
     return Kind(
-        text=lambda v: plural(one, several, v.count),
+        text=text,
         holds=lambda data, v: v.count > 0 and (v.count, v.all) == (counted(data, name), in_loss(data)),
     )
 
@@ -140,18 +140,27 @@ EFFECTS: dict[str, Kind[Sides]] = {
     ),
     "turned": _count(
         "turned",
-        tr("{count} of {all} tokens was pushed the other way."),
-        tr("{count} of {all} tokens were pushed the other way."),
+        lambda v: plural(
+            "{count} of {all} tokens was pushed the other way.",
+            "{count} of {all} tokens were pushed the other way.",
+            v.count,
+        ),
     ),
     "added": _count(
         "added",
-        tr("An advantage pushed {count} token where the settings give no push; the loss counts {all}."),
-        tr("An advantage pushed {count} tokens where the settings give no push; the loss counts {all}."),
+        lambda v: plural(
+            "An advantage pushed {count} token where the settings give no push; the loss counts {all}.",
+            "An advantage pushed {count} tokens where the settings give no push; the loss counts {all}.",
+            v.count,
+        ),
     ),
     "missing": _count(
         "missing",
-        tr("{count} of {all} tokens was not pushed by its advantage, although the settings push it."),
-        tr("{count} of {all} tokens were not pushed by their advantage, although the settings push them."),
+        lambda v: plural(
+            "{count} of {all} tokens was not pushed by its advantage, although the settings push it.",
+            "{count} of {all} tokens were not pushed by their advantage, although the settings push them.",
+            v.count,
+        ),
     ),
 }
 """The kinds of claims in this module, by name."""

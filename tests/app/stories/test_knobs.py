@@ -130,6 +130,7 @@ def test_the_wheel_scrolls_the_controls_and_turns_no_knob_on_its_way(driver: Dri
         turn_wheel(window, knob)
         assert bar.value() > 20
     assert driver.program.workspace.editing.settings == before
+    bar.setValue(0)
     slider.setFocus()
     turn_wheel(window, slider)
     driver.settle()

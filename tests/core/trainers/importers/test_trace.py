@@ -192,6 +192,7 @@ def test_each_format_is_known_by_one_importer_alone(name: str) -> None:
 
 
 def test_what_no_importer_knows_is_refused_with_the_formats_there_are(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(RunFileError, match="recorder for TRL or verl"):
         open_source(tmp_path)
     with pytest.raises(RunFileError, match="does not exist"):
