@@ -355,8 +355,14 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     assert curves(elsewhere) == curves(here)
 
 
+def listening() -> set[tuple[str, int]]:
+    """Return the addresses at which this process and its children accept connections."""
+    every = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return {one.laddr[:2] for each in every for one in each.net_connections() if one.status == "LISTEN"}
+
+
 def test_workers_on_this_machine_serve_nothing_to_the_network() -> None:
+    before = listening()
     with cluster("local:1"):
-        every = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        listening = [one.laddr.ip for each in every for one in each.net_connections() if one.status == "LISTEN"]
-    assert listening and {ip for ip in listening if ip not in ("127.0.0.1", "::1")} == set()
+        opened_here = listening() - before
+    assert opened_here and {address for address, _ in opened_here} == {"127.0.0.1"}
