@@ -218,7 +218,7 @@ def _local(workers: str) -> Any:
         raise GrpoError(NEEDED) from None
     try:
         count = int(workers) if workers else None
-        here = "127.0.0.1:0"  # without an address, distributed serves its pages to the network, at one fixed port
+        here = "127.0.0.1:0"  # without an address, the pages of distributed take one fixed port
         return distributed.LocalCluster(
             n_workers=count, threads_per_worker=1, dashboard_address=here, worker_dashboard_address=here
         )

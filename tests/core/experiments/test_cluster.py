@@ -355,14 +355,19 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     assert curves(elsewhere) == curves(here)
 
 
+DASHBOARD = 8787
+"""Port at which ``distributed`` serves its pages by default."""
+
+
 def listening() -> set[tuple[str, int]]:
     """Return the addresses at which this process and its children accept connections."""
     every = [psutil.Process(), *psutil.Process().children(recursive=True)]
     return {one.laddr[:2] for each in every for one in each.net_connections() if one.status == "LISTEN"}
 
 
-def test_workers_on_this_machine_serve_nothing_to_the_network() -> None:
+def test_workers_on_this_machine_serve_this_machine_alone_at_no_fixed_port() -> None:
     before = listening()
     with cluster("local:1"):
         opened_here = listening() - before
     assert opened_here and {address for address, _ in opened_here} == {"127.0.0.1"}
+    assert DASHBOARD not in {port for _, port in opened_here}
