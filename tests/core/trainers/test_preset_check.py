@@ -9,6 +9,8 @@ import pytest
 
 from grpo_core.commands.cli import main
 
+pytestmark = pytest.mark.needs_part("trainers")
+
 TRL = {
     "beta": "0.0", "loss_type": '"dapo"', "scale_rewards": '"group"', "importance_sampling_level": '"token"',
     "epsilon": "0.2", "epsilon_high": "None", "delta": "None", "use_bias_correction_kl": "True",
