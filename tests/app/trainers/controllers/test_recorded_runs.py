@@ -314,8 +314,9 @@ def test_files_that_are_opened_while_another_is_read_are_each_refused_in_a_sente
 
 
 def test_a_folder_without_a_run_names_the_formats_that_are_known(driver: Driver, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    driver.program.runs.open_path(tmp_path / "empty")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("hello")
+    driver.program.runs.open_path(tmp_path / "other")
     driver.qtbot.waitUntil(lambda: bool(driver.messages))
     assert "trackio" in driver.messages[0] and "verl" in driver.messages[0]
 
