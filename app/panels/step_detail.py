@@ -45,7 +45,7 @@ class StepDetailPanel(Panel):
         self._only: int | None = None
         self.feet = "", ""
         self._look: tuple[Theme, float] = (LIGHT, 1.0)
-        self._foot_lines: dict[tuple[Theme, float, int], int] = {}
+        self._foot_lines: dict[tuple[Theme, float, int, int], int] = {}
         self._filled: tuple[object, ...] = ()
         self.passes = CalmBox()
         self.passes.setAccessibleName(tr("Pass"))
@@ -154,10 +154,10 @@ class StepDetailPanel(Panel):
         """Show the sentences on all groups below the table or, in a short panel, only the one on the selected
         completion's group.
 
-        Their height grows with the text and is remembered for each style and width, so that no update moves the
-        table.
+        Their height grows with the text and is remembered for each style and size, so that no update moves the table.
+        The size is that of both, because the panel has its new height before the sentence has its new width.
         """
-        look = *self._look, self.foot.width()
+        look = *self._look, self.foot.width(), self.height()
         self.foot.set_look(*self._look)
         whole, one = self.feet
         high = self.foot.fontMetrics().lineSpacing()

@@ -180,6 +180,7 @@ class TableTwin(QTableView):
             for what in self.table.columns
         ]
         self._least_widths = [0] * len(self._full_widths)
+        self._fitted = ()
         for n, width in enumerate(self._full_widths):
             self.setColumnWidth(n, width)
 

@@ -51,6 +51,9 @@ def test_columns_that_are_left_out_leave_their_room_to_the_others(qtbot: QtBot) 
     room = sum(usual[:3]) + 7
     assert twin.fit_columns(range(len(COLUMNS)), room) == [3, 4]
     assert sum(twin.columnWidth(n) for n in range(3)) == room
+    twin.set_look(DARK, 1.0)
+    twin.fit_columns(range(len(COLUMNS)), room)
+    assert sum(twin.columnWidth(n) for n in range(3)) == room, "in another theme too"
     assert all(0 <= twin.columnWidth(n) - usual[n] <= 3 for n in range(3))
     twin.setColumnWidth(0, 90)
     twin.fit_columns(range(len(COLUMNS)), room)
