@@ -101,6 +101,8 @@ class MessageLine(QWidget):
         self._words.setDirection(QBoxLayout.Direction.LeftToRight if one_line else QBoxLayout.Direction.TopToBottom)
         self._label.setWordWrap(not one_line)
         self._outer.setContentsMargins(12, 0 if one_line else 6, 8, 0 if one_line else 6)
+        for widget in (self._sign, self._close):
+            self._outer.setAlignment(widget, Qt.AlignmentFlag.AlignVCenter if one_line else Qt.AlignmentFlag.AlignTop)
         for button in self._buttons:
             button.setFlat(one_line)
             button.style().polish(button)  # the style sheet has a rule for flat buttons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
@@ -29,6 +30,8 @@ class RecordedSettings(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.heading = Label(wraps=True)
+        self.heading.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.heading.setContentsMargins(0, 0, 12, 0)  # the table reaches to the edge, for its scroll bar
         self.table = TableTwin(title=tr("Settings of the recorded run"))
         self.table.set_columns(
             [
@@ -48,12 +51,14 @@ class RecordedSettings(QWidget):
             return
         self._shown = settings
         source = settings.recorded.source or tr("another program")
-        self.heading.setText(
-            tr("Trained by {source}. Its settings can be read here, not changed: the model is not here.").format(
-                source=source
-            )
-        )
-        self.table.set_rows([[name, value] for name, value in rows(settings)])
+        known = [[name, value] for name, value in rows(settings)]
+        if known:
+            text = tr("Trained by {source}. Its settings can be read here, not changed: the model is not here.")
+        else:
+            text = tr("Trained by {source}. Its settings are not recorded.")
+        self.heading.setText(text.format(source=source))
+        self.table.set_rows(known)
+        self.table.setVisible(bool(known))
 
 
 def rows(settings: Settings) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QInputDialog
 from app.commands.table import all_commands
 from app.jobs.runner import Runner
 from app.panel_registry import PANELS, TRAINING_HISTORY
+from app.panels.controls.recorded import RecordedSettings
 from app.sessions.file_task import FileTask
 from app.trainers.controllers import recorded_follower
 from app.trainers.panel_rows import COMPLETIONS
@@ -326,6 +327,8 @@ def test_a_folder_without_a_run_names_the_formats_that_are_known(driver: Driver,
 def test_a_log_of_scalars_opens_with_its_history_and_every_panel_draws_it(driver: Driver, name: str) -> None:
     run = opened(driver, SOURCES / "logs" / name)
     assert run.head == 4 and run.label(4) == 8
+    shown = driver.program.window.panels["controls"].findChild(RecordedSettings)
+    assert shown is not None and "are not recorded" in shown.heading.text() and shown.table.isHidden()
     assert run.series["reward_mean"].values == pytest.approx([0.02, 0.04, 0.06, 0.08], rel=1e-6)
     for spec in PANELS:
         if spec.id in driver.program.window.docks:
