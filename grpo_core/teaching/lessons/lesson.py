@@ -98,6 +98,9 @@ class Prediction:
         number: name of the answer, such as "Gradient norm"; empty for a choice whose number is only a code.
         start: the update at which the run of this step is shown while the question is open; None to show the previous
             step meanwhile.
+        show: what the interactive shows while the question is open; empty if ``start`` decides that alone.
+        state: changes to the state of the interactive while the question is open.
+        seeds: whether the question could be asked of "any" seed, or speaks of the samples of the lesson's "own".
         hides: parts of the interactive that would reveal the answer; they are hidden while the question is open.
         reveal: a sentence shown with the result if the answer is within ``holds``.
         holds: the range in which that sentence is true, endpoints included; for other answers, the sentence is not
@@ -114,6 +117,9 @@ class Prediction:
     choices: tuple[Choice, ...] = ()
     number: str = ""
     start: int | None = None
+    show: str = ""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    seeds: str = "any"
     hides: tuple[str, ...] = ()
     reveal: str = ""
     holds: tuple[float, float] = (-math.inf, math.inf)

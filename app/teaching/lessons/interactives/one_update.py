@@ -78,7 +78,7 @@ def reduced(step: Step) -> dict[str, float]:
 class OneUpdate(Interactive):
     """All numbers of an update, stage by stage. The E key explains a cell."""
 
-    offer = Offer(shows=SHOWS, checks=("punished", "token_loss_size"))
+    offer = Offer(shows=SHOWS, checks=("punished", "token_loss", "token_loss_size", "constant_loss"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -210,7 +210,9 @@ class OneUpdate(Interactive):
             return {}
         return {
             "punished": lambda: float(((step.rewards > 0) & (recompute.advantage(step) < 0)).sum()),
+            "token_loss": lambda: reduced(step)["token"],
             "token_loss_size": lambda: abs(reduced(step)["token"]),
+            "constant_loss": lambda: reduced(step)["constant"],
         }
 
     @Slot(int)

@@ -63,7 +63,7 @@ def test_lines_come_one_by_one_and_each_is_explained(pupil: Pupil) -> None:
 @pytest.mark.parametrize("frames", [0, 3])
 def test_keys_pressed_fast_end_at_the_group_that_the_step_speaks_of(pupil: Pupil, frames: int) -> None:
     pupil.open("credit")
-    while pupil.lesson_player.place < 8 or pupil.lesson_player.covered:
+    while pupil.lesson_player.place < 5 or pupil.lesson_player.covered:
         key = Key.Key_S if pupil.lesson_player.covered else Key.Key_Right
         QTest.keyClick(QApplication.focusWidget() or pupil.driver.program.window, key)
         for _ in range(frames):
