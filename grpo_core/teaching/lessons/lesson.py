@@ -146,6 +146,7 @@ class LessonStep:
         stage: how much of the update is revealed, one of :data:`STAGES`.
         passed: the inner pass, counted from 0; −1 for the last.
         row: the selected completion, counted from 0.
+        token: its selected token, counted from 0.
         show: what the interactive shows, in the interactive's own terms.
         state: the state of the interactive, in the interactive's own terms.
         hides: parts of the interactive that stay hidden here because a later question asks about them.
@@ -167,6 +168,7 @@ class LessonStep:
     stage: str = "update"
     passed: int = -1
     row: int | None = None
+    token: int = 0
     show: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)
     hides: tuple[str, ...] = ()

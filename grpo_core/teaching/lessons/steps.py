@@ -147,6 +147,7 @@ class Steps:
             stage=t.word("stage", STAGES, self._last.stage),
             passed=passed,
             row=row - 1 if row else self._last.row,
+            token=t.whole("token", 1, low=1) - 1,
             show=self._known_show(t, self._last.show),
             state=dict(self._state),
             hides=self._known_parts(t),
@@ -325,6 +326,7 @@ def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> Lesso
         stage="update",
         passed=-1,
         row=None,
+        token=0,
         explain=None,
         predict=None,
     )
