@@ -81,9 +81,9 @@ class Reader(HTMLParser):
             self.asked += 1
         waits = self.asked > self.answered and ("words" in kinds or {"step", "result"} & {*kinds})
         if self.hidden and not self.hidden[-1] and not waits:
-            self.seen.append(given.get("title") or "")
+            self.seen.append(f"{given.get('title') or ''} {given.get('alt') or ''}")
         waits = waits or ("term" in kinds and self.answered < int(given["data-asked"] or 0))
-        if tag not in ("br", "hr", "input", "meta", "line", "polyline", "rect"):
+        if tag not in ("br", "hr", "img", "input", "meta", "line", "polyline", "rect"):
             self.hidden.append(bool(outside or waits or tag in ("script", "style")))
 
     def handle_endtag(self, tag: str) -> None:

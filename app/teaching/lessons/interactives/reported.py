@@ -10,8 +10,8 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.examples import RECORDED
 from app.boxes import down
+from app.examples import RECORDED
 from app.help.published import PARTS, published
 from app.panels.evolution.panel import EvolutionPanel
 from app.plotting.axis import Scale
