@@ -21,6 +21,15 @@ ENDING = ".webp"
 _FRAME = re.compile(r"frame-\d{4,}\.png")
 
 
+def png(image: QImage) -> bytes:
+    """Return ``image`` as the content of a PNG file."""
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")  # type: ignore[call-overload]
+    return bytes(data.data())
+
+
 def film_target(out: Path, rate: float, *, force: bool) -> WebpTarget | FolderTarget:
     """Return the target for a film to be written to ``out``. Nothing is written there before the film is finished.
 
@@ -90,13 +99,10 @@ class FolderTarget(AbstractContextManager["FolderTarget"]):
     def add(self, image: QImage, milliseconds: int) -> None:
         """Add the next picture as many times as its duration requires."""
         self._due += milliseconds * self._rate / 1000
-        data = QByteArray()
-        buffer = QBuffer(data)
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        image.save(buffer, "PNG")  # type: ignore[call-overload]
+        picture = png(image)
         while len(self._made) < max(round(self._due), 1):
             self._made.append(f"frame-{len(self._made) + 1:04}.png")
-            write(Path(self._space.name, self._made[-1]), bytes(data.data()))
+            write(Path(self._space.name, self._made[-1]), picture)
 
     def finish(self) -> None:
         """Move the pictures to their folder after all of them have been added.

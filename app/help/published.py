@@ -31,6 +31,8 @@ class Published:
         claim: what is reported, in a sentence or two.
         source: paper with its section, or documentation.
         url: address of the source.
+        bars: names of its results before and after training, for a chart; empty if it reports no such pair.
+        before, after: these results in percent.
     """
 
     part: str
@@ -39,6 +41,9 @@ class Published:
     claim: str
     source: str
     url: str
+    bars: tuple[str, ...] = ()
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
 
     @property
     def mark(self) -> str:

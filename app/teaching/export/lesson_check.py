@@ -70,6 +70,8 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
             _check_reveal(report, predict, value)
             if lesson.steps[step.place].recorded:
                 report.said.append(tr("It is read from a recorded run, which has no other seeds."))
+            elif predict.seeds == "own":
+                report.said.append(tr("It asks about these very samples, so other seeds are not compared."))
             else:
                 compare_seeds(report, predict, value, others)
     minutes = lesson.steps[step.place].minutes

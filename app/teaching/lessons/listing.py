@@ -60,7 +60,7 @@ SUBJECTS = (
     (tr("Prompts and samples"), ("difficulty", "temperature", "one_group", "stale_samples")),
     (tr("The loss"), ("ratios", "clipping", "kl", "beta_sweep", "three_knobs", "token_loss", "credit")),
     (tr("Rewards"), ("reward_hacking", "process_reward", "whose_words")),
-    (tr("Algorithms"), ("ppo_update", "fair_race", "family_tree")),
+    (tr("Algorithms"), ("ppo_update", "critic_credit", "fair_race", "family_tree")),
     (tr("Real models and runs"), ("three_stages", "flight_deck", "reported", "pretrained", "widen_or_narrow")),
 )
 """Subjects of the shipped lessons, in the order of the list, each with the ids of its lessons."""

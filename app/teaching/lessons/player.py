@@ -282,7 +282,7 @@ class LessonPlayer(QObject):
         target, answers = self.seen, self.phase is Phase.ANSWER_COMING
         self.phase = Phase.ANSWERED if answers else Phase.SHOWN
         self._player.rest()
-        self._workspace.select(row=target.row)
+        self._workspace.select(row=target.row, token=target.token)
         if target.explain is not None:
             self._workspace.show_explanation(target.explain)
         assert self.lesson is not None

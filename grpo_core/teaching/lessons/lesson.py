@@ -98,6 +98,9 @@ class Prediction:
         number: name of the answer, such as "Gradient norm"; empty for a choice whose number is only a code.
         start: the update at which the run of this step is shown while the question is open; None to show the previous
             step meanwhile.
+        show: what the interactive shows while the question is open; empty if ``start`` decides that alone.
+        state: changes to the state of the interactive while the question is open.
+        seeds: whether the question could be asked of "any" seed, or speaks of the samples of the lesson's "own".
         hides: parts of the interactive that would reveal the answer; they are hidden while the question is open.
         reveal: a sentence shown with the result if the answer is within ``holds``.
         holds: the range in which that sentence is true, endpoints included; for other answers, the sentence is not
@@ -114,6 +117,9 @@ class Prediction:
     choices: tuple[Choice, ...] = ()
     number: str = ""
     start: int | None = None
+    show: str = ""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    seeds: str = "any"
     hides: tuple[str, ...] = ()
     reveal: str = ""
     holds: tuple[float, float] = (-math.inf, math.inf)
@@ -140,6 +146,7 @@ class LessonStep:
         stage: how much of the update is revealed, one of :data:`STAGES`.
         passed: the inner pass, counted from 0; −1 for the last.
         row: the selected completion, counted from 0.
+        token: its selected token, counted from 0.
         show: what the interactive shows, in the interactive's own terms.
         state: the state of the interactive, in the interactive's own terms.
         hides: parts of the interactive that stay hidden here because a later question asks about them.
@@ -161,6 +168,7 @@ class LessonStep:
     stage: str = "update"
     passed: int = -1
     row: int | None = None
+    token: int = 0
     show: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)
     hides: tuple[str, ...] = ()

@@ -129,17 +129,7 @@ class Steps:
             here = self._base.replace(self._changed)
         except SettingsError as error:
             raise self._refusal(settings, self._base, error) from None
-        state = t.table("state", {})
-        for key in state:
-            if key not in self._offer.state:
-                known = ", ".join(self._offer.state) or tr("no state")
-                raise state.error(
-                    key,
-                    tr("the interactive knows {known}{nearest}").format(
-                        known=known, nearest=nearest(key, self._offer.state)
-                    ),
-                )
-        self._state |= state.plain()
+        self._state |= self._known_state(t)
         before = self._last
         recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
         passed = t.whole("pass", 0) - 1
@@ -157,7 +147,8 @@ class Steps:
             stage=t.word("stage", STAGES, self._last.stage),
             passed=passed,
             row=row - 1 if row else self._last.row,
-            show=t.word("show", self._offer.shows, self._last.show) if "show" in t else self._last.show,
+            token=t.whole("token", 1, low=1) - 1,
+            show=self._known_show(t, self._last.show),
             state=dict(self._state),
             hides=self._known_parts(t),
             knobs=self._known_knobs(t, here) if "knobs" in t else self._knobs,
@@ -197,6 +188,22 @@ class Steps:
                     ),
                 )
         return tr(text) if text else ""
+
+    def _known_show(self, t: Table, default: str) -> str:
+        return t.word("show", self._offer.shows) if "show" in t else default
+
+    def _known_state(self, t: Table) -> dict[str, Any]:
+        state = t.table("state", {})
+        for key in state:
+            if key not in self._offer.state:
+                known = ", ".join(self._offer.state) or tr("no state")
+                raise state.error(
+                    key,
+                    tr("the interactive knows {known}{nearest}").format(
+                        known=known, nearest=nearest(key, self._offer.state)
+                    ),
+                )
+        return state.plain()
 
     def _known_knobs(self, t: Table, settings: Settings) -> tuple[str, ...]:
         knobs = t.texts("knobs", ())
@@ -258,6 +265,9 @@ class Steps:
             choices=choices,
             number=t.said("number", ""),
             start=t.whole("start") if "start" in t else None,
+            show=self._known_show(t, ""),
+            state=self._known_state(t),
+            seeds=t.word("seeds", ("any", "own"), "any"),
             hides=self._known_parts(t),
             reveal=self._text(t, "reveal", ""),
             holds=t.pair("holds", (-math.inf, math.inf)),
@@ -300,18 +310,23 @@ class Steps:
 def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> LessonStep:
     """Return what is shown while the question of ``step`` is open.
 
-    This is either its own run at the update named by the question, or the previous step unchanged.
+    This is either its own run at the update named by the question, or the previous step; in both cases with the
+    picture that the question asks for.
     """
     if predict.start is None:
-        return before
+        shown, state = predict.show or before.show, {**before.state, **predict.state}
+        return dataclasses.replace(before, show=shown, state=state) if predict.show or predict.state else before
     return dataclasses.replace(
         step,
         text=before.text,
         still=before.still,
         update=predict.start,
+        show=predict.show or step.show,
+        state={**step.state, **predict.state},
         stage="update",
         passed=-1,
         row=None,
+        token=0,
         explain=None,
         predict=None,
     )

@@ -82,6 +82,14 @@ def test_the_figures_are_those_that_were_checked() -> None:
     assert {entry.part for entry in published()} == set(PARTS)
 
 
+def test_the_bars_of_the_chart_are_the_figures_of_the_text() -> None:
+    drawn = [entry for entry in published() if entry.bars]
+    assert len(drawn) == 3
+    for entry in drawn:
+        assert len(entry.bars) == len(entry.before) == len(entry.after)
+        assert all(f"{number:.1f}" in f"{entry.figure} {entry.claim}" for number in (*entry.before, *entry.after))
+
+
 def written(rest: str) -> str:
     return f'[[entries]]\ntitle = "a"\nclaim = "c"\nurl = "u"\n{rest}\n'
 

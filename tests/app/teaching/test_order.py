@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
@@ -80,9 +81,9 @@ class Reader(HTMLParser):
             self.asked += 1
         waits = self.asked > self.answered and ("words" in kinds or {"step", "result"} & {*kinds})
         if self.hidden and not self.hidden[-1] and not waits:
-            self.seen.append(given.get("title") or "")
+            self.seen.append(f"{given.get('title') or ''} {given.get('alt') or ''}")
         waits = waits or ("term" in kinds and self.answered < int(given["data-asked"] or 0))
-        if tag not in ("br", "hr", "input", "meta", "line", "polyline", "rect"):
+        if tag not in ("br", "hr", "img", "input", "meta", "line", "polyline", "rect"):
             self.hidden.append(bool(outside or waits or tag in ("script", "style")))
 
     def handle_endtag(self, tag: str) -> None:
@@ -123,6 +124,60 @@ def test_a_page_asks_for_nothing_that_it_does_not_have(lesson: Lesson) -> None:
         assert step.to_read == step.to_read.strip() != ""
         assert not re.search(r"[{}]|  | [.,:;]|\|\|", step.to_read + step.text), step.to_read
     assert not HANDS.search(lesson.gist)
+
+
+NUMBER = re.compile(r"(?<![\d.,])(\d+(?:\.\d+)?)( ?%)?")
+NARROW = 0.1
+"""Largest width of an answer's range, as a share of the answer, at which a number in the range tells it."""
+TELLS = (
+    ("one_update", 3, r"ratio of 1\b"),
+    ("one_update", 4, r"loss is 0|still 0"),
+    ("same_rewards", 2, r"43 %"),
+    ("difficulty", 2, r"0\.6 times"),
+    ("temperature", 2, r"nearly all answers are right|colder meant more"),
+    ("many_batches", 2, r"pushed down about"),
+    ("kl", 4, r"value is biased"),
+    ("reward_hacking", 3, r"reward fell|left bar 7 at 0"),
+    ("reward_hacking", 5, r"left it below"),
+    ("process_reward", 4, r"three times|the lead"),
+    ("process_reward", 6, r"again"),
+    ("fair_race", 3, r"like REINFORCE"),
+    ("family_tree", 5, r"does not divide"),
+    ("reported", 3, r"still wrong"),
+    ("one_group", 2, r"half were right"),
+    ("one_group", 6, r"all eight answers"),
+    ("widen_or_narrow", 3, r"no better|as with groups of 8|where it began"),
+    ("stale_samples", 3, r"again|than before"),
+    ("three_stages", 3, r"as before"),
+    ("memory_bill", 3, r"halve"),
+)
+"""Lesson, step of a question, counted from 1, and words that told its answer in a later question."""
+
+
+def beside(lesson: Lesson, place: int) -> list[str]:
+    """Return all that is read beside the question of a step, counted from 0, where all questions are on one sheet."""
+    asked = (step.predict for n, step in enumerate(lesson.steps) if n != place and step.predict is not None)
+    return [spoken(text) for predict in asked for text in (predict.ask, *(choice.text for choice in predict.choices))]
+
+
+@each_lesson
+def test_no_question_tells_the_number_that_another_asks_for(lesson: Lesson) -> None:
+    """They are all on one sheet of a handout, and in one quiz."""
+    for place, step in enumerate(lesson.steps):
+        low, high = (0.0, math.inf) if step.predict is None else step.predict.holds
+        if math.isinf(high) or high - low > NARROW * abs(high) or step.predict is None or not step.predict.number:
+            continue
+        for text in beside(lesson, place):
+            for digits, percent in NUMBER.findall(text):
+                exact = len(digits.replace(".", "").strip("0")) > 1
+                assert not (exact and low <= float(digits) / (100 if percent else 1) <= high), (place + 1, text)
+
+
+@pytest.mark.parametrize(("id", "step", "words"), TELLS)
+def test_no_question_tells_in_words_what_another_asks(id: str, step: int, words: str) -> None:
+    (lesson,) = (one for one in SHIPPED if one.id == id)
+    assert lesson.steps[step - 1].predict is not None
+    assert not [text for text in beside(lesson, step - 1) if re.search(words, text, re.IGNORECASE)]
 
 
 @each_lesson

@@ -332,6 +332,14 @@ def test_a_lessons_page_keeps_its_questions_and_says_what_the_run_said(
             for guess, sentence in zip(guesses, said["texts"], strict=True):
                 assert sentence == verdict(predict, Placed(guess, value, right(predict, guess, value)))
     assert page.nodes
+    drawn = [attrs for tag, attrs in page.tags if tag == "img"]
+    assert len(drawn) == len(walk.pictures) == len(lesson.steps)
+    for attrs, (_, in_words) in zip(drawn, walk.pictures.values(), strict=True):
+        head, _, letters = (attrs["src"] or "").partition(",")
+        assert head == "data:image/png;base64" and base64.b64decode(letters).startswith(b"\x89PNG")
+        assert attrs["alt"] == in_words != ""
+    figures = [attrs for tag, attrs in page.tags if tag == "figure" and attrs.get("class") == "words"]
+    assert len(figures) == len(drawn), "they wait for the answer, as the words beside them do"
 
 
 @pytest.mark.parametrize(

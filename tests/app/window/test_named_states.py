@@ -184,7 +184,7 @@ def test_a_lesson_loses_nothing(driver: Driver, width: int, height: int, scale: 
     arranged(driver, width, height, scale, theme)
     player = driver.program.part("teaching").lessons.player
     player.reveal.moves = False
-    player.open(lesson_of("one_update"), 5)
+    player.open(lesson_of("one_update"), 2)
     driver.qtbot.waitUntil(lambda: not player.busy, timeout=20_000)
     player.predict(1.1)
     driver.settle()

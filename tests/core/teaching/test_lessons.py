@@ -109,6 +109,25 @@ def test_a_lesson_is_read_with_what_its_steps_inherit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "shown", "update"),
+    [
+        ("", ("first", {}), 2),
+        ('show = "second"', ("second", {}), 2),
+        ("state = { rewards = [0] }", ("first", {"rewards": (0,)}), 2),
+        ("start = 1", ("first", {"rewards": (1, 2)}), 1),
+        ('start = 1\nshow = "second"\nstate = { rewards = [0] }', ("second", {"rewards": (0,)}), 1),
+    ],
+)
+def test_while_a_question_is_open_its_own_picture_can_be_shown(
+    asked: str, shown: tuple[str, dict[str, object]], update: int
+) -> None:
+    text = WHOLE.replace('kind = "choice"', f'kind = "choice"\n{asked}')
+    opening = read_lesson(Path("toy.toml"), text, KNOWN).steps[1].opening
+    assert opening is not None
+    assert (opening.show, opening.state) == shown and opening.update == update
+
+
+@pytest.mark.parametrize(
     ("text", "touched", "read"),
     [
         ("The sum stays. {Drag β.}", "The sum stays. Drag β.", "The sum stays."),

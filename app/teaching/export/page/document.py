@@ -16,8 +16,11 @@ from grpo_core.errors import GrpoError
 from grpo_core.shipped import resource
 from grpo_core.text import plural, tr
 
-POLICY = "default-src 'none'; style-src '{style}'; script-src '{program}'; base-uri 'none'; form-action 'none'"
-"""The content security policy. Only the inline style and script are allowed."""
+POLICY = (
+    "default-src 'none'; style-src '{style}'; script-src '{program}'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""The content security policy. Only the inline style, script and pictures are allowed."""
 LARGEST = 3_000_000
 """Size limit of a page in bytes."""
 COLOURS = (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from PySide6.QtWidgets import QWidget
+
 from app.build import this_build
+from app.export.film_target import png
 from app.teaching.export.handout import Term, command, key_of, terms
 from app.teaching.export.lesson_walk import walking
 from app.teaching.export.page.document import command_section, document, settings_section
@@ -17,6 +21,7 @@ from app.teaching.export.page.questions import question, verdicts
 from app.teaching.export.page.shown import shown_update
 from app.teaching.export.page.sweep import SweepTable, merged, sweep_section, sweeps_of
 from app.teaching.export.page.update import update_section
+from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.view import View
 from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
@@ -36,11 +41,14 @@ class Walked:
         updates: (step of the lesson, counted from 0; run before its first update; update; pass) for the first showing
             of each update.
         sweeps: the results of each chart of many runs, by the chart's title and the setting on its axis.
+        pictures: the lesson's own picture of each step, once its question is answered: a PNG, and the same in words.
+            A picture that an earlier step shows already is left out.
     """
 
     values: dict[int, float] = field(default_factory=dict)
     updates: list[tuple[int, Origin, Step, int]] = field(default_factory=list)
     sweeps: dict[tuple[str, str], SweepTable] = field(default_factory=dict)
+    pictures: dict[int, tuple[bytes, str]] = field(default_factory=dict)
 
     def note(self, place: int, view: View) -> None:
         """Record the update shown in a step unless an earlier step showed it."""
@@ -67,7 +75,7 @@ def page_of(lesson: Lesson, walk: Walked) -> bytes:
         label = tr("update {number:,} of step {place}").format(number=step.step, place=place + 1)
         update = shown_update(origin, step, explained, label=label, id=f"update-{number + 1}", passed=passed)
         updates.append(update_section(update, label[:1].upper() + label[1:], open_=not number))
-    steps = [_step(lesson, place, asked) for place in range(len(lesson.steps))]
+    steps = [_step(lesson, place, asked, walk.pictures.get(place)) for place in range(len(lesson.steps))]
     results = element(
         "section",
         element("h2", tr("What the runs say"), id="results"),
@@ -115,6 +123,10 @@ def walk_through(lesson: Lesson) -> Walked:
                 found.values[step.place] = step.value
             found.note(step.place, walk.stage.workspace.view)
             picture = walk.stage.page.picture.interactive
+            if picture is not None:
+                drawn = png(picture.grab().toImage()), in_words(picture)
+                if drawn not in found.pictures.values():
+                    found.pictures[step.place] = drawn
             for table in () if picture is None else sweeps_of(picture):
                 key = table.title, table.columns[0].title
                 found.sweeps[key] = merged(found.sweeps.get(key), table)
@@ -123,11 +135,19 @@ def walk_through(lesson: Lesson) -> Walked:
     return found
 
 
+def in_words(picture: Interactive) -> str:
+    """Return what a screen reader says about a picture as drawn: its own sentence, or those of its visible parts."""
+    parts = (part.accessibleDescription() for part in picture.findChildren(QWidget) if part.isVisible())
+    return picture.accessibleDescription() or " ".join(dict.fromkeys(filter(None, parts)))
+
+
 def _questions(lesson: Lesson) -> Mapping[int, Prediction]:
     return {place: step.predict for place, step in enumerate(lesson.steps) if step.predict is not None}
 
 
-def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup:
+def _step(
+    lesson: Lesson, place: int, asked: Mapping[int, Prediction], picture: tuple[bytes, str] | None = None
+) -> Markup:
     step = lesson.steps[place]
     title = tr("Step {place} of {count}").format(place=place + 1, count=len(lesson.steps))
     form = question(step.predict, [*asked].index(place)) if step.predict is not None else None
@@ -136,9 +156,15 @@ def _step(lesson: Lesson, place: int, asked: Mapping[int, Prediction]) -> Markup
         element("h2", title, id=f"step-{place + 1}"),
         form,
         element("p", _text(lesson, step), class_="words"),
+        _figure(*picture) if picture is not None else None,
         class_="step",
         aria_labelledby=f"step-{place + 1}",
     )
+
+
+def _figure(drawn: bytes, said: str) -> Markup:
+    source = "data:image/png;base64," + base64.b64encode(drawn).decode("ascii")
+    return element("figure", element("img", src=source, alt=said), class_="words")
 
 
 def _text(lesson: Lesson, step: LessonStep) -> Markup:

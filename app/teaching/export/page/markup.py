@@ -26,7 +26,8 @@ MATHML_ATTRIBUTES = frozenset(
     )
 )  # fmt: skip # names, several per line
 """The elements and attributes of a formula; others, such as ``href``, ``id`` and ``style``, make it plain text."""
-VOID = ("br", "hr", "input", "line", "meta", "polyline", "rect")
+PLAIN_VOID = ("br", "hr", "img", "input", "meta")
+VOID = (*PLAIN_VOID, "line", "polyline", "rect")
 """Elements that have no content and no end tag."""
 
 
@@ -47,7 +48,7 @@ def element(name: str, /, *children: str | None, **attributes: object) -> Markup
     """
     written = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     if name in VOID:
-        return Markup(f"<{name}{written}>" if name in ("br", "hr", "input", "meta") else f"<{name}{written}/>")
+        return Markup(f"<{name}{written}>" if name in PLAIN_VOID else f"<{name}{written}/>")
     return Markup(f"<{name}{written}>{joined(children)}</{name}>")
 
 

@@ -46,6 +46,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         shows=SHOWS,
         checks=("praised", "blamed", "filler", "last", "short_over_long", "wrong_growth", "right_growth"),
         state=(),
+        parts=("lengths",),
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -56,9 +57,12 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         self.tokens.activated.connect(self._on_activated)
         self.plot = LineChart(tr("Expected length"))
         self.twin = TwinStack(self.plot)
-        pictures, self._stack = pages(self.tokens, self.twin)
-        self.lay_out((pictures, 1), self.foot, spacing=6)
+        self._pictures, self._stack = pages(self.tokens, self.twin)
+        self.lay_out((self._pictures, 1), self.foot, spacing=6)
         self._view: StepView | None = None
+
+    def parts(self) -> Mapping[str, Sequence[QWidget]]:
+        return {"lengths": (self._pictures,)}
 
     # -- lengths -------------------------------------------------------------------------------------------------------
 
@@ -107,7 +111,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         self.workspace.explain(Quantity("gradient", passed=self.workspace.view.step.passed, row=row, token=token))
 
     def summary(self, view: View) -> str:
-        if self.shows != "lengths":
+        if self.shows != "lengths" or "lengths" in self.hidden:
             return ""
         found = self.lengths
         if found is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
@@ -76,7 +78,7 @@ def reduced(step: Step) -> dict[str, float]:
 class OneUpdate(Interactive):
     """All numbers of an update, stage by stage. The E key explains a cell."""
 
-    offer = Offer(shows=SHOWS, checks=("token_loss", "constant_loss"))
+    offer = Offer(shows=SHOWS, checks=("punished", "token_loss", "token_loss_size", "constant_loss"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -202,10 +204,16 @@ class OneUpdate(Interactive):
 
     # -- answers and input ---------------------------------------------------------------------------------------------
 
-    def answer(self, check: str) -> float:
-        if self._step is None:
-            return float("nan")
-        return reduced(self._step)[check.removesuffix("_loss")]
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        step = self._step
+        if step is None:
+            return {}
+        return {
+            "punished": lambda: float(((step.rewards > 0) & (recompute.advantage(step) < 0)).sum()),
+            "token_loss": lambda: reduced(step)["token"],
+            "token_loss_size": lambda: abs(reduced(step)["token"]),
+            "constant_loss": lambda: reduced(step)["constant"],
+        }
 
     @Slot(int)
     def _on_row(self, row: int) -> None:

@@ -6,14 +6,22 @@ import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
+import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.examples import RECORDED
-from app.help.published import PARTS
+from app.help.published import PARTS, published
 from app.panels.evolution.panel import EvolutionPanel
+from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarSeries
+from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
+from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, note_label, pages
 from app.teaching.published_view import WHOSE, PublishedView
 from app.workspace.answers import GLYPHS, watched
@@ -23,7 +31,11 @@ from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import plural, tr
 
-ANSWERS, EVOLUTION = "answers", "evolution"
+ANSWERS, EVOLUTION, RESULTS = "answers", "evolution", "results"
+BEFORE = BarSeries(name=tr("before"), meaning="reference", style="outline")
+AFTER = BarSeries(name=tr("after"), meaning="reward")
+ASKED = "R1-Zero: AIME, version 1"
+"""The published result that a question asks for."""
 COLUMNS = (
     Column("right", "", chars=3, kind="text", help=tr("◆ right, ◇ wrong")),
     Column("prompt", tr("Prompt"), chars=12, kind="text"),
@@ -38,23 +50,26 @@ CHOSEN = 1
 class Reported(Interactive):
     """The answers at the update under the cursor, their history over the entire run, or a page of cited text."""
 
-    offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses"))
+    offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses", "reported"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.answers = TableTwin(COLUMNS, title=tr("Answers at this update"))
         self.evolution = EvolutionPanel(workspace, heading=False)
         self.evolution.place = CHOSEN
-        self.page = PublishedView()
+        self.page, cited = PublishedView(), QWidget()
         self.page.refused.connect(self._on_refused)
+        self.chart = BarChart(tr("Right answers in percent, before and after reinforcement learning"))
+        self.twin = TwinStack(self.chart, [BEFORE.entry, AFTER.entry])
+        down((self.twin, 1), (self.page, 1), on=cited, margins=0, spacing=6)
         self.note = note_label("muted")
-        pictures, self._stack = pages(self.answers, self.evolution, self.page)
+        pictures, self._stack = pages(self.answers, self.evolution, cited)
         self.lay_out((pictures, 1), self.note, spacing=6)
 
     def draw(self, view: View) -> None:
         recorded = self.shows in (ANSWERS, EVOLUTION)
-        pictures = {ANSWERS: self.answers, EVOLUTION: self.evolution}
-        self._stack.setCurrentWidget(pictures.get(self.shows, self.page))
+        self._stack.setCurrentIndex({ANSWERS: 0, EVOLUTION: 1}.get(self.shows, 2))
+        self.twin.setVisible(self.shows == RESULTS)
         self.note.setFont(view.theme.font("body", view.scale))
         self.note.setText(view.run.read_only)
         self.note.setVisible(recorded and bool(view.run.read_only))
@@ -66,6 +81,16 @@ class Reported(Interactive):
             self.evolution.on_frame()
         else:
             self.page.show_part(self.shows, view.theme, view.scale)
+            self._draw_results(view)
+
+    def _draw_results(self, view: View) -> None:
+        found = [row for entry in published() for row in zip(entry.bars, entry.before, entry.after, strict=True)]
+        names, before, after = zip(*found, strict=True)
+        heights = {BEFORE.name: np.array(before), AFTER.name: np.array(after)}
+        self.twin.set_look(view.theme, view.scale)
+        self.chart.show_picture(compared((BEFORE, AFTER), heights, names, "", Scale(label="%", low=0, high=100)))
+        self.twin.set_summary("; ".join(f"{name} {shown(low)} → {shown(high)} %" for name, low, high in found))
+        self.twin.refresh()
 
     def rows(self, view: View) -> list[list[object]]:
         """Return one row per watched prompt at the current update."""
@@ -94,7 +119,13 @@ class Reported(Interactive):
         return f"{answers} {recorded}".strip()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        return {"right": self._right, "all_right_at": self._all_right_at, "relapses": self._relapses}
+        (reported,) = (dict(zip(one.bars, one.after, strict=True))[ASKED] for one in published() if ASKED in one.bars)
+        return {
+            "right": self._right,
+            "all_right_at": self._all_right_at,
+            "relapses": self._relapses,
+            "reported": lambda: reported / 100,
+        }
 
     def _right(self) -> float:
         """Return the number of watched prompts answered correctly at the current update."""

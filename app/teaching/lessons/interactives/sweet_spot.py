@@ -56,7 +56,7 @@ def push(settings: Settings) -> float:
 class SweetSpot(Interactive):
     """The gradient norm over the chance of a right answer: a curve of measured batches with a draggable point."""
 
-    offer = Offer(checks=("norm", "best_chance"), parts=("curve", "words"))
+    offer = Offer(checks=("norm", "of_half", "best_chance"), parts=("curve", "words"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -192,7 +192,14 @@ class SweetSpot(Interactive):
             known = self.measured.results(self._key)
             return CHANCES[int(np.argmax(known))] if len(known) == len(CHANCES) else math.nan
 
-        return {"norm": lambda: self._here(self.workspace.view)[1], "best_chance": best}
+        def norm() -> float:
+            return self._here(self.workspace.view)[1]
+
+        return {
+            "norm": norm,
+            "of_half": lambda: norm() / push(at_chance(self._base, 0.5)),
+            "best_chance": best,
+        }
 
     @Slot(int)
     def _on_slid(self, percent: int) -> None:

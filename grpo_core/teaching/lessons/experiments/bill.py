@@ -40,12 +40,15 @@ class Bill:
         known, four = known_of(self.blocks), known_of(self.all_four)
         policy = [block for block in known if block.model == "policy"]
         states = [block for block in policy if block.part == "optimizer states"]
+        weights = [block for block in policy if block.part == "weights"]
+        cache = [block for block in self.blocks if block.part == "keys and values"]
         return {
             "gib": lambda: memory.total(self.blocks) / GIB,
             "known_gib": lambda: memory.total(known) / GIB,
             "share_of_four": lambda: memory.total(known) / memory.total(four),
             "share_with_estimates": lambda: memory.total(self.blocks) / memory.total(self.all_four),
             "optimizer_share": lambda: memory.total(states) / memory.total(policy),
+            "cache_over_weights": lambda: memory.total(cache) / memory.total(weights),
             "estimated_share": lambda: 1 - memory.total(known) / memory.total(self.blocks),
             "work_over_ppo": lambda: _ratio(*(sum(part.values()) for part in self.work().values())),
         }

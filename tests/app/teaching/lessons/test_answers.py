@@ -22,7 +22,7 @@ def check_answers(lesson: Lesson) -> None:
     """Walk through ``lesson`` and assert that no answer has an exponent or the text of another choice's answer."""
     for step in walked(lesson):
         predict = lesson.steps[step.place].predict
-        if predict is None or step.value is None:
+        if predict is None or step.value is None or (lesson.block and predict.seeds == "own"):
             continue
         text = answer_text(predict, step.value)
         assert not re.search(r"\de[−+-]?\d", text), f"{predict.ask} {text}"

@@ -26,6 +26,12 @@ def test_what_a_question_hides_is_a_part_that_its_picture_knows(lesson: Lesson) 
         assert step.opening is not None or step.predict is None
 
 
+@pytest.mark.parametrize("id", ["credit", "stale_samples"])
+def test_a_question_about_many_runs_stands_beside_their_chart_and_not_another_steps_picture(id: str) -> None:
+    asked = [step for step in lesson_of(id).steps if step.opening and step.show in ("lengths", "wrong", "policies")]
+    assert [step.opening.show for step in asked if step.opening] == [step.show for step in asked] != []
+
+
 def test_what_was_hidden_comes_back_with_the_answer_in_its_old_place(pupil: Pupil) -> None:
     pupil.open("same_rewards")
     pupil.walk_to(3)

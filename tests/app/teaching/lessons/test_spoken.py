@@ -32,7 +32,7 @@ def test_the_slider_below_a_lessons_picture_says_a_value(pupil: Pupil, lesson: s
     assert interface.text(QAccessible.Text.Value) == SLIDERS[lesson]
 
 
-@pytest.mark.parametrize(("lesson", "place"), [("kl", 3), ("kl", 7), ("reported", 0), ("pretrained", 0)])
+@pytest.mark.parametrize(("lesson", "place"), [("kl", 3), ("kl", 6), ("reported", 0), ("pretrained", 0)])
 def test_every_picture_of_a_lesson_says_in_a_sentence_what_it_shows(pupil: Pupil, lesson: str, place: int) -> None:
     pupil.driver.program.part("teaching").lessons.player.open(lesson_of(lesson), place)
     pupil.wait()

@@ -94,7 +94,7 @@ def test_the_first_press_of_up_or_down_means_what_the_key_says_in_every_question
     asked = [
         step.predict for lesson in lessons(lesson_panels())[0] for step in lesson.steps if step.predict is not None
     ]
-    assert sum(prediction.kind == "direction" for prediction in asked) == 30
+    assert sum(prediction.kind == "direction" for prediction in asked) == 31
     for prediction in asked:
         for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
             box.show_prediction(None, None)

@@ -156,7 +156,7 @@ def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_i
     start(driver)
     window.setWindowState(Qt.WindowState.WindowNoState)
     window.resize(*size)
-    program.part("teaching").lessons.player.open(lesson_of("one_update"), 5)
+    program.part("teaching").lessons.player.open(lesson_of("one_update"), 2)
     driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
     program.look.set("projector", fitting_scale(window.rect(), LESSON_SPACE))
     settle(driver)
@@ -182,10 +182,10 @@ def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Dr
     program, speaker = driver.program, driver.program.part("teaching").presenter.speaker
     lesson = lesson_of("one_update")
     program.actions["speaker"].trigger()
-    program.part("teaching").lessons.player.open(lesson, 4)
+    program.part("teaching").lessons.player.open(lesson, 0)
     driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
     driver.settle()
-    question = lesson.steps[5].predict
+    question = lesson.steps[1].predict
     assert question is not None
     assert speaker.next.text() == f"Question: {question.ask}"
     program.part("teaching").lessons.player.next()
