@@ -155,10 +155,10 @@ def _in_order(findings: Sequence[Finding], broken: Link | None) -> list[Finding]
     """
     first = {"non_finite"} if broken is None else {"non_finite", broken.check, *CHECKS[broken.check].follows}
 
-    def rank(cause: Finding) -> tuple[bool, int]:
+    def rank(cause: Finding) -> tuple[bool, int, bool]:
         effects = [finding for finding in findings if cause.check in CHECKS[finding.check].follows]
         worst = min(finding.grade.rank for finding in (cause, *effects))
-        return cause.check not in first, worst
+        return cause.check not in first, worst, broken is not None and cause.check == broken.check
 
     return sorted(findings, key=rank)
 

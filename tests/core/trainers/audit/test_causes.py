@@ -411,15 +411,22 @@ def test_a_deviation_of_the_batch_is_that_of_each_generation_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("out", "forced", "named"), [((0,), False, True), ((0,), True, False), ((0, 1), False, False), ((1,), False, False)]
-)
-def test_a_first_token_that_no_model_chose_is_rightly_left_out(out: tuple[int, ...], forced: bool, named: bool) -> None:
+    ("out", "chosen_by", "named"),
+    [
+        ((0,), "model", True), ((0,), "trainer", False), ((0,), "prompt", False), ((0,), "environment", False),
+        ((0, 1), "model", False), ((1,), "model", False),
+    ],
+)  # fmt: skip # pairs
+def test_a_first_token_that_no_model_chose_is_rightly_left_out(
+    out: tuple[int, ...], chosen_by: str, named: bool
+) -> None:
     step = Trace(DATA / "grpo").step(1)
     mask, tokens = step.mask.copy(), step.tokens.copy()
     mask[:, out] = False
-    if forced:
-        tokens[:, 0] = 5
-    assert without_first(dataclasses.replace(step, mask=mask, tokens=tokens, present=step.mask)) is named
+    tokens[:, 0] = {"trainer": 5, "prompt": step.group + 5}.get(chosen_by, tokens[:, 0])
+    written = mask if chosen_by == "environment" else step.mask
+    step = dataclasses.replace(step, mask=mask, tokens=tokens, present=step.mask, written=written)
+    assert without_first(step) is named
 
 
 def test_the_share_clipped_of_ratios_of_completions_is_of_completions() -> None:
