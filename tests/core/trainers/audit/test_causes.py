@@ -261,6 +261,17 @@ def test_what_the_record_only_hints_at_is_a_suspicion(fault: str) -> None:
     assert result.agrees and [(cause.grade, cause.names) for cause in result.causes] == [(SUSPECTED, (name,))]
 
 
+def test_a_kl_that_was_subtracted_is_named_though_no_settings_can_give_it() -> None:
+    class Subtracted(Planted):
+        def losses(self, position: int) -> np.ndarray:
+            without, whole = Planted(used=under(beta=0.0)).losses(position), Planted().losses(position)
+            return np.asarray(2 * without - whole)
+
+    result = audit(Subtracted())
+    assert [cause.names for cause in result.causes] == [("beta",)] and "β was -0.04" in result.explanations[0]
+    assert not result.causes[0].effect and result.put_right is None
+
+
 @pytest.mark.parametrize("beta", [0.0, 0.04])
 def test_a_sound_run_has_no_cause(beta: float) -> None:
     result = audit(Planted(beta=beta))
