@@ -107,6 +107,20 @@ def signals(step: Step) -> np.ndarray:
     return np.asarray((given != 0).any(axis=-1) if given.ndim == 2 else given != 0)
 
 
+def apart(step: Step) -> np.ndarray:
+    """Return the advantages of the completions that count, in groups of which the loss leaves out others, (n,).
+
+    A group belongs to them if the advantages of all its completions add up to 0, so that the rewards of those left out
+    are in its baseline.
+    """
+    given, counts, found = np.nan_to_num(recompute.advantage(step)), step.mask.any(axis=1), [np.zeros(0)]
+    for g in np.unique(step.group) if given.ndim == 1 else ():
+        own, those = given[step.group == g], counts[step.group == g]
+        if those.any() and not those.all() and abs(own.mean()) <= NEARLY * np.abs(own).max():
+            found.append(own[those])
+    return np.concatenate(found)
+
+
 def factors(step: Step) -> np.ndarray:
     """Return the factors on the loss of the counted tokens of completions with an advantage, (n,), over all passes.
 

@@ -57,6 +57,7 @@ def raw_arrays(update: Update) -> Seen:
         if table.trajectories is None
         else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
         prompts=table.prompts,
+        completions=table.completions,
         reported=reported,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run
+from grpo_core.trainers.claims.findings import Run, one_text
 
 
 def _thirds(values: Sequence[float]) -> tuple[float, float]:
@@ -33,6 +33,12 @@ def _is_of_prompt(data: Run, v: Any) -> bool:
         return False
     held = [u.rewards[members[0]] for u in data for members in u.groups]
     return min(held) < max(held) and agrees(v.low, float(min(held))) and agrees(v.high, float(max(held)))
+
+
+def _is_one_text(data: Run, v: Any) -> bool:
+    later = [update for update in data if update.label >= v.since]
+    every = [one_text(update.completions, members) for update in later for members in update.idle()]
+    return (sum(every), len(every)) == (v.count, v.all)
 
 
 def _pays_length(data: Run, v: Any) -> bool:
@@ -154,6 +160,14 @@ HACKS: dict[str, Kind[Run]] = {
             v.groups,
         ),
         holds=_is_of_prompt,
+    ),
+    "one_text": Kind(
+        text=lambda v: plural(
+            "In {count:,} of {all:,} group without an advantage, all completions are the same text.",
+            "In {count:,} of {all:,} groups without an advantage, all completions are the same text.",
+            v.all,
+        ),
+        holds=_is_one_text,
     ),
     "paid_length": Kind(
         text=tr(

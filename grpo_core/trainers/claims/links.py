@@ -18,6 +18,7 @@ from grpo_core.trainers.concepts import concept_of
 from grpo_core.trainers.flow import (
     NEARLY,
     ZERO,
+    apart,
     away_from,
     changes,
     commonest_end,
@@ -111,6 +112,11 @@ def _ends_on(data: Run, v: Any) -> bool:
     every = np.array([last for update in data if update.step is not None for last in own_ends(update.step)])
     known = tuple(data[0].settings.recorded.eos_ids)
     return (*commonest_end(every), len(every), known) == (v.token, v.count, v.all, v.known)
+
+
+def _leaves_out(data: Run, v: Any) -> bool:
+    given = [float(each) for u in data if u.step is not None for each in apart(u.step)]
+    return len(given) == v.count > 0 and agrees(v.mean, sum(given) / len(given))
 
 
 def _is_still(data: Run, v: Any) -> bool:
@@ -252,6 +258,14 @@ LINKS: dict[str, Kind[Run]] = {
             "for an end: it knows {known}."
         ),
         holds=_ends_on,
+    ),
+    "left_out_counts": Kind(
+        text=tr(
+            "The rewards of completions that the loss leaves out count in the mean of their groups: the {count:,} "
+            "others of these groups have a mean advantage of {mean:+.3g}; compared with one another alone, it would "
+            "be 0."
+        ),
+        holds=_leaves_out,
     ),
     "sampler_still": Kind(
         text=tr(

@@ -143,7 +143,8 @@ _OURS = {
         source="NVIDIA-NeMo/RL#1518, #4158",
     ),
     "reward_outliers": Check(
-        title=tr("Rewards far beyond the others"), quantity=Quantity(name=tr("reward farthest from the median")),
+        title=tr("Rewards far beyond the others"),
+        quantity=Quantity(name=tr("largest distance of a reward from the median")),
         missing=groups.no_rewards, measure=rewards.far_rewards, judge=rewards.judge_far_rewards,
         change=tr("Limit the reward: next to it, the others of its group cannot be told apart."),
         source="NVIDIA-NeMo/RL#1518, #4158", said_by=("advantage_outliers",),
@@ -356,6 +357,17 @@ _OURS = {
         ),
         source="Search-R1, arXiv:2503.09516, section 3.1", of_texts=True,
         said_by=("mask_covers_others",),
+    ),
+    "left_out_counts": Check(
+        title=tr("Completions left out of the loss that count in the baseline"),
+        missing=masks.no_left_out, measure=masks.beside_left_out, judge=masks.judge_beside_left_out,
+        quantity=Quantity(name=tr("mean advantage of those that count")),
+        change=tr(
+            "To compare those that count with one another alone, leave the others out of the group's mean and standard "
+            "deviation too, or do not leave them out of the loss."
+        ),
+        source="NVIDIA-NeMo/RL#4160, verl-project/verl#6452, OpenRLHF#1239", of_texts=True,
+        absent=tr("In no group does the loss leave out some completions."),
     ),
     "unknown_end": Check(
         title=tr("An end that the trainer does not know"),

@@ -18,7 +18,7 @@ from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.trainers.flow import commonest_end, own_ends
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
-from grpo_core.trainers.health.groups import counted
+from grpo_core.trainers.health.groups import counted, mean_reward, rises
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
@@ -43,7 +43,7 @@ def length(update: Update) -> Measure | None:
     if value is None or not math.isfinite(value):
         return None
     seen = Evidence(step=update.label, what=tr("mean length {value:.1f} tokens").format(value=value))
-    return Measure(label=update.label, value=value, evidence=(seen,))
+    return Measure(label=update.label, value=value, more={"reward": mean_reward(update)}, evidence=(seen,))
 
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -53,7 +53,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         return None
     before, after, began = moved
     return Verdict(
-        grade=grade("length_drift"),
+        grade=grade("rises" if rises([m.more["reward"] for m in measures]) else "length_drift"),
         what=[Drifts(before=before, after=after)],
         began=began,
         evidence=worst([measures[0], measures[-1]]),
@@ -171,13 +171,13 @@ def cut_off(update: Update) -> Measure | None:
     count, rows = known
     table = update.table
     rewards = "" if table is None or not np.isfinite(table.rewards).any() else f"{np.nanmean(table.rewards):.3g}"
-    of_log = table is None
+    of_log = table is None or table.truncated is None
     what = plural(
         "{share:.0%} of {rows} completion is cut off", "{share:.0%} of {rows} completions are cut off", rows
     ).format(share=count / rows, rows=rows)
     if of_log:
-        what = tr("the trainer logs that {share:.0%} of the completions are cut off").format(share=count)
-    if rewards:
+        what = tr("the trainer logs that {share:.0%} of the completions are cut off").format(share=count / rows)
+    elif rewards:
         what = plural(
             "{share:.0%} of {rows} completion is cut off; mean reward {reward}",
             "{share:.0%} of {rows} completions are cut off; mean reward {reward}",
@@ -196,7 +196,7 @@ def cut_off(update: Update) -> Measure | None:
     return Measure(
         label=update.label,
         value=count / rows,
-        more={"count": count, "rows": rows, "costs": costs, "logged": of_log},
+        more={"count": count, "rows": rows, "costs": costs, "logged": of_log, "reward": mean_reward(update)},
         evidence=(seen,),
     )
 
@@ -232,7 +232,8 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         sure = enough and _lower_end(count / rows, rows)
     if sure and sure >= limit("cut"):
         what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
-        return Verdict(grade=grade("cut"), what=what, began=measures[0].label, evidence=worst(measures))
+        bad = grade("rises" if rises([m.more["reward"] for m in measures]) else "cut")
+        return Verdict(grade=bad, what=what, began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
     if third >= 2 and (rows == len(measures) or third * rows >= limit("rows") * len(measures)):
         few, many = limit("cut_few_before"), limit("cut_many_after")

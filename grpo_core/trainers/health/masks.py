@@ -9,10 +9,13 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.foreign.trajectory import Turn
 from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.measures import AllCounted, Unwritten
+from grpo_core.trainers.flow import apart
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.links import no_signal
 from grpo_core.trainers.health.update import LONGEST_QUOTE, Update
 
 
@@ -98,6 +101,36 @@ def all_counted(update: Update) -> Measure | None:
         more={"count": int(bad.sum()), "of": int(answered.sum())},
         evidence=evidence,
     )
+
+
+def no_left_out(update: Update) -> str:
+    """Return why it is unknown what completions that the loss leaves out do to the others. Empty if it is known."""
+    if why := no_signal(update):
+        return why
+    assert update.step is not None
+    return "" if update.step.mask.any(axis=1).any() else tr("No completion counts in the loss.")
+
+
+def beside_left_out(update: Update) -> Measure | None:
+    """Measure the mean advantage of the completions that count, in groups of which the loss leaves out others."""
+    assert update.step is not None
+    given = apart(update.step)
+    if not len(given):
+        return None
+    what = tr("mean advantage of those that count: {mean:+.3g}").format(mean=given.mean())
+    seen = (Evidence(step=update.label, what=what),)
+    return Measure(label=update.label, value=float(given.mean()), more={"given": given}, evidence=seen)
+
+
+def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for completions that the loss leaves out, and whose rewards count in the baseline of the others."""
+    given = np.concatenate([m.more["given"] for m in measures])
+    mean, error = float(given.mean()), float(given.std() / np.sqrt(len(given)))
+    if len(given) < limit("rows") or abs(mean) < max(limit("left_out_mean"), limit("left_out_errors") * error):
+        return None
+    what = [Fault.of("left_out_counts", count=len(given), mean=mean)]
+    seen = worst(sorted(measures, key=lambda m: -abs(m.value)))
+    return Verdict(grade=grade("left_out_mean"), what=what, began=measures[0].label, evidence=seen)
 
 
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

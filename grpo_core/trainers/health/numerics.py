@@ -119,12 +119,12 @@ def first_pass(update: Update) -> Measure | None:
     gap = _gap(step.logp[0], step.old_logp, used)
     if gap is None:
         return None
-    coarse = is_half(update.settings, step.logp[0][used])
+    precision = "half" if is_half(update.settings, step.logp[0][used]) else "single"
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
     return Measure(
         label=update.label,
         value=gap,
-        more={"limit": limit("first_pass_half" if coarse else "first_pass_single")},
+        more={"limit": limit(f"first_pass_{precision}"), "noise": limit(f"noise_{precision}")},
         evidence=evidence,
     )
 
@@ -140,7 +140,7 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
     if not since:
         return None
     what = FirstPassApart(
-        since=since[0].label, gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"]
+        since=since[0].label, gap=float(np.mean([m.value for m in since])), noise=since[0].more["noise"]
     )
     return Verdict(grade=grade("first_pass_single"), what=[what], began=since[0].label, evidence=worst(since))
 

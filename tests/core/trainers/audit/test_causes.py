@@ -343,6 +343,13 @@ def test_the_trainers_length_tells_that_the_last_token_is_masked() -> None:
     assert not result.agrees and result.causes[0].names == ("mask_last",)
 
 
+def test_the_pattern_of_what_departs_is_not_that_of_what_agrees() -> None:
+    result = audit(
+        Planted(used=other(ref_logp=lambda s: s.ref_logp * np.linspace(0.5, 2.0, s.mask.size).reshape(s.mask.shape)))
+    )
+    assert result.steps[0].departing[0].what == "loss" and "group" not in result.remainder.partition(": ")[2]
+
+
 def test_noise_in_the_loss_is_explained_by_nothing_and_its_size_is_said() -> None:
     result = audit(Planted(used=other(old_logp=noisy)))
     assert not result.agrees and not result.explanations

@@ -94,6 +94,16 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
     ),
     "no token counts": (of_steps(SETTINGS, 4, masked, **SHAPE), "factors", "weights_gone"),
     "weights of 0": (of_steps(SETTINGS, 4, weighed, **SHAPE), "factors", "weights_gone"),
+    "advantages inf": (
+        Tables([completions([0.0, 1.0] * 4, advantage=np.array([np.inf, *[1.0, -1.0] * 3, 1.0]))] * 4, SETTINGS),
+        "advantages",
+        "non_finite",
+    ),
+    "grad_norm NaN": (
+        with_reports(of_steps(SETTINGS, 4, lambda s: s, **SHAPE), {"grad_norm": np.nan}),
+        "gradient",
+        "non_finite",
+    ),
     "all clipped": (of_steps(SETTINGS, 4, clipped, **SHAPE), "push", "no_push"),
     "grad_norm 0": (
         with_reports(of_steps(SETTINGS, 4, lambda step: step, **SHAPE), {"grad_norm": 0.0}),
