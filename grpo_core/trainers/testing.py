@@ -58,6 +58,7 @@ def raw_arrays(update: Update) -> Seen:
         else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
         prompts=table.prompts,
         completions=table.completions,
+        answers=table.answers,
         reported=reported,
     )
 

@@ -698,6 +698,8 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
     settings = {}
     for key, value in trainer.args.to_dict().items():
         settings[key] = value if isinstance(value, (int, float, str, bool, list, type(None))) else str(value)
+    if getattr(trainer, "rollout_func", None) is not None:  # then it is unknown what sampled
+        settings["rollout_func"] = str(getattr(trainer.rollout_func, "__name__", ""))
     weights = getattr(trainer, "reward_weights", None)
     return {
         "format": FORMAT,

@@ -208,8 +208,6 @@ def without_first(step: Step) -> bool:
     if step.mask.shape[1] < 2 or not rows.any() or (step.written is not None and not step.written[rows, 0].any()):
         return False
     _, first, of_group = np.unique(step.group[rows], return_index=True, return_inverse=True)
-    begins = step.tokens[rows, 0]
-    if (begins == begins[first][of_group]).all():
-        return False
-    there, counts = step.there[rows], step.mask[rows]
-    return bool(there[:, 0].all() and not counts[:, 0].any() and (counts[:, 1] == there[:, 1]).all())
+    begins, there, counts = step.tokens[rows, 0], step.there[rows], step.mask[rows]
+    chosen = (begins != begins[first][of_group]).any()
+    return bool(chosen and there[:, 0].all() and not counts[:, 0].any() and (counts[:, 1] == there[:, 1]).all())

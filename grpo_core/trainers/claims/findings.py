@@ -53,6 +53,7 @@ class Seen:
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
         prompts: (B,) as text; None if not recorded.
         completions: (B,) as text, None if one is not recorded; empty without a table.
+        answers: (B,) the right answers, None if one is not known; None if they are not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
@@ -78,6 +79,7 @@ class Seen:
     answered: np.ndarray | None = None
     prompts: tuple[str | None, ...] | None = None
     completions: tuple[str | None, ...] = ()
+    answers: tuple[str | None, ...] | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     def logged(self, concept: str) -> float | None:

@@ -162,6 +162,8 @@ def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
     why = ""
     if earned and float(np.mean(earned)) >= limit("learned"):
         why = tr("The task is solved.")
+    elif -rise >= needed > 0:
+        why = tr("It falls beyond its noise.")
     elif rise > error:  # a rise at this rate grows with the updates, and its error falls with their root
         more = math.ceil(len(means) * ((needed / rise) ** (2 / 3) - 1))
         why = plural(

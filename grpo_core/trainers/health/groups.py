@@ -104,27 +104,12 @@ def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) ->
     )
 
 
-def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are correct."""
-    return _judge_dead(measures, "right")
+def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for groups in which all completions are "right", "wrong", or have the "same" reward in between.
 
-
-def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are wrong, while few other groups have a signal."""
-    return _judge_dead(measures, "wrong")
-
-
-def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions have the same reward, neither the highest nor the lowest."""
-    return _judge_dead(measures, "same")
-
-
-def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are wrong, while enough other groups have a signal."""
-    return _judge_dead(measures, "wrong", sparse=True)
-
-
-def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False) -> Verdict | None:
+    "sparse" groups are wrong, and enough others have a signal.
+    """
+    kind = "wrong" if sort == "sparse" else sort
     since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
@@ -134,15 +119,15 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     dead = [
         (cut, known, ends is not None)
         for m in since
-        for sort, cut, known, ends in zip(
+        for found, cut, known, ends in zip(
             _sorts(m, low, high), m.more["cut"], m.more["known"], m.more["ranges"], strict=True
         )
-        if sort == kind
+        if found == kind
     ]
     if len(dead) < limit("dead_of_a_kind") * groups:
         return None
     live = groups - sum(len(m.more["dead"]) for m in since)
-    if kind == "wrong" and (live >= limit("sparse_live") * groups) is not sparse:
+    if kind == "wrong" and (live >= limit("sparse_live") * groups) is not (sort == "sparse"):
         return None
     what = EqualGroups(
         since=since[0].label,
@@ -166,7 +151,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
         claims.append(larger)
     bad, change = grade("dead"), "" if alike is None else SAME_DRAWS
     if kind != "right" and live >= limit("sparse_live") * groups:
-        before, after = _thirds(measures)
+        before, after, _ = thirds([m.more["mean"] for m in measures])
         claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
         bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
     elif kind == "right" and what.of_task:
@@ -196,12 +181,6 @@ def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
     rows = {row for row, sort in zip(measure.more["rows"], _sorts(measure, low, high), strict=True) if sort == kind}
     shown = tuple(one for one in measure.evidence if one.row in rows)
     return dataclasses.replace(measure, evidence=shown)
-
-
-def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Return the mean reward in the first and in the last third of the updates, each at least one update."""
-    third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
-    return float(np.mean(means[:third])), float(np.mean(means[-third:]))
 
 
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:

@@ -56,6 +56,7 @@ LIMITS: dict[str, Limit] = {
     "alike": Limit(value=0.9, grade=None, source="chosen: short answers to some prompts may be the same by chance"),
     "sparse_live": Limit(value=0.05, grade=NOTICE, source="DAPO, section 3.2: what differs teaches, however rare"),
     "sparse_updates": Limit(value=9, grade=WARNING, source="thirds of three updates; without a rise between them"),
+    "answered": Limit(value=0.05, grade=WARNING, source="chosen: a text may end on the answer by chance; slime#1527"),
     "groups": Limit(value=6, grade=None, source=ENOUGH),
     "rows": Limit(value=24, grade=None, source=ENOUGH),
     "updates": Limit(value=3, grade=None, source=ENOUGH),

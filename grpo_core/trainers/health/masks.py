@@ -15,7 +15,6 @@ from grpo_core.trainers.flow import apart
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.limits import grade, limit
-from grpo_core.trainers.health.links import no_signal
 from grpo_core.trainers.health.update import LONGEST_QUOTE, Update
 
 
@@ -103,14 +102,6 @@ def all_counted(update: Update) -> Measure | None:
     )
 
 
-def no_left_out(update: Update) -> str:
-    """Return why it is unknown what completions that the loss leaves out do to the others. Empty if it is known."""
-    if why := no_signal(update):
-        return why
-    assert update.step is not None
-    return "" if update.step.mask.any(axis=1).any() else tr("No completion counts in the loss.")
-
-
 def beside_left_out(update: Update) -> Measure | None:
     """Measure the mean advantage of the completions that count, in groups of which the loss leaves out others."""
     assert update.step is not None
@@ -135,25 +126,24 @@ def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Ve
 
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a mask that excludes nothing although the completions contain messages from tools or users."""
-    first = next((i for i, measure in enumerate(measures) if measure.more["count"]), None)
-    if first is None:
-        return None
-    since = measures[first:]
+    since = _since(measures, "count")
     count, of = (sum(m.more[name] for m in since) for name in ("count", "of"))
-    if count < limit("all_counted") * of:
+    if not count or count < limit("all_counted") * of:
         return None
     what = [AllCounted(since=since[0].label, count=count, of=of)]
     return Verdict(grade=grade("all_counted"), what=what, began=since[0].label, evidence=worst(since))
 
 
+def _since(measures: Sequence[Measure], name: str) -> Sequence[Measure]:
+    """Return the measures from the first one with something of the kind ``name``."""
+    return measures[next((i for i, m in enumerate(measures) if m.more[name]), len(measures)) :]
+
+
 def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a mask that includes tokens of the prompt or of tools or users."""
-    bad = [i for i, measure in enumerate(measures) if measure.more["others"]]
-    if not bad:
-        return None
-    since = measures[bad[0] :]
-    share = sum(m.more["others"] for m in since) / sum(m.more["counted"] for m in since)
-    if share < limit("unwritten"):
+    since = _since(measures, "others")
+    others, counted = (sum(m.more[name] for m in since) for name in ("others", "counted"))
+    if not others or (share := others / counted) < limit("unwritten"):
         return None
     return Verdict(
         grade=grade("unwritten"),

@@ -30,11 +30,8 @@ def as_text(source: Source, result: Diagnosis) -> str:
         lines += [f"  {change}", f"  {described}"]
     if result.looked_at:
         lines += ["", tr("Looked at, and nothing found:"), *(f"- {line}" for line in healthy(result))]
-    reasons: dict[str, list[str]] = {}
-    for one in result.not_looked_at:
-        reasons.setdefault(one.why, []).append(one.title)
-    lines += [""] * bool(reasons)
-    for why, titles in reasons.items():
+    lines += [""] * bool(result.not_looked_at)
+    for why, titles in result.reasons.items():
         lines.append(tr("Not looked at: {titles}. Reason: {why}").format(titles="; ".join(titles), why=why))
     lines += [*result.unreadable, *source.notes]
     return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))

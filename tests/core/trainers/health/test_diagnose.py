@@ -195,6 +195,29 @@ def under(step: Any, **changes: Any) -> Any:
     return step.settings.replace({f"objective.{name}": value for name, value in changes.items()})
 
 
+@pytest.mark.parametrize(("mean", "named"), [(19.9, True), (50.0, False)])
+def test_a_logged_share_of_cut_off_completions_is_held_against_their_lengths(mean: float, named: bool) -> None:
+    log = {"completions/clipped_ratio": 1.0, "completions/mean_length": mean, "completions/max_length": 64.0}
+    run = made([completions([0.0, 1.0] * 4)] * 4)
+    run.reports = lambda position: [Report(step=position, numbers=log)]
+    (finding,) = [finding for finding in diagnose(run).findings if finding.check == "truncation"]
+    assert ("a limit on their tokens did not end most of these" in finding.sentence) is named
+    assert ("are cut off by a limit" in finding.sentence) is not named
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_right_answers_that_a_scorer_misses_are_shown(strict: bool) -> None:
+    texts = ("So 3 + 4 = 7", "#### 7", "7", "\\boxed{7}", "<answer>7</answer>", "the answer is: 7.", "8", "17")
+    rewards = [float(not strict and n < 6) for n in range(8)]
+    table = completions(rewards, answers=("3 + 4 = 7\n#### 7",) * 8)
+    found = diagnose(made([dataclasses.replace(table, completions=texts)] * 3)).findings
+    shown = [finding for finding in found if finding.check == "answer_unrewarded"]
+    assert [finding.sentence for finding in shown] == strict * [
+        "18 of the 24 completions with the lowest reward, 0, end on the right answer to their prompt."
+    ]
+    assert all(len(finding.evidence) == 5 and finding.evidence[0].what.endswith("#### 7") for finding in shown)
+
+
 @pytest.mark.parametrize("rewards", [(0.0, 0.0), (0.3, 0.3), (0.1, 0.7)])
 @pytest.mark.parametrize("same", [True, False])
 def test_groups_that_are_copies_of_one_text_are_named_as_such(same: bool, rewards: tuple[float, float]) -> None:
