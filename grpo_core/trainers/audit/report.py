@@ -183,16 +183,8 @@ def _plain_sides(one: PutRight) -> dict[str, Any]:
 
 
 def _plain_cause(cause: Cause) -> dict[str, Any]:
-    return {
-        "names": list(cause.names),
-        "grade": cause.grade,
-        "sentences": list(cause.sentences),
-        "since": cause.since,
-        "until": cause.until,
-        "residual": cause.residual,
-        "effect": cause.effect,
-        "remedy": cause.remedy,
-    }
+    plain = {name: getattr(cause, name) for name in ("grade", "since", "until", "residual", "effect", "remedy")}
+    return {"names": list(cause.names), "sentences": list(cause.sentences)} | plain
 
 
 def _worst(result: Audit) -> list[str]:

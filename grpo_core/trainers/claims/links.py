@@ -104,6 +104,11 @@ def _gradient(premise: str, text: str) -> Kind[Run]:
     return Kind(text=text, holds=lambda data, v: _gradient_is_none(data, v, premise))
 
 
+def _has_no_rate(data: Run, v: Any) -> bool:
+    rates = [rate for update in _later(data, v) if (rate := update.logged("learning_rate")) is not None]
+    return (sum(rate <= ZERO for rate in rates), len(rates)) == (v.count, v.all) and v.count > 0
+
+
 def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
     return [prefixes(u.step, u.prompts) for u in data if u.step is not None and u.prompts is not None]
 
@@ -228,6 +233,9 @@ LINKS: dict[str, Kind[Run]] = {
             "In {count:,} of {all:,} steps whose logged rewards have a standard deviation above 0, the trainer reports "
             "a gradient norm of 0."
         ),
+    ),
+    "rate_zero": Kind(
+        text=tr("In {count:,} of {all:,} updates, the learning rate that the trainer logs is 0."), holds=_has_no_rate
     ),
     "still": Kind(
         text=tr(

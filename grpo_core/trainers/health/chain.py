@@ -72,7 +72,7 @@ CHAIN: Mapping[str, Row] = {
         shown_by=tr("The line grad_norm of the trainer's log would show it."),
     ),
     "moved": Row(
-        title=tr("The policy moves"), measure="policy_unmoved", breaks=("policy_unmoved",),
+        title=tr("The policy moves"), measure="policy_unmoved", breaks=("rate_zero", "policy_unmoved"),
         shown_by=tr("Several passes per batch, or prompts that return in later updates, would show it."),
     ),
     "sampler": Row(
@@ -99,9 +99,7 @@ def chain(
         missing: why a check could not measure anything.
         rewards: the mean reward of each update that has one and, if known, its share of what the task pays.
     """
-    links: list[Link] = []
-    for name, row in CHAIN.items():
-        links.append(_link(name, row, findings, ended, measures, missing))
+    links = [_link(name, row, findings, ended, measures, missing) for name, row in CHAIN.items()]
     return (*links, _reward(rewards))
 
 
@@ -126,9 +124,10 @@ def _link(
             began=found.began,
             last=found.last if found.ended else None,
         )
-    solved = next((f for f in known if f.check == "dead_groups_right"), None)
-    if solved is not None:
-        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("They are solved."))
+    dead = next((f for f in known if f.check in ("dead_groups_right", "dead_groups_logged")), None)
+    if dead is not None:
+        why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
+        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=dead.what, why=why)
     known_by = (name for name in (row.measure, row.logged) if name)
     figure = next(filter(None, (measured(CHECKS[one], measures[one]) for one in known_by)), None)
     if figure is not None:

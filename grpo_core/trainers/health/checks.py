@@ -276,6 +276,12 @@ _OURS = {
         source="volcengine/verl#651",
         least=3, bad=policy.is_blown_up, least_bad=3,
     ),
+    "rate_zero": Check(
+        title=tr("A learning rate of 0"), quantity=Quantity(name=tr("learning rate")),
+        missing=links.no_rate, measure=links.rate, judge=partial(links.judge_zero, "rate_zero"),
+        change=tr("Look at the schedule: its number of steps, and the step at which a resumed run enters it."),
+        source="unslothai/unsloth#2824", least=3, bad=links.is_zero,
+    ),
     "policy_unmoved": Check(
         title=tr("A policy that does not change"),
         missing=links.not_scored_again, measure=links.moved, judge=links.judge_moved,
@@ -283,7 +289,7 @@ _OURS = {
         change=tr("Check the learning rate and its schedule, and whether the optimizer holds the trained parameters."),
         source=tr("by definition"),
         least=3, absent=NO_SIGNAL, unfit=tr("No token was scored by the policy of two different updates."),
-        across=links.over_updates, follows=("gradient_zero", "no_push", "weights_gone"),
+        across=links.over_updates, follows=("gradient_zero", "no_push", "weights_gone", "rate_zero"),
     ),
     "clip_of_completions": Check(
         title=tr("A clip range of whole completions on single tokens"), quantity=CLIPPED,

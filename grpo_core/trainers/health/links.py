@@ -235,6 +235,18 @@ def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
     return judge_zero(f"gradient_zero:{measures[-1].more['premise']}", those, settings)
 
 
+def no_rate(update: Update) -> str:
+    """Return an explanation if the learning rate is not logged. Empty if it is."""
+    return "" if update.logged("learning_rate") is not None else tr("The learning rate is not logged.")
+
+
+def rate(update: Update) -> Measure:
+    """Measure the logged learning rate."""
+    value = update.logged("learning_rate") or 0.0
+    seen = Evidence(step=update.label, what=tr("the learning rate is {value:.3g}").format(value=value))
+    return Measure(label=update.label, value=value, evidence=(seen,))
+
+
 def not_scored_again(update: Update) -> str:
     """Return why it is unknown whether the policy moved. Empty if it can be known."""
     if update.step is None:

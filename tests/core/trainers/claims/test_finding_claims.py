@@ -364,7 +364,7 @@ def of_logs(numbers: np.random.Generator) -> Iterator[Any]:
     yield Logs([{name: float(values[n]) for name, values in columns.items()} for n in range(count)])
     ends = numbers.uniform(0.2, 0.5, (count, 2))
     yield Logs([{"clip_ratio/low_mean": low, "clip_ratio/high_mean": high} for low, high in ends.tolist()])
-    yield Logs([{"train/reward_std": 0.1 + r, "actor/grad_norm": 0.0, "entropy": r} for r in rewards])
+    yield Logs([{"train/reward_std": 0.1 + r, "actor/grad_norm": 0.0, "lr": 0.0, "entropy": r} for r in rewards])
 
 
 def of_ends(numbers: np.random.Generator) -> Iterator[Any]:

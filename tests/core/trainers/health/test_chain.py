@@ -18,7 +18,7 @@ from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.link import State
 from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.importers.trace import Trace
-from tests.core.trainers.claims.test_finding_claims import with_reports
+from tests.core.trainers.claims.test_finding_claims import Logs, with_reports
 from tests.core.trainers.health.test_diagnose import Tables, completions
 from tests.core.trainers.health.test_findings_hold import not_looked_at, of_steps, recorded
 from tests.core.trainers.trace_files import DATA
@@ -105,6 +105,16 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
         "non_finite",
     ),
     "all clipped": (of_steps(SETTINGS, 4, clipped, **SHAPE), "push", "no_push"),
+    "a learning rate of 0 in the log": (
+        Logs([{"reward": 0.5, "reward_std": 0.2, "grad_norm": 0.3, "learning_rate": 0.0}] * 4),
+        "moved",
+        "rate_zero",
+    ),
+    "all groups dead in the log, and a reward that rises by chance": (
+        Logs([{"reward": 0.5 + 0.01 * (n % 5), "frac_reward_zero_std": 1.0} for n in range(12)]),
+        "rewards",
+        "dead_groups_logged",
+    ),
     "grad_norm 0": (
         with_reports(of_steps(SETTINGS, 4, lambda step: step, **SHAPE), {"grad_norm": 0.0}),
         "gradient",
