@@ -72,7 +72,7 @@ class Report:
     finding: str = ""
     edits: tuple[Any, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
-    rewards: Sequence[Callable[..., list[float]]] = (tiny_run.digits,)
+    rewards: Sequence[Callable[..., Sequence[float | None]]] = (tiny_run.digits,)
     steps: int = 30
     deliver: Deliver | None = None
     noise: float = 0.0

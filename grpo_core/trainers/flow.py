@@ -113,7 +113,8 @@ def apart(step: Step) -> np.ndarray:
     A group belongs to them if the advantages of all its completions add up to 0, so that the rewards of those left out
     are in its baseline.
     """
-    given, counts, found = np.nan_to_num(recompute.advantage(step)), step.mask.any(axis=1), [np.zeros(0)]
+    given, found = np.nan_to_num(recompute.advantage(step)), [np.zeros(0)]
+    counts = np.asarray(step.mask.any(axis=1))
     for g in np.unique(step.group) if given.ndim == 1 else ():
         own, those = given[step.group == g], counts[step.group == g]
         if those.any() and not those.all() and abs(own.mean()) <= NEARLY * np.abs(own).max():

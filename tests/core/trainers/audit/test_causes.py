@@ -264,7 +264,8 @@ def test_what_the_record_only_hints_at_is_a_suspicion(fault: str) -> None:
 def test_a_kl_that_was_subtracted_is_named_though_no_settings_can_give_it() -> None:
     class Subtracted(Planted):
         def losses(self, position: int) -> np.ndarray:
-            without, whole = Planted(used=under(beta=0.0)).losses(position), Planted().losses(position)
+            without, whole = (run.losses(position) for run in (Planted(used=under(beta=0.0)), Planted()))
+            assert without is not None and whole is not None
             return np.asarray(2 * without - whole)
 
     result = audit(Subtracted())

@@ -107,6 +107,11 @@ def test_a_diseased_run_is_named_with_evidence(name: str) -> None:
     assert finding.began in run.labels and all(one.step in run.labels for one in finding.evidence)
 
 
+def test_what_rounding_explains_of_a_first_pass_is_not_what_a_finding_needs() -> None:
+    (finding,) = [one for one in diagnose(Trace(DISEASED / "dropout")).findings if one.check == "first_pass_differs"]
+    assert "the precision of this run explains 1e-05" in finding.sentence
+
+
 @pytest.mark.parametrize("name", [n for n in FINDINGS if n not in ("kl_explodes", "rate_too_high")])
 def test_nothing_but_the_disease_is_named(name: str) -> None:
     assert problems(diagnose(Trace(DISEASED / name))) == [FINDINGS[name]]
