@@ -222,11 +222,8 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         enough = rows >= limit("rows")
         sure = enough and _lower_end(count / rows, rows)
     if sure and sure >= limit("cut_many") and (early := _ends_early(measures)) is not None:
-        seen, change = (
-            worst(measures),
-            tr("Find out on which token they end, and whether the trainer knows it as an end."),
-        )
-        return Verdict(grade=grade("other_end"), what=[early], began=measures[0].label, evidence=seen, change=change)
+        bad, change = grade("other_end"), tr("Find out on which token they end, and whether it is a known end.")
+        return Verdict(grade=bad, what=[early], began=measures[0].label, evidence=worst(measures), change=change)
     if sure and sure >= limit("cut"):
         what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
         bad = grade("rises" if rises([m.more["reward"] for m in measures]) else "cut")
