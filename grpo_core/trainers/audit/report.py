@@ -143,8 +143,10 @@ def _given(result: Audit) -> Iterator[str]:
     if result.figures:
         same = sum(figure.agrees for figure in result.figures)
         yield tr(
-            "Of the trainer's own figures for KL, entropy and clipping, {same} of {count} follow from them."
+            "Of the trainer's figures for reward, KL, entropy and clipping, {same} of {count} follow from the record."
         ).format(same=same, count=len(result.figures))
+        if others := sorted({figure.name for figure in result.figures if not figure.agrees}):
+            yield tr("These do not: {names}.").format(names=", ".join(others))
 
 
 def as_json(source: Source, result: Audit) -> dict[str, Any]:

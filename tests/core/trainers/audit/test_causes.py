@@ -11,10 +11,11 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.errors import RunFileError
+from grpo_core.foreign.recording import Report
 from grpo_core.record import Step
 from grpo_core.trainers.audit import audit, compare, remainder
 from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED
-from grpo_core.trainers.audit.report import told
+from grpo_core.trainers.audit.report import as_text, told
 from grpo_core.trainers.changes.figures import CLIPPED, figures
 from grpo_core.trainers.changes.given import without_first
 from grpo_core.trainers.changes.numbers import Update
@@ -446,6 +447,22 @@ def test_a_first_token_that_no_model_chose_is_rightly_left_out(
     written = mask if chosen_by == "environment" else step.mask
     step = dataclasses.replace(step, mask=mask, tokens=tokens, present=step.mask, written=written)
     assert without_first(step) is named
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.5), (1.0, 1.0)])
+def test_a_logged_reward_that_ignores_the_weights_of_the_functions_is_named(weights: tuple[float, float]) -> None:
+    class Logged(Planted):
+        title, notes, settings = "a run", (), sound(0).settings
+
+        def reports(self, position: int) -> list[Report]:
+            parts = self.step(position).reward_parts
+            assert parts is not None
+            return [Report(step=2 * position - 1, numbers={"reward": float((parts @ weights).mean())})]
+
+    run: Any = Logged()
+    said = as_text(run, audit(run))
+    assert f"{UPDATES * (weights == (1.0, 0.5))} of {UPDATES} follow from the record." in said
+    assert ("These do not: reward." in said) is (weights == (1.0, 1.0))
 
 
 def test_the_share_clipped_of_ratios_of_completions_is_of_completions() -> None:
