@@ -45,6 +45,8 @@ class Step:
         gate: factor of the surrogate, (B, T), or (N, B, T) for one per pass; only if given by the source.
         present: (B, T) boolean, tokens that exist; ``mask`` says which of them count in the loss (a tool's output
             exists but does not count). None if these are the same.
+        written: (B, T) boolean, tokens that the model wrote, by a mask of tools and environments that the source keeps
+            apart from ``mask``; None if it has none.
         entropy: (N, B, T) or (N + 1, B, T), like ``logp``: entropy of the policy at each token's position, in nats, if
             the source measured it and the full distributions are not recorded.
         entropy_weight: (N, B, T), a token's weight in the entropy bonus, if it differs from its weight in the loss.
@@ -88,6 +90,7 @@ class Step:
     advantage: np.ndarray | None = None
     gate: np.ndarray | None = None
     present: np.ndarray | None = None
+    written: np.ndarray | None = None
     entropy: np.ndarray | None = None
     entropy_weight: np.ndarray | None = None
     entropy_coefficient: np.ndarray | None = None
@@ -143,7 +146,7 @@ ARRAYS = (
     "group", "row_id", "tokens", "mask", "rewards", "old_logp", "logp", "part", "prompt_tokens", "reward_parts",
     "step_rewards", "ref_logp", "sampling_logp", "denominator", "advantage", "gate", "values", "context", "dist_logp",
     "ref_dist_logp", "watched_tokens", "present", "entropy", "entropy_weight", "entropy_coefficient", "optimizer_step",
-    "top_tokens", "top_logp", "ref_top_logp",
+    "top_tokens", "top_logp", "ref_top_logp", "written",
 )  # fmt: skip # table, one row per line
 """The array fields of a step, in the order in which a run file lays them out."""
 

@@ -34,9 +34,8 @@ tiny_run = importlib.import_module("tiny_run")
 MADE, LOSS, ALONE = faults.MADE, faults.LOSS, "_generate_single_turn"
 CORRECTED = "self.use_vllm and self.vllm_importance_sampling_correction"
 SCORED = "# Compute the importance sampling ratio when using vLLM, to correct for potential distribution mismatch"
-OF_SAMPLER = (
-    f"sampling_per_token_logps = self.scored(prompt_completion_ids, attention_mask, logits_to_keep)\n{' ' * 12}{SCORED}"
-)
+SCORED_BY = "self.scored(prompt_completion_ids, attention_mask, logits_to_keep)"
+OF_SAMPLER = f"sampling_per_token_logps = {SCORED_BY}\n{' ' * 12}{SCORED}"
 SAMPLER: tuple[Any, ...] = (
     *((MADE, CORRECTED, "True") for _ in range(4)),
     (LOSS, CORRECTED, "True"),
@@ -57,7 +56,8 @@ class Report:
     Attributes:
         source: the thread; empty for a healthy run.
         link: the link of the chain that breaks; empty if none does.
-        finding: the check whose finding must come first, or that has ended; empty for a healthy run.
+        finding: the check whose finding must come first, has ended, or is a notice in a run without others; empty for
+            a healthy run.
         edits: changes of TRL's source.
         settings: fields of TRL's GRPOConfig.
         rewards: reward functions.
@@ -72,7 +72,7 @@ class Report:
     finding: str = ""
     edits: tuple[Any, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
-    rewards: Sequence[Callable[..., list[float]]] = (tiny_run.digits,)
+    rewards: Sequence[Callable[..., Sequence[float | None]]] = (tiny_run.digits,)
     steps: int = 30
     deliver: Deliver | None = None
     noise: float = 0.0
@@ -92,6 +92,19 @@ def never(step: int) -> bool:
 def minus_length(completions: list[str], **_: Any) -> list[float]:
     """Return negative rewards, the higher the more digits."""
     return [share - 1 for share in tiny_run.digits(completions)]
+
+
+def ended(completions: list[str], **_: Any) -> list[float]:
+    """Return the share of digits, and nothing for a completion that the limit, 60, cuts off."""
+    return [share * (len(text) < 50) for text, share in zip(completions, tiny_run.digits(completions), strict=True)]
+
+
+def sometimes(completions: list[str], **_: Any) -> list[float | None]:
+    """Return the share of digits, or None for completions to which the function does not apply."""
+    return [
+        None if text[:1] in "ab" else share
+        for text, share in zip(completions, tiny_run.digits(completions), strict=True)
+    ]
 
 
 REPORTS: dict[str, Report] = {
@@ -120,6 +133,30 @@ REPORTS: dict[str, Report] = {
             (ALONE, "generation_config=self.generation_config", "generation_config=self.with_other_end()"),
         ),
     ),
+    "other_end_masked": Report(
+        source="huggingface/trl#7039", finding="unknown_end",
+        settings={"max_completion_length": 60, "mask_truncated_completions": True}, suppressed=(EOS,),
+        edits=(
+            (ALONE, "torch.tensor(self.eos_token_ids, ", f"torch.tensor([*self.eos_token_ids, {OTHER_END}], "),
+            (ALONE, "generation_config=self.generation_config", "generation_config=self.with_other_end()"),
+        ),
+    ),
+    "masked_in_baseline": Report(
+        source="NVIDIA-NeMo/RL#4160", finding="left_out_counts", rewards=(ended,),
+        settings={"mask_truncated_completions": True, "max_completion_length": 60, "learning_rate": 1e-4},
+    ),
+    "one_text": Report(
+        source="modelscope/ms-swift#4570", link="rewards", finding="reward_of_prompt", steps=12, settings={"top_k": 1},
+    ),
+    "sampler_without_temperature": Report(
+        source="NVIDIA-NeMo/RL#902", link="sampler", finding="sampler_differs", deliver=always, steps=16,
+        settings={"temperature": 0.6},
+    ),
+    "sampler_shifted": Report(
+        source="PrimeIntellect-ai/prime-rl#1525", link="sampler", finding="sampler_differs", deliver=always, steps=16,
+        settings={"temperature": 0.7, "max_completion_length": 20},
+        edits=((MADE, SCORED_BY, f"torch.roll({SCORED_BY}, 1, 1)"),),
+    ),
     "lora_never_delivered": Report(
         source="modelscope/ms-swift#9855", link="sampler", finding="sampler_still", deliver=never, steps=60,
     ),
@@ -136,7 +173,7 @@ REPORTS: dict[str, Report] = {
         edits=((MADE, faults.REF_KEPT, faults.REF_KEPT + " - 0.3"),),
     ),
     "frozen": Report(
-        source="by definition", link="moved", finding="policy_unmoved", steps=12,
+        source="by definition", link="moved", finding="rate_zero", steps=12,
         settings={"learning_rate": 0.0, "beta": 0.04},
     ),
     "constant_reward": Report(
@@ -165,6 +202,18 @@ REPORTS: dict[str, Report] = {
         settings={"importance_sampling_level": "sequence", "loss_type": "grpo", "epsilon": 3e-4, "epsilon_high": 4e-4,
                   "steps_per_generation": 4, "learning_rate": 1e-3}
     ),
+    "healthy, rewards normalised one by one": Report(
+        rewards=(tiny_run.digits, tiny_run.shortness), settings={"multi_objective_aggregation": "normalize_then_sum"}
+    ),
+    "healthy, a function that is for some": Report(rewards=(tiny_run.digits, sometimes)),
+    "healthy, spread of the batch and percents": Report(
+        rewards=(lambda completions, **_: [100 * share for share in tiny_run.digits(completions)],),
+        settings={"scale_rewards": "batch"},
+    ),
+    "healthy, off-policy mask": Report(
+        deliver=lambda step: step % 3 == 0, settings={"off_policy_mask_threshold": 0.5, "learning_rate": 1e-3}
+    ),
+    "healthy, SAPO": Report(settings={"loss_type": "sapo", "num_iterations": 2}),
     "healthy, bfloat16": Report(settings={"bf16": True, "beta": 0.01}),
 }  # fmt: skip # table
 """Name -> a run and what must be said of it."""
@@ -234,9 +283,10 @@ def verdict(report: Report, result: Diagnosis) -> tuple[bool, str]:
         return not said, ", ".join(said) or "nothing above a notice"
     link = next((link for link in result.chain if link.name == report.link), None)
     seen = link.check == report.finding if link is not None else not report.link
-    first = bool(found) and found[0].check == report.finding
-    ended = any(finding.check == report.finding for finding in result.ended)
-    return seen and (first or ended), found[0].sentence if link is None and found else "" if link is None else link.line
+    named = next((f for f in (*result.findings, *result.ended) if f.check == report.finding), None)
+    first = named is not None and (named.ended or (named in found[:1] if found else named.grade is Grade.NOTICE))
+    told = link.line if link is not None else found[0].sentence if found else named.sentence if named else ""
+    return seen and first, told
 
 
 def main() -> int:

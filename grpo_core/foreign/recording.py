@@ -60,6 +60,7 @@ class Completions:
             only by the age of the policy.
         trajectories: (B,), the turns of each completion, None for one that is too long to be shown by turns; None if
             the source has no turns.
+        answers: (B,), the known right answer to each completion's prompt, None if it has none; None if not recorded.
         repeated: whether these are the completions of the previous update, because one generation served both; sums
             over several updates include them only once.
     """
@@ -84,6 +85,7 @@ class Completions:
     reward_range: np.ndarray | None = None
     sampled_by_trainer: bool = False
     trajectories: tuple[Trajectory | None, ...] | None = None
+    answers: tuple[str | None, ...] | None = None
     repeated: bool = False
 
 

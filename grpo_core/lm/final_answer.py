@@ -68,5 +68,17 @@ def same(one: str, other: str) -> bool:
     return _plain(one) == _plain(other)
 
 
+def ends_on(text: str, answer: str) -> bool:
+    """Return whether the final answer of ``text`` is that of ``answer``.
+
+    Where ``text`` marks none, it is the last number, or the last line if the answer is no number.
+    """
+    wanted, given = marked(answer) or answer, marked(text)
+    if given is None:
+        lines = text.strip().splitlines() if number(wanted) is None else numbers_in(text)
+        given = lines[-1] if lines else ""
+    return bool(_plain(wanted)) and same(given, wanted)
+
+
 def _plain(text: str) -> str:
     return _NOTATION.sub("", text).replace("dfrac", "frac").replace("tfrac", "frac").removesuffix(".")

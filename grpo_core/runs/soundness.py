@@ -41,6 +41,7 @@ def check(step: Step) -> Step:
         "step_rewards": (_REAL, (batch, length)),
         "entropy_coefficient": (_REAL, (passes, micro)),
         "present": (_TRUTH, (batch, length)),
+        "written": (_TRUTH, (batch, length)),
         "optimizer_step": (_WHOLE, (passes,)),
     }
     for name, (kinds, shape) in shapes.items():

@@ -21,18 +21,20 @@ MOST_PREFIXES = 32
 
 
 def prefixes(step: Step, prompts: Sequence[str | None]) -> dict[int, tuple[float, float]]:
-    """Return the log-probability of the first token of completions before the first pass, and the sampler's.
+    """Return the log-probability of the first counted token of completions before the first pass, and the sampler's.
 
-    The keys stand for the prompt and the first token: with equal keys, equal policies give equal numbers. NaN stands
-    for a number that is not recorded. The smallest keys are kept, so that updates keep the same ones.
+    The keys stand for the prompt and the tokens up to this one: with equal keys, equal policies give equal numbers. NaN
+    stands for a number that is not recorded. The smallest keys are kept, so that updates keep the same ones.
     """
     found: dict[int, tuple[float, float]] = {}
     used = recompute.used(step, 0)
-    for row in np.flatnonzero(used[:, 0]).tolist():
-        prompt, mine = prompts[row], float(step.logp[0, row, 0])
+    for row in np.flatnonzero(used.any(axis=1)).tolist():
+        at = int(used[row].argmax())
+        prompt, mine = prompts[row], float(step.logp[0, row, at])
         if prompt is not None and np.isfinite(mine):
-            key = zlib.crc32(f"{int(step.tokens[row, 0])} {prompt}".encode("utf-8", "replace"))
-            theirs = float("nan") if step.sampling_logp is None else float(step.sampling_logp[row, 0])
+            begins = " ".join(map(str, step.tokens[row, : at + 1].tolist()))
+            key = zlib.crc32(f"{begins} {prompt}".encode("utf-8", "replace"))
+            theirs = float("nan") if step.sampling_logp is None else float(step.sampling_logp[row, at])
             found[key] = (mine, theirs)
     return {key: found[key] for key in sorted(found)[:MOST_PREFIXES]}
 
@@ -82,12 +84,13 @@ def from_reference(step: Step, typical: Callable[[np.ndarray], Any] = np.mean) -
 def own_ends(step: Step) -> np.ndarray:
     """Return the last token of each completion that stops before the limit without a known end token, (B,).
 
-    -1 for the other completions. A last token that does not count in the loss was not written by the model.
+    -1 for the other completions. A last token that alone does not count in the loss was not written by the model.
     """
     task, lengths = step.settings.recorded, step.there.sum(axis=1)
     place = np.maximum(lengths - 1, 0)[:, None]
     last, counts = (np.take_along_axis(values, place, axis=1)[:, 0] for values in (step.tokens, step.mask))
     ended = (np.isin(step.tokens, task.eos_ids) & step.there).any(axis=1)
+    counts = counts | ~step.mask.any(axis=1)  # a completion that is left out as a whole
     stops = ~ended & counts & (lengths > 0) & (lengths < (task.max_tokens or 0))
     return np.asarray(np.where(stops, last, -1))
 
@@ -102,6 +105,21 @@ def signals(step: Step) -> np.ndarray:
     """Return which completions have an advantage other than 0, boolean (B,)."""
     given = np.nan_to_num(recompute.advantage(step))
     return np.asarray((given != 0).any(axis=-1) if given.ndim == 2 else given != 0)
+
+
+def apart(step: Step) -> np.ndarray:
+    """Return the advantages of the completions that count, in groups of which the loss leaves out others, (n,).
+
+    A group belongs to them if the advantages of all its completions add up to 0, so that the rewards of those left out
+    are in its baseline.
+    """
+    given, found = np.nan_to_num(recompute.advantage(step)), [np.zeros(0)]
+    counts = np.asarray(step.mask.any(axis=1))
+    for g in np.unique(step.group) if given.ndim == 1 else ():
+        own, those = given[step.group == g], counts[step.group == g]
+        if those.any() and not those.all() and abs(own.mean()) <= NEARLY * np.abs(own).max():
+            found.append(own[those])
+    return np.concatenate(found)
 
 
 def factors(step: Step) -> np.ndarray:

@@ -57,6 +57,8 @@ def raw_arrays(update: Update) -> Seen:
         if table.trajectories is None
         else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
         prompts=table.prompts,
+        completions=table.completions,
+        answers=table.answers,
         reported=reported,
     )
 

@@ -57,17 +57,8 @@ class Event:
 
     def as_json(self, path: str) -> dict[str, Any]:
         """Return JSON-serializable values. ``path`` is the path of the run."""
-        return {
-            "run": path,
-            "event": "ended" if self.ended else "began",
-            "check": self.name,
-            "title": self.title,
-            "severity": self.grade.value,
-            "step": self.step,
-            "began": self.began,
-            "what": self.what,
-            "change": self.change,
-        }
+        kind = {"event": "ended" if self.ended else "began", "check": self.name, "severity": self.grade.value}
+        return {"run": path} | kind | {n: getattr(self, n) for n in ("title", "step", "began", "what", "change")}
 
 
 class Watch:

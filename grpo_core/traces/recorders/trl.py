@@ -229,7 +229,8 @@ class Recorder:
         group = [(self.rank * count + i) // size for i in range(count)]
         kept = {key: detached(output.get(key)) for key in GENERATED}
         rewards, self._rewards = self._rewards or {}, None
-        self._generations.append({"number": number, "group": group, **kept, **rewards})
+        facts = {"number": number, "group": group, "pad_id": pad_id(self.trainer)}
+        self._generations.append({**facts, **kept, **rewards})
         if self.level == "tokens":
             import torch
 
@@ -539,6 +540,7 @@ def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
             columns["completion_ids"].append(cut(arrays["completion_ids"], i, length))
             counted = present if arrays["tool_mask"] is None or present is None else present * arrays["tool_mask"]
             columns["mask"].append(cut(counted, i, length, bool))
+            columns["tool_mask"].append(cut(arrays["tool_mask"], i, length, bool))
             columns["rewards"].append(cut(arrays["rewards"], i, None))
             advantage = arrays["advantages"]
             columns["advantage"].append(None if advantage is None else numbers(advantage[i]))
@@ -555,11 +557,13 @@ def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
 def real_length(batch: dict[str, Any], arrays: dict[str, Any], i: int) -> int:
     """Return the number of tokens of completion ``i``, up to the last one in its mask.
 
-    A truncated completion has a mask of zeros under ``mask_truncated_completions``. All its positions are then kept.
+    A completion that TRL takes for cut off has a mask of zeros under ``mask_truncated_completions``. It does not end on
+    the padding token, so all its tokens up to the last other one are then kept.
     """
-    seen = arrays["completion_mask"][i].astype(bool)
-    places = seen.nonzero()[0]
-    return int(places[-1]) + 1 if len(places) else len(seen)
+    places = arrays["completion_mask"][i].nonzero()[0]
+    if not len(places) and batch.get("pad_id") is not None:
+        places = (arrays["completion_ids"][i] != batch["pad_id"]).nonzero()[0]
+    return int(places[-1]) + 1 if len(places) else len(arrays["completion_mask"][i])
 
 
 def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -595,6 +599,7 @@ COLUMNS = (
     "prompt_ids",
     "completion_ids",
     "mask",
+    "tool_mask",
     "rewards",
     "advantage",
     "old_logp",
@@ -608,7 +613,8 @@ PASSES = ("pass", "part", "logp", "entropy", "off_policy_mask", "entropy_mask")
 
 TYPES = {
     "row": "int32", "generation": "int32", "group": "int32", "prompt": "uint8", "completion": "uint8",
-    "prompt_ids": "int32", "completion_ids": "int32", "mask": "bool", "rewards": "float64", "advantage": "float64",
+    "prompt_ids": "int32", "completion_ids": "int32", "mask": "bool", "tool_mask": "bool", "rewards": "float64",
+    "advantage": "float64",
     "old_logp": "float32", "ref_logp": "float32", "sampling_logp": "float32", "sampling_ratio": "float32",
     "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32", "off_policy_mask": "float32",
     "entropy_mask": "float32",
@@ -692,7 +698,8 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
     settings = {}
     for key, value in trainer.args.to_dict().items():
         settings[key] = value if isinstance(value, (int, float, str, bool, list, type(None))) else str(value)
-    tokenizer = getattr(trainer, "_tokenizer", None) or getattr(trainer, "processing_class", None)
+    if getattr(trainer, "rollout_func", None) is not None:  # then it is unknown what sampled
+        settings["rollout_func"] = str(getattr(trainer.rollout_func, "__name__", ""))
     weights = getattr(trainer, "reward_weights", None)
     return {
         "format": FORMAT,
@@ -709,12 +716,18 @@ def description(trainer: Any, level: str, reason: str, text: bool) -> dict[str, 
         "reward_names": [str(name) for name in trainer.reward_func_names],
         "reward_weights": None if weights is None else [float(w) for w in weights],
         "eos_ids": [int(i) for i in getattr(trainer, "eos_token_ids", None) or [] if i is not None],
-        "pad_id": getattr(tokenizer, "pad_token_id", None),
+        "pad_id": pad_id(trainer),
         "mixed_precision": str(trainer.accelerator.mixed_precision),
         "beta": float(trainer.beta),
         "epsilon_low": float(trainer.epsilon_low),
         "epsilon_high": float(trainer.epsilon_high),
     }
+
+
+def pad_id(trainer: Any) -> int | None:
+    """Return the ID of the padding token of the trainer's tokenizer. None if it has none."""
+    tokenizer = getattr(trainer, "_tokenizer", None) or getattr(trainer, "processing_class", None)
+    return getattr(tokenizer, "pad_token_id", None)
 
 
 def step_callback(recorder: Recorder) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from grpo_core.trainers.changes.given import RECORDED
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.changes.precision import Precision
 
+T = TypeVar("T")
 KEPT = 20_000_000
 """Maximum number of values in cached updates.
 
@@ -190,8 +191,10 @@ class Auditing:
             self.updates.begin_anew(run, position)
         self._taken[position] = _Taken(
             audit=_step_audit(self.updates, position),
-            measured=tuple(self.updates.measured(position)),
-            figures=tuple(self.updates.figures(position)),
+            measured=self.updates.readable(
+                position, lambda update: (given.measured(update, self.updates.run.labels[position - 1]),)
+            ),
+            figures=self.updates.readable(position, lambda update: tuple(figures(update))),
         )
 
     @np.errstate(all="ignore")
@@ -277,21 +280,12 @@ class Updates:
         """
         return self.read(position)[0]
 
-    def measured(self, position: int) -> Iterator[given.Measured]:
-        """Yield measurements of the tensors that an update's loss takes as given, or nothing for an unreadable
-        update.
-        """
+    def readable(self, position: int, make: Callable[[Update], tuple[T, ...]]) -> tuple[T, ...]:
+        """Return what ``make`` returns for an update, or nothing for an unreadable one."""
         try:
-            yield given.measured(self.update(position), self.run.labels[position - 1])
-        except (RunFileError, NotRecordedError):
-            return
-
-    def figures(self, position: int) -> Iterator[Figure]:
-        """Yield the trainer's own metrics of an update compared with ours, or nothing for an unreadable update."""
-        try:
-            yield from figures(self.update(position))
+            return make(self.update(position))
         except (RunFileError, NotRecordedError, SettingsError):
-            return
+            return ()
 
 
 def _size(step: Step) -> int:

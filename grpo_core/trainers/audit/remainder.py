@@ -50,6 +50,8 @@ def _by_group(updates: Sequence[Sequence[Comparison]], departing: int) -> str:
                 groups.setdefault((place, c.group), []).append(c)
     lines = []
     for those in groups.values():
+        if all(c.agrees for c in those):
+            continue
         ours, theirs, allowed = (np.array([getattr(c, name) for c in those]) for name in ("ours", "theirs", "allowed"))
         if len(np.unique(ours)) < 3:
             continue

@@ -143,8 +143,10 @@ def _given(result: Audit) -> Iterator[str]:
     if result.figures:
         same = sum(figure.agrees for figure in result.figures)
         yield tr(
-            "Of the trainer's own figures for KL, entropy and clipping, {same} of {count} follow from them."
+            "Of the trainer's figures for reward, KL, entropy and clipping, {same} of {count} follow from the record."
         ).format(same=same, count=len(result.figures))
+        if others := sorted({figure.name for figure in result.figures if not figure.agrees}):
+            yield tr("These do not: {names}.").format(names=", ".join(others))
 
 
 def as_json(source: Source, result: Audit) -> dict[str, Any]:
@@ -183,16 +185,8 @@ def _plain_sides(one: PutRight) -> dict[str, Any]:
 
 
 def _plain_cause(cause: Cause) -> dict[str, Any]:
-    return {
-        "names": list(cause.names),
-        "grade": cause.grade,
-        "sentences": list(cause.sentences),
-        "since": cause.since,
-        "until": cause.until,
-        "residual": cause.residual,
-        "effect": cause.effect,
-        "remedy": cause.remedy,
-    }
+    plain = {name: getattr(cause, name) for name in ("grade", "since", "until", "residual", "effect", "remedy")}
+    return {"names": list(cause.names), "sentences": list(cause.sentences)} | plain
 
 
 def _worst(result: Audit) -> list[str]:

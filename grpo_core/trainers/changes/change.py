@@ -103,12 +103,14 @@ def replaced(name: str, part: str, detail: str = "", **make: Callable[[Update, S
     return Change(name=name, part=part, detail=detail, apply=apply)
 
 
-def scaled(step: Step, factor: Factor, by: float) -> Step:
+def scaled(step: Step, factor: Factor, by: float) -> Step | None:
     """Return the update with the columns of the loss in ``factor`` multiplied by ``by``.
 
-    The columns are surrogate, KL and entropy bonus.
+    The columns are surrogate, KL and entropy bonus. None for a KL below 0, which no settings give.
     """
     o = step.settings.objective
+    if 1 in factor.columns and o.beta * by < 0:
+        return None
     if 0 in factor.columns:
         gate = np.full(step.mask.shape, by) if step.gate is None else step.gate * by
         step = dataclasses.replace(step, gate=gate)

@@ -18,6 +18,8 @@ KL, ENTROPY, CLIPPED = "kl", "entropy", "clip_ratio/region_mean"
 
 Where a ratio is of a completion, the share of clipped ones is a mean over completions.
 """
+REWARD = "reward"
+"""TRL's name for the mean reward of the completions, in the report on the first step that uses them."""
 SAME = 1e-3
 """Maximum relative difference between equal metrics, which are averaged and printed in float32."""
 
@@ -70,6 +72,9 @@ def figures(update: Update) -> Iterator[Figure]:
                     ours=_mean(step.part[n], step.mask, values, by_row=name == CLIPPED and of_completion),
                     theirs=theirs[name],
                 )
+        if n == 0 and REWARD in theirs:
+            ours = float(np.nanmean(step.rewards))
+            yield Figure(name=REWARD, step=number, first=True, ours=ours, theirs=theirs[REWARD])
 
 
 def _mean(part: np.ndarray, mask: np.ndarray, values: np.ndarray, *, by_row: bool) -> float:

@@ -201,11 +201,13 @@ def surprise(step: Step) -> Sums:
 def without_first(step: Step) -> bool:
     """Return whether only the first token of every completion is excluded from the loss.
 
-    A first token that is the same in all completions does not count: it may be one that every answer must begin with,
-    which the model did not choose.
+    A first token that the model did not choose is rightly excluded: one that the source says another wrote, or one with
+    which every completion of a prompt begins.
     """
     rows = step.mask.any(axis=1)
-    if step.mask.shape[1] < 2 or not rows.any() or len(np.unique(step.tokens[rows, 0])) < 2:
+    if step.mask.shape[1] < 2 or not rows.any() or (step.written is not None and not step.written[rows, 0].any()):
         return False
-    there, counts = step.there[rows], step.mask[rows]
-    return bool(there[:, 0].all() and not counts[:, 0].any() and (counts[:, 1] == there[:, 1]).all())
+    _, first, of_group = np.unique(step.group[rows], return_index=True, return_inverse=True)
+    begins, there, counts = step.tokens[rows, 0], step.there[rows], step.mask[rows]
+    chosen = (begins != begins[first][of_group]).any()
+    return bool(chosen and there[:, 0].all() and not counts[:, 0].any() and (counts[:, 1] == there[:, 1]).all())

@@ -52,6 +52,8 @@ class Seen:
             recorded.
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
         prompts: (B,) as text; None if not recorded.
+        completions: (B,) as text, None if one is not recorded; empty without a table.
+        answers: (B,) the right answers, None if one is not known; None if they are not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
@@ -76,6 +78,8 @@ class Seen:
     staleness: np.ndarray | None = None
     answered: np.ndarray | None = None
     prompts: tuple[str | None, ...] | None = None
+    completions: tuple[str | None, ...] = ()
+    answers: tuple[str | None, ...] | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     def logged(self, concept: str) -> float | None:
@@ -171,6 +175,11 @@ class EqualGroups(Claim[Run]):
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
         equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
         return " ".join((equal, tr("Compared only within such a group, they give no advantage.")))
+
+
+def one_text(completions: Sequence[str | None], members: np.ndarray) -> bool:
+    """Return whether the ``members`` of a group are recorded, and all the same text."""
+    return len(found := {completions[row] for row in members}) == 1 and None not in found
 
 
 def extremes(data: Run) -> tuple[float, float]:

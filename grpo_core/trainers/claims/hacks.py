@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agrees
+from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run
-
-
-def _thirds(values: Sequence[float]) -> tuple[float, float]:
-    third = max(len(values) // 3, 1)
-    return sum(values[:third]) / third, sum(values[-third:]) / third
+from grpo_core.trainers.claims.findings import Run, one_text
+from grpo_core.trainers.flow import thirds
 
 
 def _is_sparse(data: Run, v: Any) -> bool:
     later = [update for update in data if update.label >= v.since and update.groups]
     every = sum(len(update.groups) for update in later)
     live = every - sum(len(update.idle()) for update in later)
-    before, after = _thirds([float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.groups])
+    before, after, _ = thirds([float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.groups])
     return (v.live, v.all) == (live, every) and agrees(v.before, before) and agrees(v.after, after)
 
 
@@ -33,6 +29,24 @@ def _is_of_prompt(data: Run, v: Any) -> bool:
         return False
     held = [u.rewards[members[0]] for u in data for members in u.groups]
     return min(held) < max(held) and agrees(v.low, float(min(held))) and agrees(v.high, float(max(held)))
+
+
+def _is_one_text(data: Run, v: Any) -> bool:
+    later = [update for update in data if update.label >= v.since]
+    every = [one_text(update.completions, members) for update in later for members in update.idle()]
+    return (sum(every), len(every)) == (v.count, v.all)
+
+
+def _are_answered(data: Run, v: Any) -> bool:
+    known = [(u, u.answers) for u in data if u.answers is not None]
+    low = min((float(u.rewards[row]) for u, a in known for row in np.flatnonzero(u.compared) if a[row]), default=0.0)
+    found = [
+        ends_on(u.completions[row] or "", answers[row] or "")
+        for u, answers in known
+        for row in np.flatnonzero(u.compared & (u.rewards == low))
+        if answers[row]
+    ]
+    return (sum(found), len(found)) == (v.count, v.all) and v.low == low
 
 
 def _pays_length(data: Run, v: Any) -> bool:
@@ -47,7 +61,7 @@ def _pays_length(data: Run, v: Any) -> bool:
         return False
     one, other = np.concatenate(pairs, axis=1)
     size = float(np.sqrt((one @ one) * (other @ other)))
-    before, after = _thirds([float(lengths.sum() / len(lengths)) for _, lengths in known])
+    before, after, _ = thirds([float(lengths.sum() / len(lengths)) for _, lengths in known])
     fits = size > 0 and agrees(v.correlation, float(one @ other) / size)
     return fits and agrees(v.before, before) and agrees(v.after, after)
 
@@ -154,6 +168,21 @@ HACKS: dict[str, Kind[Run]] = {
             v.groups,
         ),
         holds=_is_of_prompt,
+    ),
+    "answered": Kind(
+        text=tr(
+            "{count:,} of the {all:,} completions with the lowest reward, {low:.4g}, end on the right answer to their "
+            "prompt."
+        ),
+        holds=_are_answered,
+    ),
+    "one_text": Kind(
+        text=lambda v: plural(
+            "In {count:,} of {all:,} group without an advantage, all completions are the same text.",
+            "In {count:,} of {all:,} groups without an advantage, all completions are the same text.",
+            v.all,
+        ),
+        holds=_is_one_text,
     ),
     "paid_length": Kind(
         text=tr(

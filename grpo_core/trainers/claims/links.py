@@ -18,6 +18,7 @@ from grpo_core.trainers.concepts import concept_of
 from grpo_core.trainers.flow import (
     NEARLY,
     ZERO,
+    apart,
     away_from,
     changes,
     commonest_end,
@@ -103,6 +104,11 @@ def _gradient(premise: str, text: str) -> Kind[Run]:
     return Kind(text=text, holds=lambda data, v: _gradient_is_none(data, v, premise))
 
 
+def _has_no_rate(data: Run, v: Any) -> bool:
+    rates = [rate for update in _later(data, v) if (rate := update.logged("learning_rate")) is not None]
+    return (sum(rate <= ZERO for rate in rates), len(rates)) == (v.count, v.all) and v.count > 0
+
+
 def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
     return [prefixes(u.step, u.prompts) for u in data if u.step is not None and u.prompts is not None]
 
@@ -111,6 +117,11 @@ def _ends_on(data: Run, v: Any) -> bool:
     every = np.array([last for update in data if update.step is not None for last in own_ends(update.step)])
     known = tuple(data[0].settings.recorded.eos_ids)
     return (*commonest_end(every), len(every), known) == (v.token, v.count, v.all, v.known)
+
+
+def _leaves_out(data: Run, v: Any) -> bool:
+    given = [float(each) for u in data if u.step is not None for each in apart(u.step)]
+    return len(given) == v.count > 0 and agrees(v.mean, sum(given) / len(given))
 
 
 def _is_still(data: Run, v: Any) -> bool:
@@ -223,6 +234,9 @@ LINKS: dict[str, Kind[Run]] = {
             "a gradient norm of 0."
         ),
     ),
+    "rate_zero": Kind(
+        text=tr("In {count:,} of {all:,} updates, the learning rate that the trainer logs is 0."), holds=_has_no_rate
+    ),
     "still": Kind(
         text=tr(
             "Beginnings of completions (a prompt and a first token) were scored in several updates with an advantage: "
@@ -252,6 +266,14 @@ LINKS: dict[str, Kind[Run]] = {
             "for an end: it knows {known}."
         ),
         holds=_ends_on,
+    ),
+    "left_out_counts": Kind(
+        text=tr(
+            "The rewards of completions that the loss leaves out count in the mean of their groups: the {count:,} "
+            "others of these groups have a mean advantage of {mean:+.3g}; compared with one another alone, it would "
+            "be 0."
+        ),
+        holds=_leaves_out,
     ),
     "sampler_still": Kind(
         text=tr(

@@ -29,6 +29,13 @@ def _never_differ(data: Run, v: Any) -> bool:
     return (sum(spread <= ZERO for spread in spreads), len(spreads)) == (v.count, v.all) and v.count > 0
 
 
+def _end_early(data: Run, v: Any) -> bool:
+    names = ("truncated", "length", "length_max")
+    shares, lengths, longest = ([known for u in data if (known := u.logged(name)) is not None] for name in names)
+    fits = agrees(v.share, sum(shares) / len(shares)) and agrees(v.mean, sum(lengths) / len(lengths))
+    return fits and v.longest == max(longest) and v.share * v.longest > 2 * v.mean
+
+
 def _clips(data: Run, v: Any) -> bool:
     known = [clipped_share(update.logged) for update in data if update.label >= v.since]
     shares = [share for share in known if share is not None and np.isfinite(share)]
@@ -49,6 +56,13 @@ LOGGED: dict[str, Kind[Run]] = {
             "Compared only within their groups, they give no advantage."
         ),
         holds=_never_differ,
+    ),
+    "ends_early": Kind(
+        text=tr(
+            "The trainer counts {share:.0%} of the completions as cut off, but a limit on their tokens did not end "
+            "most of these: the longest has {longest:g} tokens, and the mean is {mean:.1f}."
+        ),
+        holds=_end_early,
     ),
     "clip_logged": Kind(
         text=tr(

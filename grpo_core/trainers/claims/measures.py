@@ -88,12 +88,12 @@ class FirstPassApart(Claim[Run]):
     """Claims that from update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats.
 
     ``gap`` is averaged over the tokens of an update and then over the updates in which any differ. In at least one
-    update, the average exceeds ``limit``.
+    update, the average exceeds ``noise``, which rounding explains.
     """
 
     since: int
     gap: float
-    limit: float
+    noise: float
 
     def check(self, data: Run) -> bool:
         gaps = []
@@ -105,13 +105,13 @@ class FirstPassApart(Claim[Run]):
             away = away[np.isfinite(away)]
             if away.any():
                 gaps.append(float(np.abs(away).sum() / away.size))
-        return bool(gaps) and agrees(self.gap, sum(gaps) / len(gaps)) and self.limit < max(gaps)
+        return bool(gaps) and agrees(self.gap, sum(gaps) / len(gaps)) and self.noise < max(gaps)
 
     def words(self) -> str:
         return tr(
             "Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on "
-            "average; the precision of this run explains {limit:g}. The ratios start away from 1."
-        ).format(gap=self.gap, limit=self.limit)
+            "average; the precision of this run explains {noise:g}. The ratios start away from 1."
+        ).format(gap=self.gap, noise=self.noise)
 
 
 @dataclass(frozen=True, kw_only=True)

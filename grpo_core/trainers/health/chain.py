@@ -15,12 +15,11 @@ from grpo_core.trainers.health.check import Measure
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.finding import SHORT, Finding
 from grpo_core.trainers.health.grade import Grade
-from grpo_core.trainers.health.groups import counted
+from grpo_core.trainers.health.groups import rises
 from grpo_core.trainers.health.healthy import measured
 from grpo_core.trainers.health.limits import limit
 from grpo_core.trainers.health.link import Link, State
 from grpo_core.trainers.health.numerics import SAME_PROGRAM
-from grpo_core.trainers.health.update import Update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +29,7 @@ class Row:
     Attributes:
         title: what the link is about.
         measure: the check whose measure is the figure of the link.
-        breaks: the checks that show, by a serious finding, that it breaks.
+        breaks: the checks that show, by a serious finding, that it breaks; a part of one after a colon.
         shown_by: what would have to be recorded to see it, as a sentence.
         past: whether a break that has ended is shown, too.
         logged: the check whose measure is the figure where only the trainer's log is recorded.
@@ -43,6 +42,11 @@ class Row:
     past: bool = True
     logged: str = ""
 
+    def broken_by(self, finding: Finding) -> bool:
+        """Return whether a finding is about this link."""
+        kind = str(getattr(finding.what[0], "kind", "")).replace("not_finite", "non_finite")
+        return finding.check in self.breaks or kind in self.breaks
+
 
 BY_TRACE = tr("A trace of GRPO Lab's recorder would show it.")
 CHAIN: Mapping[str, Row] = {
@@ -54,7 +58,8 @@ CHAIN: Mapping[str, Row] = {
         past=False, logged="dead_groups_logged",
     ),
     "advantages": Row(
-        title=tr("Completions get advantages"), measure="advantages_zero", breaks=("advantages_zero",),
+        title=tr("Completions get advantages"), measure="advantages_zero",
+        breaks=("advantages_zero", "non_finite:advantage"),
         shown_by=tr("The column of advantages in TRL's completions, or a trace of GRPO Lab's recorder, would show it."),
     ),
     "factors": Row(
@@ -63,11 +68,11 @@ CHAIN: Mapping[str, Row] = {
     ),
     "push": Row(title=tr("Tokens are pushed"), measure="no_push", breaks=("no_push",), shown_by=BY_TRACE),
     "gradient": Row(
-        title=tr("There is a gradient"), measure="gradient_zero", breaks=("gradient_zero",),
+        title=tr("There is a gradient"), measure="gradient_zero", breaks=("gradient_zero", "non_finite:report"),
         shown_by=tr("The line grad_norm of the trainer's log would show it."),
     ),
     "moved": Row(
-        title=tr("The policy moves"), measure="policy_unmoved", breaks=("policy_unmoved",),
+        title=tr("The policy moves"), measure="policy_unmoved", breaks=("rate_zero", "policy_unmoved"),
         shown_by=tr("Several passes per batch, or prompts that return in later updates, would show it."),
     ),
     "sampler": Row(
@@ -92,11 +97,9 @@ def chain(
         findings, ended: the current findings and those that have ended.
         measures: the measures of each check.
         missing: why a check could not measure anything.
-        rewards: from :func:`mean_reward` of each update that has one.
+        rewards: the mean reward of each update that has one and, if known, its share of what the task pays.
     """
-    links: list[Link] = []
-    for name, row in CHAIN.items():
-        links.append(_link(name, row, findings, ended, measures, missing))
+    links = [_link(name, row, findings, ended, measures, missing) for name, row in CHAIN.items()]
     return (*links, _reward(rewards))
 
 
@@ -108,9 +111,9 @@ def _link(
     measures: Mapping[str, Sequence[Measure]],
     missing: Mapping[str, str],
 ) -> Link:
-    known = [f for f in findings if f.check in row.breaks]
+    known = [f for f in findings if row.broken_by(f)]
     now = next((f for f in known if f.grade is Grade.SERIOUS), None)
-    found = now or next((f for f in ended if row.past and f.check in row.breaks), None)
+    found = now or next((f for f in ended if row.past and row.broken_by(f)), None)
     if found is not None:
         return Link(
             name=name,
@@ -121,9 +124,10 @@ def _link(
             began=found.began,
             last=found.last if found.ended else None,
         )
-    solved = next((f for f in known if f.check == "dead_groups_right"), None)
-    if solved is not None:
-        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=solved.what, why=tr("They are solved."))
+    dead = next((f for f in known if f.check in ("dead_groups_right", "dead_groups_logged")), None)
+    if dead is not None:
+        why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
+        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=dead.what, why=why)
     known_by = (name for name in (row.measure, row.logged) if name)
     figure = next(filter(None, (measured(CHECKS[one], measures[one]) for one in known_by)), None)
     if figure is not None:
@@ -134,16 +138,6 @@ def _link(
     if why == CHECKS[row.measure].absent:
         return Link(name=name, title=row.title, state=State.NOT_SHOWN, why=why)
     return Link(name=name, title=row.title, state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
-
-
-def mean_reward(update: Update) -> tuple[float, float | None] | None:
-    """Return the mean reward of an update and, if known, its share of what the task pays. None without rewards."""
-    table = update.table
-    if table is None:
-        mean = update.logged("reward")
-        return None if mean is None or not math.isfinite(mean) else (mean, None)
-    rows = counted(table) & np.isfinite(table.rewards)
-    return (float(table.rewards[rows].mean()), update.earned) if rows.any() else None
 
 
 def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
@@ -161,12 +155,14 @@ def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
     before, after, error = thirds(means)
     rise, needed = after - before, limit("reward_errors") * error
     what = (Fault.of("course", before=before, after=after, error=error),)
-    if rise > 0 and rise >= needed:
+    if rises(means):
         return Link(name="reward", title=title, state=State.HOLDS, what=what)
     earned = [share for _, share in rewards[-max(len(rewards) // 3, 1) :] if share is not None]
     why = ""
     if earned and float(np.mean(earned)) >= limit("learned"):
         why = tr("The task is solved.")
+    elif -rise >= needed > 0:
+        why = tr("It falls beyond its noise.")
     elif rise > error:  # a rise at this rate grows with the updates, and its error falls with their root
         more = math.ceil(len(means) * ((needed / rise) ** (2 / 3) - 1))
         why = plural(

@@ -44,6 +44,11 @@ TO_REFERENCE = Quantity(name=tr("mean difference between sampler and reference i
 OF_ONE = tr("Every group has one completion.")
 ALL_EQUAL = tr("In no update do rewards differ within a group.")
 NO_SIGNAL = tr("In no update does a completion have an advantage.")
+CLIPS_LESS = tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε.")
+SAME_SAMPLER = tr(
+    "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with truncated "
+    "importance weights."
+)
 NOT_SENT = tr(
     "Check that the weights are sent to the sampler after each update and after a resume: with an adapter, that the "
     "adapter or the merged weights are sent, and that the sampler uses them."
@@ -66,6 +71,16 @@ _OURS = {
 "that it cannot read), and give them the reward that they deserve."
         ),
         source=tr("TRL, GRPOTrainer: a reward function may return None"),
+    ),
+    "answer_unrewarded": Check(
+        title=tr("Right answers without a reward"),
+        quantity=Quantity(name=tr("completions of the lowest reward that end on the right answer"), share=True),
+        missing=rewards.no_answers, measure=rewards.answered, judge=rewards.judge_answered,
+        change=tr(
+            "Read these completions. If they are right, look at how the reward function finds the answer: its pattern, "
+            "the form that it asks for, and which answer it is given."
+        ),
+        source="THUDM/slime#1527, huggingface/open-r1#255",
     ),
     "reward_of_prompt": Check(
         title=tr("A reward that the prompt alone decides"), quantity=DEAD_GROUPS,
@@ -143,7 +158,8 @@ _OURS = {
         source="NVIDIA-NeMo/RL#1518, #4158",
     ),
     "reward_outliers": Check(
-        title=tr("Rewards far beyond the others"), quantity=Quantity(name=tr("reward farthest from the median")),
+        title=tr("Rewards far beyond the others"),
+        quantity=Quantity(name=tr("largest distance of a reward from the median")),
         missing=groups.no_rewards, measure=rewards.far_rewards, judge=rewards.judge_far_rewards,
         change=tr("Limit the reward: next to it, the others of its group cannot be told apart."),
         source="NVIDIA-NeMo/RL#1518, #4158", said_by=("advantage_outliers",),
@@ -168,7 +184,7 @@ _OURS = {
     ),
     "length_hack": Check(
         title=tr("A reward that longer completions earn"), quantity=LENGTH,
-        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_longer,
+        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=partial(paid_lengths.judge, 1),
         change=tr(
             "Read the longest completions: if they are no better, remove what pays for length from the reward, or "
 "subtract what length alone earns."
@@ -177,7 +193,7 @@ _OURS = {
     ),
     "shortness_hack": Check(
         title=tr("A reward that shorter completions earn"), quantity=LENGTH,
-        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=paid_lengths.judge_shorter,
+        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=partial(paid_lengths.judge, -1),
         change=tr(
             "Read the shortest completions: if they are not answers, pay for shortness only together with a right "
 "answer, or only beyond a certain length."
@@ -196,7 +212,7 @@ _OURS = {
     ),
     "dead_groups_right": Check(
         title=tr("Dead groups: all of the highest reward"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_right, absent=OF_ONE,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=partial(groups.judge, "right"), absent=OF_ONE,
         change=tr(
             "If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, "
             "sample until the rewards of a group differ (dynamic sampling)."
@@ -206,7 +222,7 @@ _OURS = {
     ),
     "dead_groups_wrong": Check(
         title=tr("Dead groups: all of the lowest reward"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_wrong, absent=OF_ONE,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=partial(groups.judge, "wrong"), absent=OF_ONE,
         change=tr(
             "If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial "
             "rewards. Check whether the reward function finds the answer in what the model writes, and whether "
@@ -217,14 +233,14 @@ _OURS = {
     ),
     "dead_groups_same": Check(
         title=tr("Dead groups: all of one reward"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_same, absent=OF_ONE,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=partial(groups.judge, "same"), absent=OF_ONE,
         change=tr("Use a finer-grained reward: it must differ between the completions of a prompt."),
         source="huggingface/trl#3857",
         said_by=("reward_of_prompt",), follows=COLLAPSING,
     ),
     "rewards_sparse": Check(
         title=tr("Rewards that few completions earn"), quantity=DEAD_GROUPS,
-        missing=groups.no_rewards, measure=groups.dead_groups, judge=groups.judge_sparse, absent=OF_ONE,
+        missing=groups.no_rewards, measure=groups.dead_groups, judge=partial(groups.judge, "sparse"), absent=OF_ONE,
         change=tr(
             "If the reward rises, wait. If it does not, start with easier prompts, sample more completions per "
 "prompt, or give partial rewards."
@@ -260,6 +276,12 @@ _OURS = {
         source="volcengine/verl#651",
         least=3, bad=policy.is_blown_up, least_bad=3,
     ),
+    "rate_zero": Check(
+        title=tr("A learning rate of 0"), quantity=Quantity(name=tr("learning rate")),
+        missing=links.no_rate, measure=links.rate, judge=partial(links.judge_zero, "rate_zero"),
+        change=tr("Look at the schedule: its number of steps, and the step at which a resumed run enters it."),
+        source="unslothai/unsloth#2824", least=3, bad=links.is_zero,
+    ),
     "policy_unmoved": Check(
         title=tr("A policy that does not change"),
         missing=links.not_scored_again, measure=links.moved, judge=links.judge_moved,
@@ -267,7 +289,7 @@ _OURS = {
         change=tr("Check the learning rate and its schedule, and whether the optimizer holds the trained parameters."),
         source=tr("by definition"),
         least=3, absent=NO_SIGNAL, unfit=tr("No token was scored by the policy of two different updates."),
-        across=links.over_updates, follows=("gradient_zero", "no_push", "weights_gone"),
+        across=links.over_updates, follows=("gradient_zero", "no_push", "weights_gone", "rate_zero"),
     ),
     "clip_of_completions": Check(
         title=tr("A clip range of whole completions on single tokens"), quantity=CLIPPED,
@@ -281,14 +303,14 @@ _OURS = {
     "clip_saturation": Check(
         title=tr("Clip saturation"), quantity=CLIPPED,
         missing=policy.no_later_pass, measure=policy.clipped, judge=policy.judge_clipped,
-        change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
+        change=CLIPS_LESS,
         source="huggingface/trl#3120, #3834",
         said_by=("clip_of_completions",),
     ),
     "clip_logged": Check(
         title=tr("Clip saturation, as the trainer logs it"), quantity=CLIPPED,
         missing=logged.no_clips, measure=logged.clips, judge=logged.judge_clips,
-        change=tr("Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε."),
+        change=CLIPS_LESS,
         source="huggingface/trl#3120, #3834",
     ),
     "clip_never_reached": Check(
@@ -357,6 +379,17 @@ _OURS = {
         source="Search-R1, arXiv:2503.09516, section 3.1", of_texts=True,
         said_by=("mask_covers_others",),
     ),
+    "left_out_counts": Check(
+        title=tr("Completions left out of the loss that count in the baseline"),
+        missing=links.no_signal, measure=masks.beside_left_out, judge=masks.judge_beside_left_out,
+        quantity=Quantity(name=tr("mean advantage of those that count")),
+        change=tr(
+            "To compare those that count with one another alone, leave the others out of the group's mean and standard "
+            "deviation too, or do not leave them out of the loss."
+        ),
+        source="NVIDIA-NeMo/RL#4160, verl-project/verl#6452, OpenRLHF#1239", of_texts=True,
+        absent=tr("In no group does the loss leave out some completions."),
+    ),
     "unknown_end": Check(
         title=tr("An end that the trainer does not know"),
         missing=lengths.no_ends, measure=lengths.other_ends, judge=lengths.judge_other_ends,
@@ -417,20 +450,14 @@ _OURS = {
     "sampler_differs": Check(
         title=tr("Sampler and trainer differ"), quantity=DIFFERENCE,
         missing=numerics.no_sampler, measure=numerics.sampler, judge=numerics.judge_sampler,
-        change=tr(
-            "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with "
-"truncated importance weights."
-        ),
+        change=SAME_SAMPLER,
         source="huggingface/trl#4772, #6789",
         bad=numerics.is_far, said_by=("sampler_is_reference", "sampler_still"), follows=("stale_samples",),
     ),
     "sampler_logged": Check(
         title=tr("Sampler and trainer differ, as the trainer logs it"), quantity=DIFFERENCE,
         missing=logged.no_gap, measure=logged.gap, judge=logged.judge_gap,
-        change=tr(
-            "Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with "
-"truncated importance weights."
-        ),
+        change=SAME_SAMPLER,
         source="huggingface/trl#4772, #6789",
     ),
 }  # fmt: skip # table, one row per line

@@ -12,10 +12,11 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.plugins import credited, failed
 from grpo_core.text import plural, tr
-from grpo_core.trainers.health.chain import chain, first_break, mean_reward
+from grpo_core.trainers.health.chain import chain, first_break
 from grpo_core.trainers.health.check import Measure, finite
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
+from grpo_core.trainers.health.groups import mean_reward
 from grpo_core.trainers.health.healthy import measured
 from grpo_core.trainers.health.link import Link
 from grpo_core.trainers.health.update import read
@@ -81,7 +82,9 @@ class Diagnosing:
                 why = failed(name, error)
             if why:
                 missing[name] = why
-        self._looked[position] = _Looked(measures=measures, missing=missing, reward=mean_reward(update))
+        mean = mean_reward(update)
+        reward = None if mean is None else (mean, update.earned)
+        self._looked[position] = _Looked(measures=measures, missing=missing, reward=reward)
 
     def result(self, settings: Settings) -> Diagnosis:
         """Diagnose the updates processed so far, trained with ``settings``."""
@@ -155,10 +158,10 @@ def _in_order(findings: Sequence[Finding], broken: Link | None) -> list[Finding]
     """
     first = {"non_finite"} if broken is None else {"non_finite", broken.check, *CHECKS[broken.check].follows}
 
-    def rank(cause: Finding) -> tuple[bool, int]:
+    def rank(cause: Finding) -> tuple[bool, int, bool]:
         effects = [finding for finding in findings if cause.check in CHECKS[finding.check].follows]
         worst = min(finding.grade.rank for finding in (cause, *effects))
-        return cause.check not in first, worst
+        return cause.check not in first, worst, broken is not None and cause.check == broken.check
 
     return sorted(findings, key=rank)
 

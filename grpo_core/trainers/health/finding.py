@@ -145,6 +145,14 @@ class Diagnosis:
         return any(finding.grade is Grade.SERIOUS for finding in self.findings)
 
     @property
+    def reasons(self) -> dict[str, list[str]]:
+        """The titles of the checks for which the source lacks data, by what is missing."""
+        found: dict[str, list[str]] = {}
+        for one in self.not_looked_at:
+            found.setdefault(one.why, []).append(one.title)
+        return found
+
+    @property
     def caution(self) -> str:
         """Warning that a run of so few updates proves little. Empty if the run is long enough."""
         if not 0 < self.updates < SHORT:

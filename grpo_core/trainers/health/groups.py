@@ -13,8 +13,9 @@ from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import SILENT, EqualGroups
+from grpo_core.trainers.claims.findings import SILENT, EqualGroups, one_text
 from grpo_core.trainers.claims.group_size import LargerGroups, pattern
+from grpo_core.trainers.flow import thirds
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
@@ -23,6 +24,12 @@ from grpo_core.trainers.health.update import Update
 
 SHOWN = 3
 """Maximum number of dead groups of each kind that are listed as evidence."""
+
+
+SAME_DRAWS = tr(
+    "Find out why a prompt gets the same completion every time: a temperature near 0, top-k 1, one seed for all "
+    "samples of a prompt, or a policy that has collapsed."
+)
 
 
 def no_rewards(update: Update) -> str:
@@ -70,6 +77,7 @@ def dead_groups(update: Update) -> Measure | None:
             "high": float(table.rewards[rows].max()),
             "ranges": tuple(None if ends is None else (*ends[members[0]].tolist(),) for members in dead),
             "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
+            "alike": tuple(one_text(table.completions, members) for members in dead),
         },
         evidence=_examples(update, table, dead),
     )
@@ -96,27 +104,12 @@ def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) ->
     )
 
 
-def judge_right(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are correct."""
-    return _judge_dead(measures, "right")
+def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for groups in which all completions are "right", "wrong", or have the "same" reward in between.
 
-
-def judge_wrong(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are wrong, while few other groups have a signal."""
-    return _judge_dead(measures, "wrong")
-
-
-def judge_same(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions have the same reward, neither the highest nor the lowest."""
-    return _judge_dead(measures, "same")
-
-
-def judge_sparse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for groups in which all completions are wrong, while enough other groups have a signal."""
-    return _judge_dead(measures, "wrong", sparse=True)
-
-
-def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False) -> Verdict | None:
+    "sparse" groups are wrong, and enough others have a signal.
+    """
+    kind = "wrong" if sort == "sparse" else sort
     since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
@@ -126,15 +119,15 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     dead = [
         (cut, known, ends is not None)
         for m in since
-        for sort, cut, known, ends in zip(
+        for found, cut, known, ends in zip(
             _sorts(m, low, high), m.more["cut"], m.more["known"], m.more["ranges"], strict=True
         )
-        if sort == kind
+        if found == kind
     ]
     if len(dead) < limit("dead_of_a_kind") * groups:
         return None
     live = groups - sum(len(m.more["dead"]) for m in since)
-    if kind == "wrong" and (live >= limit("sparse_live") * groups) is not sparse:
+    if kind == "wrong" and (live >= limit("sparse_live") * groups) is not (sort == "sparse"):
         return None
     what = EqualGroups(
         since=since[0].label,
@@ -147,12 +140,18 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
         of_task=all(of_task for *_, of_task in dead),
     )
     cut_off = kind == "wrong" and all(cut for cut, *_ in dead)
+    alike = None if kind == "right" else _alike(since)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
-    if kind == "wrong" and (larger := LargerGroups.of([p for m in since for p in m.more["patterns"]], since[0].label)):
+    claims += [] if alike is None else [alike]
+    if (
+        kind == "wrong"
+        and alike is None
+        and (larger := LargerGroups.of([p for m in since for p in m.more["patterns"]], since[0].label))
+    ):
         claims.append(larger)
-    bad, change = grade("dead"), ""
+    bad, change = grade("dead"), "" if alike is None else SAME_DRAWS
     if kind != "right" and live >= limit("sparse_live") * groups:
-        before, after = _thirds(measures)
+        before, after, _ = thirds([m.more["mean"] for m in measures])
         claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
         bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
     elif kind == "right" and what.of_task:
@@ -184,12 +183,6 @@ def _of_kind(measure: Measure, kind: str, low: float, high: float) -> Measure:
     return dataclasses.replace(measure, evidence=shown)
 
 
-def _thirds(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Return the mean reward in the first and in the last third of the updates, each at least one update."""
-    third, means = max(len(measures) // 3, 1), [m.more["mean"] for m in measures]
-    return float(np.mean(means[:third])), float(np.mean(means[-third:]))
-
-
 def _learned(measures: Sequence[Measure], those: Sequence[Measure]) -> bool:
     """Return whether many updates with a lower mean reward precede the dead groups, which means that the prompts were
     learned.
@@ -216,8 +209,39 @@ def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | N
     tiny = limit("part_constant") * max(1.0, abs(low), abs(high))
     if high - low <= tiny or any(abs(prompts[prompt] - reward) > tiny for prompt, reward in paid):
         return None
-    what = Fault.of("of_prompt", groups=groups, low=low, high=high)
-    return Verdict(grade=Grade.SERIOUS, what=[what], began=measures[0].label, evidence=worst(measures))
+    what, alike = Fault.of("of_prompt", groups=groups, low=low, high=high), _alike(measures)
+    return Verdict(
+        grade=Grade.SERIOUS,
+        what=[what] if alike is None else [what, alike],
+        began=measures[0].label,
+        evidence=worst(measures),
+        change="" if alike is None else SAME_DRAWS,
+    )
+
+
+def _alike(measures: Sequence[Measure]) -> Fault | None:
+    """Return the claim that nearly all dead groups consist of copies of one text. None if they do not."""
+    every = [one for m in measures for one in m.more["alike"]]
+    if sum(every) < limit("alike") * len(every) or not every:
+        return None
+    return Fault.of("one_text", since=measures[0].label, count=sum(every), all=len(every))
+
+
+def mean_reward(update: Update) -> float | None:
+    """Return the mean reward of an update. None without rewards."""
+    table = update.table
+    if table is None:
+        mean = update.logged("reward")
+        return None if mean is None or not np.isfinite(mean) else mean
+    rows = counted(table) & np.isfinite(table.rewards)
+    return float(table.rewards[rows].mean()) if rows.any() else None
+
+
+def rises(means: Sequence[float | None]) -> bool:
+    """Return whether the mean rewards of updates rise beyond their noise from the first third to the last."""
+    known = [mean for mean in means if mean is not None]
+    before, after, error = thirds(known) if known else (0.0, 0.0, 0.0)
+    return after > before and after - before >= limit("reward_errors") * error
 
 
 def counted(table: Completions) -> np.ndarray:

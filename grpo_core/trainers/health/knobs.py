@@ -92,6 +92,8 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     if len(measures) < limit("range_updates"):
         return None
     farthest = max(measures, key=lambda m: m.more["away"])
+    if farthest.more["away"] < limit("range_of_gspo"):  # GSPO's own range would stop no push either
+        return None
     what = Fault.of("never_reached", away=_rounded_up(farthest.more["away"]), low=low, high=high)
     return Verdict(grade=grade("range_of_tokens"), what=[what], began=measures[0].label, evidence=farthest.evidence)
 

@@ -15,10 +15,10 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
-from grpo_core.trainers.flow import commonest_end, own_ends
+from grpo_core.trainers.flow import commonest_end, own_ends, thirds
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
-from grpo_core.trainers.health.groups import counted
+from grpo_core.trainers.health.groups import counted, mean_reward, rises
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
@@ -43,7 +43,7 @@ def length(update: Update) -> Measure | None:
     if value is None or not math.isfinite(value):
         return None
     seen = Evidence(step=update.label, what=tr("mean length {value:.1f} tokens").format(value=value))
-    return Measure(label=update.label, value=value, evidence=(seen,))
+    return Measure(label=update.label, value=value, more={"reward": mean_reward(update)}, evidence=(seen,))
 
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -53,7 +53,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         return None
     before, after, began = moved
     return Verdict(
-        grade=grade("length_drift"),
+        grade=grade("rises" if rises([m.more["reward"] for m in measures]) else "length_drift"),
         what=[Drifts(before=before, after=after)],
         began=began,
         evidence=worst([measures[0], measures[-1]]),
@@ -71,17 +71,14 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
     Returns:
         The length before, the length after, and the update at which half of the change was reached.
     """
-    third = len(measures) // 3
     if len(measures) < limit("length_updates"):
         return None
-    before, after = (np.array([m.value for m in part]) for part in (measures[:third], measures[-third:]))
-    change = after.mean() - before.mean()
-    error = math.sqrt((before.var(ddof=1) + after.var(ddof=1)) / third)
-    if before.mean() <= 0 or abs(change) < max(least * before.mean(), limit("length_errors") * error):
+    before, after, error = thirds([m.value for m in measures])
+    change = after - before
+    if before <= 0 or abs(change) < max(least * before, limit("length_errors") * error):
         return None
-    halfway = before.mean() + change / 2
-    began = next(m.label for m in measures if (m.value - halfway) * change > 0)
-    return float(before.mean()), float(after.mean()), began
+    began = next(m.label for m in measures if (m.value - before - change / 2) * change > 0)
+    return before, after, began
 
 
 def _advice(settings: Settings, *, grows: bool) -> str:
@@ -91,25 +88,18 @@ def _advice(settings: Settings, *, grows: bool) -> str:
             "Check whether the reward falls with length, and whether a penalty for overlong answers is too strong."
         )
     look = tr("Check whether the reward grows with length; a penalty for overlong answers counteracts this.")
+    more = ""
     if not settings.recorded.names_loss:
-        return (
-            look
-            + " "
-            + tr(
-                "If each completion's loss is divided by its own length, long wrong answers are favoured: use a "
-                "token mean (DAPO) or a constant (Dr. GRPO)."
-            )
+        more = tr(
+            "If each completion's loss is divided by its own length, long wrong answers are favoured: use a token mean "
+            "(DAPO) or a constant (Dr. GRPO)."
         )
-    if not REDUCTIONS[settings.objective.reduction].by_length:
-        return look
-    return (
-        look
-        + " "
-        + tr(
+    elif REDUCTIONS[settings.objective.reduction].by_length:
+        more = tr(
             "This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
             "(DAPO) or a constant (Dr. GRPO)."
         )
-    )
+    return f"{look} {more}".strip()
 
 
 def no_limit(update: Update) -> str:
@@ -170,19 +160,12 @@ def cut_off(update: Update) -> Measure | None:
         return None
     count, rows = known
     table = update.table
-    rewards = "" if table is None or not np.isfinite(table.rewards).any() else f"{np.nanmean(table.rewards):.3g}"
-    of_log = table is None
+    of_log = table is None or table.truncated is None
     what = plural(
         "{share:.0%} of {rows} completion is cut off", "{share:.0%} of {rows} completions are cut off", rows
     ).format(share=count / rows, rows=rows)
     if of_log:
-        what = tr("the trainer logs that {share:.0%} of the completions are cut off").format(share=count)
-    if rewards:
-        what = plural(
-            "{share:.0%} of {rows} completion is cut off; mean reward {reward}",
-            "{share:.0%} of {rows} completions are cut off; mean reward {reward}",
-            rows,
-        ).format(share=count / rows, rows=rows, reward=rewards)
+        what = tr("the trainer logs that {share:.0%} of the completions are cut off").format(share=count / rows)
     first = None
     if table is not None and table.truncated is not None and table.truncated.any():
         first = int(table.truncated.argmax())
@@ -196,7 +179,15 @@ def cut_off(update: Update) -> Measure | None:
     return Measure(
         label=update.label,
         value=count / rows,
-        more={"count": count, "rows": rows, "costs": costs, "logged": of_log},
+        more={
+            "count": count,
+            "rows": rows,
+            "costs": costs,
+            "logged": of_log,
+            "reward": mean_reward(update),
+            "mean": update.logged("length"),
+            "longest": update.logged("length_max"),
+        },
         evidence=(seen,),
     )
 
@@ -230,9 +221,13 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     else:
         enough = rows >= limit("rows")
         sure = enough and _lower_end(count / rows, rows)
+    if sure and sure >= limit("cut_many") and (early := _ends_early(measures)) is not None:
+        bad, change = grade("other_end"), tr("Find out on which token they end, and whether it is a known end.")
+        return Verdict(grade=bad, what=[early], began=measures[0].label, evidence=worst(measures), change=change)
     if sure and sure >= limit("cut"):
         what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
-        return Verdict(grade=grade("cut"), what=what, began=measures[0].label, evidence=worst(measures))
+        bad = grade("rises" if rises([m.more["reward"] for m in measures]) else "cut")
+        return Verdict(grade=bad, what=what, began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
     if third >= 2 and (rows == len(measures) or third * rows >= limit("rows") * len(measures)):
         few, many = limit("cut_few_before"), limit("cut_many_after")
@@ -250,6 +245,16 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         claims.append(Fault.of("cut_costs", loss=cost[0], spreads=cost[1]))
     bad = grade("cut_many" if cost is None else "cut_costs")
     return Verdict(grade=bad, what=claims, began=measures[0].label, evidence=worst(measures))
+
+
+def _ends_early(measures: Sequence[Measure]) -> Fault | None:
+    """Return the claim that most completions which the trainer logs as cut off are too short for it. None if not."""
+    known = [m for m in measures if m.more["logged"] and m.more["mean"] is not None and m.more["longest"] is not None]
+    if len(known) < len(measures):
+        return None
+    share, mean = (float(np.mean(values)) for values in zip(*((m.value, m.more["mean"]) for m in known), strict=True))
+    longest = max(m.more["longest"] for m in known)
+    return Fault.of("ends_early", share=share, mean=mean, longest=longest) if mean < share * longest / 2 else None
 
 
 def _loss(costs: np.ndarray) -> tuple[float, float] | None:

@@ -27,7 +27,7 @@ from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import counted, dead_groups
 from grpo_core.trainers.health.limits import grade, limit
-from grpo_core.trainers.health.numerics import is_half
+from grpo_core.trainers.health.numerics import noise
 from grpo_core.trainers.health.policy_checks import NO_LOSS
 from grpo_core.trainers.health.update import Update
 
@@ -235,6 +235,18 @@ def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
     return judge_zero(f"gradient_zero:{measures[-1].more['premise']}", those, settings)
 
 
+def no_rate(update: Update) -> str:
+    """Return an explanation if the learning rate is not logged. Empty if it is."""
+    return "" if update.logged("learning_rate") is not None else tr("The learning rate is not logged.")
+
+
+def rate(update: Update) -> Measure:
+    """Measure the logged learning rate."""
+    value = update.logged("learning_rate") or 0.0
+    seen = Evidence(step=update.label, what=tr("the learning rate is {value:.3g}").format(value=value))
+    return Measure(label=update.label, value=value, evidence=(seen,))
+
+
 def not_scored_again(update: Update) -> str:
     """Return why it is unknown whether the policy moved. Empty if it can be known."""
     if update.step is None:
@@ -254,8 +266,12 @@ def moved(update: Update) -> Measure | None:
     if update.signals is None or not update.signals.any():
         return None
     change = within(step)
-    noise = limit("noise_half" if is_half(update.settings, step.logp[0][update.used(0)]) else "noise_single")
-    more = {"first": update.first_tokens, "noise": noise, "after": step.scored_after, "apart": from_reference(step)}
+    more = {
+        "first": update.first_tokens,
+        "noise": noise(update),
+        "after": step.scored_after,
+        "apart": from_reference(step),
+    }
     if change is None:
         return Measure(label=update.label, value=float("nan"), more=more)
     seen = Evidence(step=update.label, what=tr("the largest change is {change:.3g} nats").format(change=change))
@@ -283,17 +299,17 @@ def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     """Check for updates that have advantages and yet change nothing."""
     inside = [m for m in measures if np.isfinite(m.value)]
     between = changes([m.more["first"] for m in measures], 0)
-    noise = limit("noise_single")
-    if not inside or max(m.value for m in inside) > noise:
+    least = limit("noise_single")
+    if not inside or max(m.value for m in inside) > least:
         return None
     after = [m for m in inside if m.more["after"]]
     away = [m.more["apart"] for m in measures if m.more["apart"] is not None]
     if len(after) >= limit("updates") and max(m.value for m in inside) == limit("unmoved"):
         what = Fault.of("unmoved", count=len(after))
     elif len(measures) >= limit("still_updates") and between:
-        what = Fault.of("still", change=max(between.values()), noise=noise)
+        what = Fault.of("still", change=max(between.values()), noise=least)
     elif len(away) >= limit("still_updates"):
-        what = Fault.of("still_reference", count=len(away), change=max(away), noise=noise)
+        what = Fault.of("still_reference", count=len(away), change=max(away), noise=least)
     else:
         return None
     return Verdict(grade=grade("unmoved"), what=[what], began=measures[0].label, evidence=worst(inside))
@@ -314,9 +330,8 @@ def start(update: Update) -> Measure:
     """Measure the median difference between policy and reference before the first step."""
     assert update.step is not None
     away = from_reference(update.step, np.median)
-    half = is_half(update.settings, update.step.logp[0][update.used(0)])
     assert away is not None
-    return Measure(label=update.label, value=away, more={"noise": limit("noise_half") if half else 0.0})
+    return Measure(label=update.label, value=away, more={"noise": noise(update)})
 
 
 def judge_start(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -334,7 +349,6 @@ def delivered(update: Update) -> Measure | None:
     away = None if step is None else away_from(step)
     if step is None or step.sampling_logp is None:
         return None
-    noise = limit("noise_half" if is_half(update.settings, step.logp[0][update.used(0)]) else "noise_single")
     gap, other, trained = (float("nan"),) * 3 if away is None else away
     seen = Evidence(
         step=update.label,
@@ -345,15 +359,15 @@ def delivered(update: Update) -> Measure | None:
     return Measure(
         label=update.label,
         value=gap,
-        more={"other": other, "noise": noise, "trained": trained, "first": update.first_tokens},
+        more={"other": other, "noise": noise(update), "trained": trained, "first": update.first_tokens},
         evidence=() if away is None else (seen,),
     )
 
 
 def is_reference(measure: Measure, first: Measure) -> bool:
     """Return whether the sampler has the weights of the reference, and the trainer others."""
-    noise = measure.more["noise"]
-    return bool(measure.value <= noise and min(measure.more["trained"], measure.more["other"]) > 10 * noise)
+    least = measure.more["noise"]
+    return bool(measure.value <= least and min(measure.more["trained"], measure.more["other"]) > 10 * least)
 
 
 def judge_delivered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -370,11 +384,11 @@ def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verd
     """Check for a sampler whose policy stays as it was while the trained one changes."""
     courses = [m.more["first"] for m in measures]
     mine, theirs = (changes(courses, which) for which in (0, 1))
-    noise = max(m.more["noise"] for m in measures)
-    if len(measures) < limit("still_updates") or not theirs or max(theirs.values()) > noise:
+    least = max(m.more["noise"] for m in measures)
+    if len(measures) < limit("still_updates") or not theirs or max(theirs.values()) > least:
         return None
     change = max(mine[key] for key in theirs)
-    if change <= max(10 * noise, limit("sampler")):
+    if change <= max(10 * least, limit("sampler")):
         return None
     what = Fault.of("sampler_still", change=max(theirs.values()), moved=change)
     return Verdict(grade=grade("gradient_zero"), what=[what], began=measures[0].label, evidence=())

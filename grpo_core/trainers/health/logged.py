@@ -16,6 +16,7 @@ from grpo_core.trainers.flow import ZERO
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.health.groups import rises
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
@@ -61,11 +62,9 @@ def judge_groups(measures: Sequence[Measure], settings: Settings) -> Verdict | N
 
 def _grade(measures: Sequence[Measure], since: Sequence[Measure]) -> Grade:
     """Return the grade of many dead groups: a notice where they may be solved, or where enough others teach."""
-    means = [m.more["mean"] for m in measures if m.more["mean"] is not None]
-    third = max(len(means) // 3, 1)
-    rises = bool(means) and float(np.mean(means[-third:])) > float(np.mean(means[:third]))
+    means = [m.more["mean"] for m in measures]
     live = 1 - float(np.mean([m.value for m in since]))
-    if rises or (live >= limit("sparse_live") and len(measures) < limit("sparse_updates")):
+    if rises(means) or (live >= limit("sparse_live") and len(measures) < limit("sparse_updates")):
         return grade("sparse_live")
     return grade("sparse_updates" if live >= limit("sparse_live") else "dead")
 

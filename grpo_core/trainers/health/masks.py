@@ -9,7 +9,9 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.foreign.trajectory import Turn
 from grpo_core.text import plural, tr
+from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.measures import AllCounted, Unwritten
+from grpo_core.trainers.flow import apart
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.limits import grade, limit
@@ -100,27 +102,48 @@ def all_counted(update: Update) -> Measure | None:
     )
 
 
+def beside_left_out(update: Update) -> Measure | None:
+    """Measure the mean advantage of the completions that count, in groups of which the loss leaves out others."""
+    assert update.step is not None
+    given = apart(update.step)
+    if not len(given):
+        return None
+    what = tr("mean advantage of those that count: {mean:+.3g}").format(mean=given.mean())
+    seen = (Evidence(step=update.label, what=what),)
+    return Measure(label=update.label, value=float(given.mean()), more={"given": given}, evidence=seen)
+
+
+def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for completions that the loss leaves out, and whose rewards count in the baseline of the others."""
+    given = np.concatenate([m.more["given"] for m in measures])
+    mean, error = float(given.mean()), float(given.std() / np.sqrt(len(given)))
+    if len(given) < limit("rows") or abs(mean) < max(limit("left_out_mean"), limit("left_out_errors") * error):
+        return None
+    what = [Fault.of("left_out_counts", count=len(given), mean=mean)]
+    seen = worst(sorted(measures, key=lambda m: -abs(m.value)))
+    return Verdict(grade=grade("left_out_mean"), what=what, began=measures[0].label, evidence=seen)
+
+
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a mask that excludes nothing although the completions contain messages from tools or users."""
-    first = next((i for i, measure in enumerate(measures) if measure.more["count"]), None)
-    if first is None:
-        return None
-    since = measures[first:]
+    since = _since(measures, "count")
     count, of = (sum(m.more[name] for m in since) for name in ("count", "of"))
-    if count < limit("all_counted") * of:
+    if not count or count < limit("all_counted") * of:
         return None
     what = [AllCounted(since=since[0].label, count=count, of=of)]
     return Verdict(grade=grade("all_counted"), what=what, began=since[0].label, evidence=worst(since))
 
 
+def _since(measures: Sequence[Measure], name: str) -> Sequence[Measure]:
+    """Return the measures from the first one with something of the kind ``name``."""
+    return measures[next((i for i, m in enumerate(measures) if m.more[name]), len(measures)) :]
+
+
 def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a mask that includes tokens of the prompt or of tools or users."""
-    bad = [i for i, measure in enumerate(measures) if measure.more["others"]]
-    if not bad:
-        return None
-    since = measures[bad[0] :]
-    share = sum(m.more["others"] for m in since) / sum(m.more["counted"] for m in since)
-    if share < limit("unwritten"):
+    since = _since(measures, "others")
+    others, counted = (sum(m.more[name] for m in since) for name in ("others", "counted"))
+    if not others or (share := others / counted) < limit("unwritten"):
         return None
     return Verdict(
         grade=grade("unwritten"),

@@ -119,12 +119,12 @@ def first_pass(update: Update) -> Measure | None:
     gap = _gap(step.logp[0], step.old_logp, used)
     if gap is None:
         return None
-    coarse = is_half(update.settings, step.logp[0][used])
+    coarse = noise(update) > limit("noise_single")
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
     return Measure(
         label=update.label,
         value=gap,
-        more={"limit": limit("first_pass_half" if coarse else "first_pass_single")},
+        more={"limit": limit("first_pass_half" if coarse else "first_pass_single"), "noise": noise(update)},
         evidence=evidence,
     )
 
@@ -140,7 +140,7 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
     if not since:
         return None
     what = FirstPassApart(
-        since=since[0].label, gap=float(np.mean([m.value for m in since])), limit=since[0].more["limit"]
+        since=since[0].label, gap=float(np.mean([m.value for m in since])), noise=since[0].more["noise"]
     )
     return Verdict(grade=grade("first_pass_single"), what=[what], began=since[0].label, evidence=worst(since))
 
@@ -156,9 +156,8 @@ def no_sampler(update: Update) -> str:
         return SAME_PROGRAM
     if scored:
         return ""
-    if trainer_settings(update.settings).get("use_vllm") is False and not trainer_settings(update.settings).get(
-        "rollout_func"
-    ):
+    trainer = trainer_settings(update.settings)
+    if trainer.get("use_vllm") is False and not trainer.get("rollout_func"):
         return SAME_PROGRAM
     if table is not None and table.sampling_logp is not None and table.training_logp is not None:
         return ""
@@ -251,15 +250,12 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
     )
 
 
-def is_half(settings: Settings, values: np.ndarray) -> bool:
-    """Return whether ``values`` were computed in 16 bits, by the trainer's settings or by their digits."""
-    return _half_precision(settings) or _like_half(values)
-
-
-def _half_precision(settings: Settings) -> bool:
-    """Return whether the trainer's settings specify 16-bit computation."""
-    trainer = trainer_settings(settings)
-    return bool(trainer.get("bf16") or trainer.get("fp16"))
+def noise(update: Update) -> float:
+    """Return what rounding explains of a difference of log-probabilities, in nats, by settings or digits."""
+    assert update.step is not None
+    trainer, values = trainer_settings(update.settings), update.step.logp[0][update.used(0)]
+    half = trainer.get("bf16") or trainer.get("fp16") or _like_half(values)
+    return limit("noise_half" if half else "noise_single")
 
 
 def trainer_settings(settings: Settings) -> dict[str, Any]:

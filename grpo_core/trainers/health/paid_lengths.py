@@ -10,6 +10,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
+from grpo_core.trainers.flow import thirds
 from grpo_core.trainers.health.check import Measure, Verdict
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.groups import counted, no_rewards
@@ -61,17 +62,7 @@ def together(update: Update) -> Measure | None:
     )
 
 
-def judge_longer(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a reward earned by longer completions."""
-    return _judge(measures, 1)
-
-
-def judge_shorter(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
-    """Check for a reward earned by shorter completions."""
-    return _judge(measures, -1)
-
-
-def _judge(measures: Sequence[Measure], sign: int) -> Verdict | None:
+def judge(sign: int, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a reward that depends on length. ``sign``: 1 if longer completions earn more, -1 if shorter ones do."""
     if sum(m.more["rows"] for m in measures) < limit("rows"):
         return None
@@ -84,8 +75,7 @@ def _judge(measures: Sequence[Measure], sign: int) -> Verdict | None:
     of_reward = sign * correlation >= limit("length_is_reward")
     if not of_reward and not (went and sign * correlation >= limit("length_paid")):
         return None
-    third = max(len(measures) // 3, 1)
-    before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
+    before, after, _ = thirds([m.value for m in measures])
     what = Fault.of("paid_length", correlation=correlation, before=before, after=after)
     began = moved[2] if moved is not None and went else measures[0].label
     evidence = [measures[0].evidence[0], measures[0].evidence[-1], measures[-1].evidence[0]]

@@ -67,21 +67,11 @@ def is_collapsed(measure: Measure, first: Measure) -> bool:
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for entropy that fell to a small fraction of its initial value."""
-    start, part = measures[0].value, limit("entropy_collapsed")
     since = lasting(measures, is_collapsed, 2)
-    if not since or start <= 0:
+    if not since or measures[0].value <= 0:
         return None
     least = min(since, key=lambda m: m.value)
-    what = EntropyFar(
-        start=start,
-        part=part,
-        count=sum(is_collapsed(m, measures[0]) for m in since),
-        of=len(since),
-        since=since[0].label,
-        end=least.value,
-        where=least.label,
-    )
-    claims: list[Claim[Run]] = [what]
+    claims: list[Claim[Run]] = [_far(since, measures[0], "entropy_collapsed", is_collapsed, least)]
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
         claims.append(EqualShares(since=since[0].label, before=before, after=after))
@@ -93,6 +83,19 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     return Verdict(grade=bad, what=claims, began=began, evidence=seen, change=change)
 
 
+def _far(since: Sequence[Measure], first: Measure, name: str, bad: Bad, extreme: Measure) -> EntropyFar:
+    """Return the claim that the entropy is far from its value in the ``first`` update."""
+    return EntropyFar(
+        start=first.value,
+        part=limit(name),
+        count=sum(bad(m, first) for m in since),
+        of=len(since),
+        since=since[0].label,
+        end=extreme.value,
+        where=extreme.label,
+    )
+
+
 def _equal(measures: Sequence[Measure]) -> float | None:
     """Return the mean share of groups with equal rewards. None if unknown."""
     shares = [m.more["equal"] for m in measures if m.more["equal"] is not None]
@@ -101,20 +104,11 @@ def _equal(measures: Sequence[Measure]) -> float | None:
 
 def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for entropy that rose to a multiple of its initial value."""
-    start = measures[0].value
     since = lasting(measures, is_blown_up, 3)
     if not since:
         return None
     most = max(since, key=lambda m: m.value)
-    what = EntropyFar(
-        start=start,
-        part=limit("entropy_blown_up"),
-        count=sum(is_blown_up(m, measures[0]) for m in since),
-        of=len(since),
-        since=since[0].label,
-        end=most.value,
-        where=most.label,
-    )
+    what = _far(since, measures[0], "entropy_blown_up", is_blown_up, most)
     return Verdict(
         grade=grade("entropy_blown_up"), what=[what], began=since[0].label, evidence=worst([measures[0], *since])
     )

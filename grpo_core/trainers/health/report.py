@@ -30,11 +30,8 @@ def as_text(source: Source, result: Diagnosis) -> str:
         lines += [f"  {change}", f"  {described}"]
     if result.looked_at:
         lines += ["", tr("Looked at, and nothing found:"), *(f"- {line}" for line in healthy(result))]
-    reasons: dict[str, list[str]] = {}
-    for one in result.not_looked_at:
-        reasons.setdefault(one.why, []).append(one.title)
-    lines += [""] * bool(reasons)
-    for why, titles in reasons.items():
+    lines += [""] * bool(result.not_looked_at)
+    for why, titles in result.reasons.items():
         lines.append(tr("Not looked at: {titles}. Reason: {why}").format(titles="; ".join(titles), why=why))
     lines += [*result.unreadable, *source.notes]
     return "\n".join(line.rstrip() for text in lines for line in (text.splitlines() or [""]))
@@ -115,14 +112,8 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
         "serious": result.serious,
         "caution": result.caution,
         "chain": [
-            {
-                "link": link.name,
-                "state": link.state.value,
-                "began": link.began,
-                "last": link.last,
-                "check": link.check,
-                "text": link.line,
-            }
+            {"link": link.name, "state": link.state.value, "text": link.line}
+            | {name: getattr(link, name) for name in ("began", "last", "check")}
             for link in result.chain
         ],
         "findings": [_plain(finding) for finding in result.findings],
@@ -139,16 +130,10 @@ def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
-    return {
-        "check": finding.check,
-        "title": finding.title,
+    return {name: getattr(finding, name) for name in ("check", "title", "began", "last", "change", "source")} | {
         "severity": finding.grade.value,
         "what": finding.sentence,
-        "began": finding.began,
-        "last": finding.last,
         "evidence": [dataclasses.asdict(one) for one in finding.evidence],
-        "change": finding.change,
-        "source": finding.source,
         "course": [list(one) for one in finding.course],
     }
 

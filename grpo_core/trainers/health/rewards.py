@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,14 +10,19 @@ import numpy as np
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
 from grpo_core.deviations import DEVIATIONS
+from grpo_core.errors import shortened
 from grpo_core.foreign.recording import Completions
+from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
-from grpo_core.trainers.health.groups import counted
+from grpo_core.trainers.health.groups import counted, no_rewards
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
+
+SHOWN = 5
+"""Least number of right answers with the lowest reward that make a finding, and the number of those shown."""
 
 
 def no_table(update: Update) -> str:
@@ -78,7 +84,7 @@ def spread_of_parts(update: Update) -> Measure | None:
     rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
     if not rows.any():
         return None
-    weights = np.asarray(table.reward_weights or (1.0,) * table.reward_parts.shape[1])
+    names, weights = parts_of(table)
     parts, group = (table.reward_parts * weights)[rows], table.group[rows]
     sums = np.zeros((int(group.max()) + 1, parts.shape[1]))
     np.add.at(sums, group, parts)
@@ -87,7 +93,7 @@ def spread_of_parts(update: Update) -> Measure | None:
         label=update.label,
         value=float(len(parts)),
         more={
-            "names": _names(table),
+            "names": names,
             "weights": weights,
             "covariance": centred.T @ centred,
             "low": parts.min(axis=0),
@@ -267,6 +273,58 @@ def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdic
     return Verdict(grade=grade("reward_far"), what=[what], began=those[0].label, evidence=worst(those))
 
 
-def _names(table: Completions) -> tuple[str, ...]:
+def no_answers(update: Update) -> str:
+    """Return why completions cannot be compared with the right answers. Empty if they can."""
+    if why := no_rewards(update):
+        return why
+    assert update.table is not None
+    return "" if update.table.answers is not None else tr("The right answers are not recorded.")
+
+
+def answered(update: Update) -> Measure | None:
+    """Measure the share of completions of the lowest reward that end on the right answer, with examples."""
+    table = update.table
+    assert table is not None and table.answers is not None
+    rows = [row for row in np.flatnonzero(counted(table) & np.isfinite(table.rewards)) if table.answers[row]]
+    low = float(table.rewards[rows].min()) if rows else math.nan
+    lowest = [row for row in rows if table.rewards[row] == low]
+    right = [row for row in lowest if ends_on(table.completions[row] or "", table.answers[row] or "")]
+    if not lowest:
+        return None
+    return Measure(
+        label=update.label,
+        value=len(right) / len(lowest),
+        more={"low": low, "right": len(right), "all": len(lowest)},
+        evidence=tuple(
+            Evidence(
+                step=update.label,
+                row=int(row) + 1,
+                quote=update.quote(int(row)),
+                what=tr("reward {reward:.4g}; the right answer is {answer}").format(
+                    reward=table.rewards[row], answer=shortened(table.answers[row] or "", 40)
+                ),
+            )
+            for row in right[:SHOWN]
+        ),
+    )
+
+
+def judge_answered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for completions that end on the right answer and have the lowest reward of the run."""
+    low = min(m.more["low"] for m in measures)
+    those = [m for m in measures if m.more["low"] == low]
+    right, every = (sum(m.more[name] for m in those) for name in ("right", "all"))
+    if right < SHOWN or right < limit("answered") * every:
+        return None
+    what = Fault.of("answered", count=right, all=every, low=low)
+    shown = [m for m in those if m.more["right"]]
+    return Verdict(grade=grade("answered"), what=[what], began=shown[0].label, evidence=worst(shown, SHOWN))
+
+
+def parts_of(table: Completions) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return the names and the weights (K,) of the reward functions. Without names, they are numbers."""
     assert table.reward_parts is not None
-    return table.reward_names or tuple(str(k + 1) for k in range(table.reward_parts.shape[1]))
+    count = table.reward_parts.shape[1]
+    return table.reward_names or tuple(str(k + 1) for k in range(count)), np.array(
+        table.reward_weights or [1.0] * count
+    )

@@ -20,6 +20,14 @@ from grpo_core.text import plural, tr
 
 LARGEST_GROUP = 4096
 """Maximum number of completions of a group, as in the settings of a learner."""
+ANSWERS = ("gts", "ground_truth", "answer", "final_answer", "expected_answer", "correct_answer", "solution", "target")
+"""Names of columns with the right answer to a prompt. The first that has one counts."""
+
+
+def answers_in(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, ...] | None:
+    """Return the right answer to the prompt of each row. None if no row has one."""
+    known = [[str(row[n]) for n in ANSWERS if isinstance(row.get(n), str | int | float)] for row in rows]
+    return tuple(next(iter(each), None) for each in known) if any(known) else None
 
 
 class TextRun:

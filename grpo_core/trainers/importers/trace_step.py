@@ -29,6 +29,7 @@ class ProcessColumns:
     group: np.ndarray
     ids: list[np.ndarray | None]
     mask: list[np.ndarray | None]
+    written: list[np.ndarray | None]
     prompts: list[np.ndarray | None]
     rewards: list[np.ndarray | None]
     advantage: list[np.ndarray | None]
@@ -60,6 +61,7 @@ def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessC
         group=columns.numbers("group", np.int64),
         ids=columns.lists("completion_ids", np.int64),
         mask=columns.lists("mask", bool),
+        written=rows("tool_mask", bool),
         prompts=rows("prompt_ids", np.int64),
         rewards=rows("rewards", np.float64),
         advantage=rows("advantage", np.float64),
@@ -122,6 +124,7 @@ class StepAssembly:
             tokens=tokens,
             mask=mask,
             present=None if np.array_equal(present, mask) else present,
+            written=self._rows("written", bool, False),
             rewards=np.full(self.batch, np.nan) if total is None else total,
             reward_parts=rewards,
             old_logp=self._first(logp) if old is None else old,

@@ -17,7 +17,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.text import tr
-from grpo_core.trainers.importers.text_run import consecutive_groups
+from grpo_core.trainers.importers.text_run import answers_in, consecutive_groups
 from grpo_core.trainers.importers.trace_rewards import weighted
 
 FIXED = ("step", "prompt", "completion", "advantage")
@@ -66,6 +66,7 @@ def table(
         reward_parts=parts,
         reward_weights=known,
         trajectories=trajectories_in(prompts, completions),
+        answers=answers_in([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]),
         advantage=_numbers(columns["advantage"], "advantage", name) if "advantage" in columns else None,
     )
 

@@ -20,7 +20,7 @@ from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.records import Record, limited
-from grpo_core.trainers.importers.text_run import TextRun, equal_groups, numbered_at, recorded_settings
+from grpo_core.trainers.importers.text_run import TextRun, answers_in, equal_groups, numbered_at, recorded_settings
 
 AFTER = ".jsonl"
 COLUMNS = frozenset({"input", "output", "score"})
@@ -88,6 +88,7 @@ class VerlRollouts(TextRun):
             completions=tuple(_text(row["output"]) for row in rows),
             group=group,
             rewards=rewards,
+            answers=answers_in(rows),
         )
 
     def _rows(self, file: Path) -> list[dict[str, Any]]:

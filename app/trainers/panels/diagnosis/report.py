@@ -53,7 +53,7 @@ class Entry:
         title: the subject.
         grade: severity in one word; empty if nothing is wrong.
         began: the trainer's number for the step where the fault began; None if it has no beginning.
-        last: the trainer's number for the last step with the fault; None if it goes on.
+        since: the steps with the fault, as a phrase; empty if it has no beginning.
         text: the finding, in sentences.
         change: a sentence on what to change; empty if nothing.
         source: a sentence with the reference that describes the fault; empty if there is none.
@@ -67,7 +67,7 @@ class Entry:
     text: str = ""
     grade: str = ""
     began: int | None = None
-    last: int | None = None
+    since: str = ""
     change: str = ""
     source: str = ""
     course: tuple[tuple[int, float], ...] = ()
@@ -92,13 +92,6 @@ class Entry:
             return self.evidence[row] if 0 <= row < len(self.evidence) else None
         figure = self.healthy[row].measured if 0 <= row < len(self.healthy) else None
         return None if figure is None else Evidence(step=figure.where, what=figure.words())
-
-    @property
-    def since(self) -> str:
-        """The steps with the fault, as a phrase."""
-        if self.began is not None and self.last is not None:
-            return tr("step {began} to {last}").format(began=self.began, last=self.last)
-        return "" if self.began is None else tr("from step {label}").format(label=self.began)
 
 
 def entries(examined: Result) -> list[Entry]:
@@ -133,7 +126,7 @@ def _of_finding(finding: Finding) -> Entry:
         title=finding.title,
         grade=finding.grade.word,
         began=finding.began,
-        last=finding.last,
+        since=finding.when,
         text=finding.sentence,
         change=tr("What to change: {change}").format(change=finding.change),
         source=tr("Described in: {source}").format(source=finding.source),
@@ -157,6 +150,7 @@ def _of_verdict(verdict: Verdict) -> Entry:
         title=titles[verdict.agrees],
         grade=DEPARTS if verdict.agrees is False else "",
         began=verdict.step,
+        since="" if verdict.step is None else tr("from step {began}").format(began=verdict.step),
         text=verdict.text,
         evidence=evidence,
         put_right=verdict.put_right,
@@ -175,10 +169,7 @@ def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:
     listed = []
     if diagnosis.looked_at:
         listed.append(Entry(title=tr("Looked at, and nothing found"), healthy=diagnosis.looked_at))
-    reasons: dict[str, list[str]] = {}
-    for one in diagnosis.not_looked_at:
-        reasons.setdefault(one.why, []).append(one.title)
-    lines = [f"{'; '.join(titles)}.\n{why}" for why, titles in reasons.items()]
+    lines = [f"{'; '.join(titles)}.\n{why}" for why, titles in diagnosis.reasons.items()]
     if lines or diagnosis.unreadable:
         listed.append(Entry(title=tr("Not looked at"), text="\n\n".join([*lines, *diagnosis.unreadable])))
     return listed

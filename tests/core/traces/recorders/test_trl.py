@@ -187,6 +187,17 @@ class OtherLoss(Trainer):
     _compute_loss.__module__ = "trl.experimental.gmpo.gmpo_trainer"
 
 
+def test_a_completion_that_is_left_out_keeps_its_length_and_the_mask_of_tools_is_kept_apart() -> None:
+    ids = torch.tensor([[5, 6, 7, 0, 0], [5, 0, 7, 8, 9], [5, 6, 1, 0, 0]])
+    mask = torch.tensor([[0] * 5, [0] * 5, [1, 1, 1, 0, 0]])
+    tools = torch.tensor([[0] * 5, [0] * 5, [0, 1, 1, 1, 1]])
+    batch = {"number": 0, "group": [0, 0, 0], "pad_id": 0, "completion_ids": ids, "completion_mask": mask}
+    columns = trl.completions_of([batch | {"tool_mask": tools, "advantages": torch.ones(3)}])
+    assert columns["completion_ids"] == [[5, 6, 7], [5, 0, 7, 8, 9], [5, 6, 1]]
+    assert columns["mask"][2] == columns["tool_mask"][2] == [False, True, True]
+    assert trl.completions_of([batch | {"advantages": torch.ones(3)}])["tool_mask"] == [None] * 3
+
+
 def test_a_trainer_with_another_loss_is_recorded_as_text_or_refused_at_once() -> None:
     assert "its loss is that of OtherLoss" in trl.unknown_methods(OtherLoss())
     of_rloo = Trainer()

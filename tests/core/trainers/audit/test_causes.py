@@ -11,10 +11,11 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.errors import RunFileError
+from grpo_core.foreign.recording import Report
 from grpo_core.record import Step
 from grpo_core.trainers.audit import audit, compare, remainder
 from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED
-from grpo_core.trainers.audit.report import told
+from grpo_core.trainers.audit.report import as_text, told
 from grpo_core.trainers.changes.figures import CLIPPED, figures
 from grpo_core.trainers.changes.given import without_first
 from grpo_core.trainers.changes.numbers import Update
@@ -261,6 +262,18 @@ def test_what_the_record_only_hints_at_is_a_suspicion(fault: str) -> None:
     assert result.agrees and [(cause.grade, cause.names) for cause in result.causes] == [(SUSPECTED, (name,))]
 
 
+def test_a_kl_that_was_subtracted_is_named_though_no_settings_can_give_it() -> None:
+    class Subtracted(Planted):
+        def losses(self, position: int) -> np.ndarray:
+            without, whole = (run.losses(position) for run in (Planted(used=under(beta=0.0)), Planted()))
+            assert without is not None and whole is not None
+            return np.asarray(2 * without - whole)
+
+    result = audit(Subtracted())
+    assert [cause.names for cause in result.causes] == [("beta",)] and "β was -0.04" in result.explanations[0]
+    assert not result.causes[0].effect and result.put_right is None
+
+
 @pytest.mark.parametrize("beta", [0.0, 0.04])
 def test_a_sound_run_has_no_cause(beta: float) -> None:
     result = audit(Planted(beta=beta))
@@ -330,6 +343,18 @@ def test_faults_that_a_run_cannot_tell_apart_are_one_class() -> None:
 def test_the_trainers_length_tells_that_the_last_token_is_masked() -> None:
     result = audit(Planted(longer=1.0))
     assert not result.agrees and result.causes[0].names == ("mask_last",)
+
+
+def test_the_pattern_of_what_departs_is_not_that_of_what_agrees() -> None:
+    agreeing = [
+        compare.Comparison(what="advantage", ours=x, theirs=x, allowed=1e-6, row=n, group=n // 4)
+        for n, x in enumerate(np.random.default_rng(1).normal(size=12).tolist())
+    ]
+    departing = [
+        compare.Comparison(what="loss", ours=x, theirs=x - abs(x) / 7, allowed=1e-6, passed=0, part=n)
+        for n, x in enumerate((0.1, -0.2, 0.4, 0.8, -0.3, 0.6, 0.5))
+    ]
+    assert remainder.shape([agreeing + departing]).endswith("theirs are smaller, by differing amounts.")
 
 
 def test_noise_in_the_loss_is_explained_by_nothing_and_its_size_is_said() -> None:
@@ -411,15 +436,38 @@ def test_a_deviation_of_the_batch_is_that_of_each_generation_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("out", "forced", "named"), [((0,), False, True), ((0,), True, False), ((0, 1), False, False), ((1,), False, False)]
-)
-def test_a_first_token_that_no_model_chose_is_rightly_left_out(out: tuple[int, ...], forced: bool, named: bool) -> None:
+    ("out", "chosen_by", "named"),
+    [
+        ((0,), "model", True), ((0,), "trainer", False), ((0,), "prompt", False), ((0,), "environment", False),
+        ((0, 1), "model", False), ((1,), "model", False),
+    ],
+)  # fmt: skip # pairs
+def test_a_first_token_that_no_model_chose_is_rightly_left_out(
+    out: tuple[int, ...], chosen_by: str, named: bool
+) -> None:
     step = Trace(DATA / "grpo").step(1)
     mask, tokens = step.mask.copy(), step.tokens.copy()
     mask[:, out] = False
-    if forced:
-        tokens[:, 0] = 5
-    assert without_first(dataclasses.replace(step, mask=mask, tokens=tokens, present=step.mask)) is named
+    tokens[:, 0] = {"trainer": 5, "prompt": step.group + 5}.get(chosen_by, tokens[:, 0])
+    written = mask if chosen_by == "environment" else step.mask
+    step = dataclasses.replace(step, mask=mask, tokens=tokens, present=step.mask, written=written)
+    assert without_first(step) is named
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.5), (1.0, 1.0)])
+def test_a_logged_reward_that_ignores_the_weights_of_the_functions_is_named(weights: tuple[float, float]) -> None:
+    class Logged(Planted):
+        title, notes, settings = "a run", (), sound(0).settings
+
+        def reports(self, position: int) -> list[Report]:
+            parts = self.step(position).reward_parts
+            assert parts is not None
+            return [Report(step=2 * position - 1, numbers={"reward": float((parts @ weights).mean())})]
+
+    run: Any = Logged()
+    said = as_text(run, audit(run))
+    assert f"{UPDATES * (weights == (1.0, 0.5))} of {UPDATES} follow from the record." in said
+    assert ("These do not: reward." in said) is (weights == (1.0, 1.0))
 
 
 def test_the_share_clipped_of_ratios_of_completions_is_of_completions() -> None:

@@ -18,13 +18,13 @@ from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.link import State
 from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.importers.trace import Trace
-from tests.core.trainers.claims.test_finding_claims import with_reports
+from tests.core.trainers.claims.test_finding_claims import Logs, with_reports
 from tests.core.trainers.health.test_diagnose import Tables, completions
 from tests.core.trainers.health.test_findings_hold import not_looked_at, of_steps, recorded
 from tests.core.trainers.trace_files import DATA
 
 SHAPE: dict[str, Any] = {"passes": 1, "prompts": 2, "tokens": 3}
-SETTINGS = recorded(surrogate="clip", level="token", beta=0.0)
+SETTINGS = recorded(surrogate="clip", level="token", beta=0.0).replace({"task.max_tokens": 1})
 
 
 def link(result: Diagnosis, name: str) -> Link:
@@ -42,6 +42,14 @@ def weighed(step: Step) -> Step:
     keeps = np.arange(len(step.mask)) == 0
     gate = np.broadcast_to(keeps[:, None], step.mask.shape).astype(float)
     return dataclasses.replace(step, gate=gate, sampling_logp=None)
+
+
+def ended_elsewhere(step: Step) -> Step:
+    """Leave out every completion, each of which ends before the limit on a token that is no known end."""
+    tokens, there = step.tokens.copy(), np.ones_like(step.mask)
+    there[:, -1] = False
+    tokens[:, -2] = 5
+    return dataclasses.replace(step, tokens=tokens, mask=np.zeros_like(there), present=there)
 
 
 def clipped(step: Step) -> Step:
@@ -79,9 +87,34 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
         "advantages",
         "advantages_zero",
     ),
+    "an unknown end": (
+        of_steps(SETTINGS.replace({"task.max_tokens": 3}), 4, ended_elsewhere, **SHAPE),
+        "factors",
+        "weights_gone",
+    ),
     "no token counts": (of_steps(SETTINGS, 4, masked, **SHAPE), "factors", "weights_gone"),
     "weights of 0": (of_steps(SETTINGS, 4, weighed, **SHAPE), "factors", "weights_gone"),
+    "advantages inf": (
+        Tables([completions([0.0, 1.0] * 4, advantage=np.array([np.inf, *[1.0, -1.0] * 3, 1.0]))] * 4, SETTINGS),
+        "advantages",
+        "non_finite",
+    ),
+    "grad_norm NaN": (
+        with_reports(of_steps(SETTINGS, 4, lambda s: s, **SHAPE), {"grad_norm": np.nan}),
+        "gradient",
+        "non_finite",
+    ),
     "all clipped": (of_steps(SETTINGS, 4, clipped, **SHAPE), "push", "no_push"),
+    "a learning rate of 0 in the log": (
+        Logs([{"reward": 0.5, "reward_std": 0.2, "grad_norm": 0.3, "learning_rate": 0.0}] * 4),
+        "moved",
+        "rate_zero",
+    ),
+    "all groups dead in the log, and a reward that rises by chance": (
+        Logs([{"reward": 0.5 + 0.01 * (n % 5), "frac_reward_zero_std": 1.0} for n in range(12)]),
+        "rewards",
+        "dead_groups_logged",
+    ),
     "grad_norm 0": (
         with_reports(of_steps(SETTINGS, 4, lambda step: step, **SHAPE), {"grad_norm": 0.0}),
         "gradient",
@@ -101,9 +134,11 @@ def test_the_link_that_breaks_is_named_and_is_the_first_finding(name: str) -> No
     run, broken, check = BROKEN[name]
     result = diagnose(run)
     assert next(one.name for one in result.chain if one.state is State.BREAKS) == broken
-    assert link(result, broken).check == result.findings[0].check == check
-    assert result.findings[0].grade is Grade.SERIOUS
-    assert link(result, broken).began == result.findings[0].began == 1
+    cause = {"an unknown end": ["unknown_end"]}.get(name, [])
+    assert link(result, broken).check == check
+    assert [finding.check for finding in result.findings][: len(cause) + 1] == [*cause, check]
+    finding = result.findings[len(cause)]
+    assert finding.grade is Grade.SERIOUS and link(result, broken).began == finding.began == 1
     assert "breaks from step 1 on" in link(result, broken).line
 
 

@@ -16,7 +16,7 @@ import pytest
 from grpo_core.claims.claim import Kind
 from grpo_core.commands.cli import main
 from grpo_core.config import Objective
-from grpo_core.foreign.recording import Completions
+from grpo_core.foreign.recording import Completions, Report
 from grpo_core.objective import evaluate, gradient
 from grpo_core.surrogates import SURROGATES
 from grpo_core.trainers.claims.faults import FAULTS, Fault
@@ -107,6 +107,11 @@ def test_a_diseased_run_is_named_with_evidence(name: str) -> None:
     assert finding.began in run.labels and all(one.step in run.labels for one in finding.evidence)
 
 
+def test_what_rounding_explains_of_a_first_pass_is_not_what_a_finding_needs() -> None:
+    (finding,) = [one for one in diagnose(Trace(DISEASED / "dropout")).findings if one.check == "first_pass_differs"]
+    assert "the precision of this run explains 1e-05" in finding.sentence
+
+
 @pytest.mark.parametrize("name", [n for n in FINDINGS if n not in ("kl_explodes", "rate_too_high")])
 def test_nothing_but_the_disease_is_named(name: str) -> None:
     assert problems(diagnose(Trace(DISEASED / name))) == [FINDINGS[name]]
@@ -195,6 +200,45 @@ def under(step: Any, **changes: Any) -> Any:
     return step.settings.replace({f"objective.{name}": value for name, value in changes.items()})
 
 
+@pytest.mark.parametrize(("mean", "named"), [(19.9, True), (50.0, False)])
+def test_a_logged_share_of_cut_off_completions_is_held_against_their_lengths(mean: float, named: bool) -> None:
+    log = {"completions/clipped_ratio": 1.0, "completions/mean_length": mean, "completions/max_length": 64.0}
+    run = made([completions([0.0, 1.0] * 4)] * 4)
+    run.reports = lambda position: [Report(step=position, numbers=log)]
+    (finding,) = [finding for finding in diagnose(run).findings if finding.check == "truncation"]
+    assert ("a limit on their tokens did not end most of these" in finding.sentence) is named
+    assert ("are cut off by a limit" in finding.sentence) is not named
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_right_answers_that_a_scorer_misses_are_shown(strict: bool) -> None:
+    texts = ("So 3 + 4 = 7", "#### 7", "7", "\\boxed{7}", "<answer>7</answer>", "the answer is: 7.", "8", "17")
+    rewards = [float(not strict and n < 6) for n in range(8)]
+    table = completions(rewards, answers=("3 + 4 = 7\n#### 7",) * 8)
+    found = diagnose(made([dataclasses.replace(table, completions=texts)] * 3)).findings
+    shown = [finding for finding in found if finding.check == "answer_unrewarded"]
+    assert [finding.sentence for finding in shown] == strict * [
+        "18 of the 24 completions with the lowest reward, 0, end on the right answer to their prompt."
+    ]
+    assert all(len(finding.evidence) == 5 and finding.evidence[0].what.endswith("#### 7") for finding in shown)
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 0.0), (0.3, 0.3), (0.1, 0.7)])
+@pytest.mark.parametrize("same", [True, False])
+def test_groups_that_are_copies_of_one_text_are_named_as_such(same: bool, rewards: tuple[float, float]) -> None:
+    table = completions(np.repeat(rewards, 4).tolist())
+    table = dataclasses.replace(table, prompts=tuple("aaaabbbb"), completions=("x",) * 8 if same else table.completions)
+    first = diagnose(made([table] * 4)).findings[0]
+    assert ("the same text" in first.sentence) == ("seed" in first.change) == same
+
+
+def test_a_share_that_the_trainer_logs_is_said_to_be_logged_beside_completions_without_it() -> None:
+    run = made([completions([0.0, 1.0] * 4)] * 4)
+    run.reports = lambda position: [Report(step=position, numbers={"completions/clipped_ratio": 0.9})]
+    (finding,) = [finding for finding in diagnose(run).findings if finding.check == "truncation"]
+    assert all(one.what == "the trainer logs that 90% of the completions are cut off" for one in finding.evidence)
+
+
 @pytest.mark.parametrize(("cap", "named"), [(0.2, True), (5.0, False)])
 def test_a_cap_below_one_is_named(cap: float, named: bool) -> None:
     step = Trace(DATA / "grpo").step(1)
@@ -205,11 +249,12 @@ def test_a_cap_below_one_is_named(cap: float, named: bool) -> None:
     assert measure is not None and (check.finding("cap_below_one", [measure], settings) is not None) == named
 
 
-@pytest.mark.parametrize(("clip", "named"), [(0.5, True), (3e-4, False)])
+@pytest.mark.parametrize(("clip", "nearer", "named"), [(0.5, 1.0, True), (3e-4, 1.0, False), (0.5, 1e-4, False)])
 def test_a_clip_range_that_no_ratio_of_a_completion_reaches_is_named_once_there_is_enough(
-    clip: float, named: bool
+    clip: float, nearer: float, named: bool
 ) -> None:
     step = Trace(DATA / "grpo").step(1)
+    step = dataclasses.replace(step, logp=step.logp * nearer, old_logp=step.old_logp * nearer)
     settings = under(step, level="sequence", clip_low=clip, clip_high=clip)
     update = Update(label=1, settings=settings, step=dataclasses.replace(step, settings=settings))
     check = CHECKS["clip_never_reached"]

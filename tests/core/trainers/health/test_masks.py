@@ -46,6 +46,21 @@ def test_a_mask_that_leaves_out_what_tools_said_is_one_figure_among_what_is_heal
     assert healthy.measured.words() == "tokens in the loss that the model did not write: 0%"
 
 
+@pytest.mark.parametrize("lost", [0.0, 0.5])
+def test_rewards_of_completions_that_the_loss_leaves_out_are_seen_in_the_advantages_of_the_others(lost: float) -> None:
+    numbers = np.random.default_rng(4)
+
+    def change(step: Step) -> Step:
+        rewards, there = numbers.random(len(step.rewards)), np.ones(step.mask.shape, bool)
+        counts = rewards > lost if lost else numbers.random(len(rewards)) > 0.5
+        return dataclasses.replace(step, rewards=rewards, mask=there & counts[:, None], present=there)
+
+    result = diagnose(of_steps(recorded(), 12, change, passes=1, prompts=2, tokens=3))
+    found = said(result, "left_out_counts")
+    assert ("have a mean advantage of +" in found) == bool(lost)
+    assert lost or "left_out_counts" in {one.check for one in result.looked_at}
+
+
 @pytest.mark.parametrize("role", ["tool", "user", "system"])
 def test_a_mask_that_counts_another_ones_words_is_a_finding_with_those_words(role: str, tmp_path: Path) -> None:
     result = diagnosis(tmp_path, lambda node, step: covered(node, step, role=role))

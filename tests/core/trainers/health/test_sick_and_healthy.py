@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,14 +44,14 @@ def of_length(numbers: Numbers, n: int, sign: int) -> Completions:
     return completions(paid.tolist(), length=length, truncated=length == 80)
 
 
-def hacked(numbers: Numbers, n: int) -> Completions:
-    """Return completions whose rewarded score rises while the monitored one falls and the entropy collapses."""
+def hacked(numbers: Numbers, n: int, weight: float) -> Completions:
+    """Return completions with one score that rises while the other, of this weight, falls and the entropy collapses."""
     parts = np.stack([0.08 * n + 0.02 * numbers.normal(size=ROWS), 0.9 - 0.07 * n + 0.02 * numbers.normal(size=ROWS)])
     return completions(
         parts[0].tolist(),
         reward_parts=parts.T,
         reward_names=("format", "right"),
-        reward_weights=(1.0, 0.0),
+        reward_weights=(1.0, weight),
         entropy=np.full(ROWS, 2.0 if n < 5 else 0.02),
     )
 
@@ -148,7 +149,8 @@ SICK: dict[str, tuple[Callable[[], Any], str, Grade]] = {
     ),
     "length hack": (lambda: tables(lambda r, n: of_length(r, n, 1)), "length_hack", Grade.WARNING),
     "shortness hack": (lambda: tables(lambda r, n: of_length(r, n, -1)), "shortness_hack", Grade.WARNING),
-    "a reward hacked": (lambda: tables(hacked), "reward_exploited", Grade.SERIOUS),
+    "a reward hacked": (lambda: tables(partial(hacked, weight=0.1)), "reward_exploited", Grade.SERIOUS),
+    "a watched score falls": (lambda: tables(partial(hacked, weight=0.0)), "reward_exploited", Grade.WARNING),
     "two rewards that oppose": (lambda: tables(opposed), "reward_parts_fight", Grade.SERIOUS),
     "a reward of the prompt alone": (lambda: tables(by_prompt), "reward_of_prompt", Grade.SERIOUS),
     "an outlier of 100": (lambda: tables(outlier), "reward_outliers", Grade.WARNING),
@@ -177,6 +179,12 @@ HEALTHY: dict[str, Callable[[], Any]] = {
         lambda r, n: completions(mixed(r), length=np.rint(40 + n + 8 * r.normal(size=ROWS)))
     ),
     "half of the tokens clipped in one of two passes": lambda: clipped(0.57, passes=2),
+    "answers that shrink while the reward rises": lambda: tables(
+        lambda r, n: completions(mixed(r, 0.05 + 0.07 * n), length=np.rint(80 - 3 * n + 4 * r.normal(size=ROWS)))
+    ),
+    "nearly all cut off while the reward rises": lambda: tables(
+        lambda r, n: completions(mixed(r, 0.05 + 0.07 * n), truncated=r.random(ROWS) < 0.9)
+    ),
 }
 
 

@@ -50,6 +50,14 @@ def test_completions_stand_in_whole_groups_with_their_rewards(name: str, tmp_pat
     assert run.texts(len(run)).completions == found.completions
 
 
+def test_the_right_answers_are_read_where_a_trainer_writes_them(tmp_path: Path) -> None:
+    rows = [verl_row("0_0_0"), verl_row("0_1_0", gts=7), verl_row("0_2_0", gts=None), verl_row("0_3_0", gts={"a": 1})]
+    assert open_source(written(tmp_path / "1.jsonl", rows)).completions(1).answers == ("2", "7", None, None)
+    found = table({"prompt": ["p"], "completion": ["c"], "r": [0.5], "solution": ["#### 3"]}, "a table")
+    assert found.answers == ("#### 3",) and found.reward_names == ("r",)
+    assert table({"prompt": ["p"], "completion": ["c"], "r": [0.5]}, "a table").answers is None
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_source_of_texts_says_what_a_step_would_need(name: str, tmp_path: Path) -> None:
     with pytest.raises(NotRecordedError, match="no loss to recompute"):
