@@ -6,7 +6,7 @@ from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_column, values_shown, widest_sums
+from app.panels.step_columns import KEPT, UNTIL, columns_shown, summed, sums, table_column, values_shown, widest_sums
 from app.panels.sum_row import SumRow
 from app.plotting import numbers
 from app.plotting.table_twin import TableTwin
@@ -54,6 +54,7 @@ class StepDetailPanel(Panel):
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
         self.sums = SumRow(self.table)
+        self.sums.explain_wanted.connect(self._on_sum)
         self.wider = Label()
         self.wider.setObjectName("muted")
         self.foot = PaintedText(colour="muted")
@@ -131,7 +132,8 @@ class StepDetailPanel(Panel):
         values = list(cells) or [()] * len(step_table.columns(step))
         shown = [values_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown, strict=True)))
-        self.sums.show_sums(sums(self.rows, columns, places, revealed))
+        assert view.step.numbers is not None
+        self.sums.show_sums(sums(view.step.numbers, view.step.passed, columns, revealed, self._only))
         self.table.set_least_texts(widest_sums(self.sums.texts, len(step.mask)))
         self._fit_columns()
 
@@ -239,6 +241,10 @@ class StepDetailPanel(Panel):
         row, passed = self.rows[place], self.workspace.view.step.passed
         quantity = step_table.address(row, column, passed)
         self.workspace.explain(quantity or Quantity("gradient", passed=passed, row=row.row, token=row.token))
+
+    @Slot(str)
+    def _on_sum(self, key: str) -> None:
+        self.workspace.explain(summed(key, self.workspace.view.step.passed, self._only))
 
 
 def _only(view: View, step: Step) -> int | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
@@ -17,14 +17,23 @@ from grpo_core.text import tr
 class SumRow(QWidget):
     """Sums aligned with the columns of a table. The first visible column has the label.
 
+    Left and Right move between the sums.
+
     Attributes:
         texts: the displayed sums, by the column's key.
+
+    Signals:
+        explain_wanted: emitted after Return, E or a double-click on a sum, with the column's key.
     """
+
+    explain_wanted = Signal(str)
 
     def __init__(self, table: TableTwin, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._table = table
         self.texts: dict[str, str] = {}
+        self._chosen = 0
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._asked = QSize()
         """The size hint last returned to the layout."""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -60,6 +69,38 @@ class SumRow(QWidget):
             if not table.isColumnHidden(n)
         }
 
+    def _visible(self) -> list[tuple[str, QRectF]]:
+        """Return the visible sums, by the column's key, from left to right."""
+        return [(key, place) for key, place in self.places().items() if key in self.texts]
+
+    def explain_current(self) -> None:
+        """Request an explanation of the sum that Left and Right have chosen."""
+        if shown_now := self._visible():
+            self.explain_wanted.emit(shown_now[min(self._chosen, len(shown_now) - 1)][0])
+
+    def explained_box(self) -> QRect:
+        """Return the rectangle of the sum that Left and Right have chosen."""
+        shown_now = self._visible()
+        return shown_now[min(self._chosen, len(shown_now) - 1)][1].toRect() if shown_now else self.rect()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        match event.key():
+            case Qt.Key.Key_Left | Qt.Key.Key_Right:
+                by = 1 if event.key() == Qt.Key.Key_Right else -1
+                self._chosen = min(max(self._chosen + by, 0), max(len(self._visible()) - 1, 0))
+                self.update()
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.explain_current()
+            case _:
+                super().keyPressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        for number, (_, place) in enumerate(self._visible()):
+            if place.contains(event.position()):
+                self._chosen = number
+                self.setFocus(Qt.FocusReason.MouseFocusReason)
+                self.explain_current()
+
     def _on_resized(self, *_: object) -> None:
         self.update()
 
@@ -81,3 +122,5 @@ class SumRow(QWidget):
             elif number == 0:
                 painter.setPen(table.theme.colour("muted"))
                 painter.drawText(inner, left, "Σ")
+        if self.hasFocus():
+            table.cells.paint_focus(painter, QRectF(self.explained_box()))

@@ -8,6 +8,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.readings import summands
 from grpo_core.explain.records import Rule
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS
@@ -123,4 +124,32 @@ def _parts(n: Numbers, passed: int) -> str:
     return f"{parts} {purpose}"
 
 
-RULES: dict[str, Rule] = {"weight": weight, "token_loss": token_loss, "contribution": contribution, "loss": loss}
+def summed(n: Numbers, q: Quantity) -> Formula:
+    """Explain the sum of a column of the step table."""
+    name, symbol = SUMS[q.name]
+    inputs = [n.canonical(Quantity(name, passed=q.passed, row=row, token=token)) for row, token in summands(n, q)]
+    values, place = [n[one] for one in inputs], "{i,t}" if any(one.token is not None for one in inputs) else "{i}"
+    return Formula(
+        symbol=r"\Sigma",
+        general=rf"\Sigma = \sum_{place} {symbol.format(place)}",
+        values=total(values),
+        value=math.fsum(values),
+        inputs=tuple(inputs),
+        scale=math.fsum(map(abs, values)),
+    )
+
+
+SUMS = {
+    "reward_sum": ("reward", "R_{}"),
+    "advantage_sum": ("advantage", "A_{}"),
+    "weight_sum": ("weight", "W_{}"),
+    "gradient_sum": ("gradient", "g_{}"),
+}
+"""Sum -> the number that it adds up, and its symbol with the place left open."""
+RULES: dict[str, Rule] = {
+    "weight": weight,
+    "token_loss": token_loss,
+    "contribution": contribution,
+    "loss": loss,
+    **dict.fromkeys(SUMS, summed),
+}

@@ -12,7 +12,7 @@ from grpo_core.bandit.gradient import updated_logits
 from grpo_core.baselines import BASELINES
 from grpo_core.config.language import REWARDS
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.evaluated_step import EvaluatedStep
+from grpo_core.evaluated_step import EvaluatedStep, total
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
@@ -112,6 +112,45 @@ def _log_ratio(n: EvaluatedStep, q: Quantity) -> float:
 def _contribution(n: EvaluatedStep, q: Quantity) -> float:
     terms = n.terms(q.passed)
     return float((terms.weight[q.row] * terms.token_loss[q.row]).sum())
+
+
+def summands(n: EvaluatedStep, q: Quantity) -> list[tuple[int, int]]:
+    """Return the places (row, token) of the numbers that a sum adds up, leaving out those that are not known.
+
+    The numbers of an entire completion are at its first token.
+    """
+    mask = n.step.mask if q.row is None else n.step.mask & (np.arange(len(n.step.mask)) == q.row)[:, None]
+    places = np.argwhere(mask)
+    of_completion = q.name == "reward_sum"
+    if q.name == "advantage_sum":
+        first = np.broadcast_to(n.advantage.reshape(len(mask), -1), mask.shape)
+        leading = np.take_along_axis(first, mask.argmax(axis=1)[:, None], axis=1)
+        of_completion = np.array_equal(first[mask], np.broadcast_to(leading, mask.shape)[mask], equal_nan=True)
+    if of_completion:
+        places = places[np.unique(places[:, 0], return_index=True)[1]]
+    known = np.isfinite(_summed(n, q)[tuple(places.T)])
+    return [(int(row), int(token)) for row, token in places[known]]
+
+
+def _summed(n: EvaluatedStep, q: Quantity) -> np.ndarray:
+    """Return the numbers that a sum adds up, (B, T)."""
+    match q.name:
+        case "reward_sum":
+            values = n.step.rewards
+        case "advantage_sum":
+            values = n.advantage
+        case "weight_sum":
+            values = n.terms(q.passed).weight
+        case "gradient_sum":
+            values = n.gradient(q.passed)
+        case _:
+            raise KeyError(f"“{q.name}” is not a sum")
+    return np.broadcast_to(values.reshape(len(values), -1), n.step.mask.shape)
+
+
+def _sum(n: EvaluatedStep, q: Quantity) -> float:
+    rows, tokens = np.array(summands(n, q), dtype=np.intp).reshape(-1, 2).T
+    return total(_summed(n, q)[rows, tokens])
 
 
 def _pull(n: EvaluatedStep, q: Quantity) -> float:
@@ -241,5 +280,6 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "reward_mean": lambda n, q: _mean(n, q, n.step.rewards),
     "reward_std": lambda n, q: _std(n, q, n.step.rewards),
     "dead_group": lambda n, q: float(n.dead[q.group or 0]),
+    **dict.fromkeys(("reward_sum", "advantage_sum", "weight_sum", "gradient_sum"), _sum),
 }
 """Functions that read the engine's value, by kind of number."""
