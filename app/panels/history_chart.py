@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
@@ -53,8 +54,12 @@ class HistoryChart(Plot):
         trials: the earlier runs that are drawn.
         ghosts, bands: plot items of earlier runs and of repeats, by name of the series; created on first use.
         pinned: plot items of earlier sets of repeats, in the given order.
+
+    Signals:
+        number_wanted: explain the number of this update and series.
     """
 
+    number_wanted = Signal(float, str)
     _aligned_labels: Sequence[str] = ()  # the base class needs labels during its construction
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...]) -> None:
@@ -196,6 +201,11 @@ class HistoryChart(Plot):
                 columns.append(Column(f"{curve.key} {place}", title, chars=13, help=trial.name))
                 series.append((trial.run.series[curve.key], 1.0))
         return columns, SeriesRows(series, whole=True, number_at=self.number_at)
+
+    def explain_cell(self, row: int, key: str) -> None:
+        known = [curve.key for curve in self.curves if len(curve.series)]
+        if known:  # a column of an earlier run has the key of its series, and a number
+            self.number_wanted.emit(row + 1.0, key.split(" ")[0] if key != "x" else known[0])
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
         """Return the run's values at ``x``, then those of earlier runs for the first visible series."""

@@ -31,23 +31,28 @@ GAP = 6
 class TrialChip(QAbstractButton):
     """The chip of one run, or of all repeats of one.
 
-    A click or Space toggles it; a double click or Return opens the run.
+    A click or Space toggles it; a double click or Return opens the run, or else explains its number, as E does.
 
     Attributes:
         can_open: whether it represents a single run that can be opened.
+        can_hide: whether a click toggles it.
         meaning: the theme's name for the colour of its line.
 
     Signals:
         opened: open the run.
+        explain_wanted: explain the number.
         pointed: whether the pointer or the keyboard focus is on it.
     """
 
     opened = Signal()
+    explain_wanted = Signal()
     pointed = Signal(bool)
 
-    def __init__(self, meaning: str = "text", *, can_open: bool = True, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, meaning: str = "text", *, can_open: bool = True, can_hide: bool = True, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self.meaning, self.can_open = meaning, can_open
+        self.meaning, self.can_open, self.can_hide = meaning, can_open, can_hide
         self.setCheckable(True)
         self.setChecked(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -97,17 +102,25 @@ class TrialChip(QAbstractButton):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
+    def explain_current(self) -> None:
+        """Request an explanation of the number."""
+        self.explain_wanted.emit()
+
+    def nextCheckState(self) -> None:
+        if self.can_hide:
+            super().nextCheckState()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.can_open:
-            self.opened.emit()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            (self.opened if self.can_open else self.explain_wanted).emit()
         else:
             super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Undo the toggle of the first click, and open the run."""
-        if self.can_open and event.button() is Qt.MouseButton.LeftButton:
+        """Undo the toggle of the first click, and open the run or explain the number."""
+        if event.button() is Qt.MouseButton.LeftButton:
             self.click()
-            self.opened.emit()
+            (self.opened if self.can_open else self.explain_wanted).emit()
         else:
             super().mouseDoubleClickEvent(event)
 

@@ -15,8 +15,7 @@ from app.jobs.computed_on import ComputedOn
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
-from app.theme.painted_text import PaintedText
-from app.theme.reasons import allow
+from app.widgets.sourced import SourcedText
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import MOST, Trial, likeliest
 from app.workspace.view import View
@@ -48,6 +47,8 @@ class TrialsRow(QWidget):
         repeat_pressed: repeat the run shown, or cancel its repeats.
         repeats_toggled: show or hide the repeats.
         pinned_toggled: show or hide these earlier repeats.
+        number_wanted: explain the number on the chip of this run.
+        source_wanted: show the repeats from which numbers come, those of this batch first; None for the latest.
     """
 
     toggled = Signal(object)
@@ -56,6 +57,8 @@ class TrialsRow(QWidget):
     repeat_pressed = Signal()
     repeats_toggled = Signal()
     pinned_toggled = Signal(object)
+    number_wanted = Signal(object)
+    source_wanted = Signal(object)
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the row. ``computed_on`` is the control for where repeats are computed."""
@@ -64,19 +67,22 @@ class TrialsRow(QWidget):
         self.title.setObjectName("section")
         self.hint.setObjectName("muted")
         self.row = ChipRow()
-        self.own, self.repeats = TrialChip("policy", can_open=False), TrialChip(can_open=False)
+        self.own, self.repeats = TrialChip("policy", can_open=False, can_hide=False), TrialChip(can_open=False)
         self.pinned = [TrialChip(can_open=False) for _ in range(PINNED)]
         for place, chip in enumerate(self.pinned):
             chip.clicked.connect(partial(self._on_pinned, place))
+            chip.explain_wanted.connect(partial(self._on_pinned_source, place))
         self._pinned: tuple[RepeatResults, ...] = ()
-        allow(self.own, OWN)
-        self.own.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._run: RunHandle | None = None
+        self.own.explain_wanted.connect(self._on_own)
+        self.repeats.explain_wanted.connect(self._on_source)
         self.repeats.clicked.connect(self.repeats_toggled)
         self.chips = [TrialChip() for _ in range(MOST)]
         self._runs: list[RunHandle] = []
         for place, chip in enumerate(self.chips):
             chip.clicked.connect(partial(self._on_clicked, place))
             chip.opened.connect(partial(self._on_opened, place))
+            chip.explain_wanted.connect(partial(self._on_number, place))
             chip.pointed.connect(partial(self._on_pointed, place))
         for widget in (self.own, self.repeats, *self.pinned, *self.chips, self.hint):
             widget.setParent(self.row)
@@ -87,7 +93,8 @@ class TrialsRow(QWidget):
         self.button.setToolTip(plain_tip(TIP))
         self.button.clicked.connect(self.repeat_pressed)
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
-        self.sentence = PaintedText("small", "muted")
+        self.sentence = SourcedText("small", "muted")
+        self.sentence.source_wanted.connect(self._on_source)
         self.sentence.hide()
         self.second = ChipRow()
         self.second.hide()
@@ -136,7 +143,7 @@ class TrialsRow(QWidget):
             space: available height in pixels. Without enough of it, the sentence about the repeats loses its last
                 parts, then a second line of chips is hidden, then all sentences, then the row.
         """
-        run = view.run
+        run = self._run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
         here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
         lines = int(space // (LINE * view.scale))
@@ -242,6 +249,18 @@ class TrialsRow(QWidget):
 
     def _on_pinned(self, place: int) -> None:
         self.pinned_toggled.emit(self._pinned[-1 - place])
+
+    def _on_pinned_source(self, place: int) -> None:
+        self.source_wanted.emit(self._pinned[-1 - place])
+
+    def _on_source(self) -> None:
+        self.source_wanted.emit(None)
+
+    def _on_own(self) -> None:
+        self.number_wanted.emit(self._run)
+
+    def _on_number(self, place: int) -> None:
+        self.number_wanted.emit(self._runs[place])
 
     def _on_opened(self, place: int) -> None:
         self.opened.emit(self._runs[place])

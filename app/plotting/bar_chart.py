@@ -190,6 +190,11 @@ class BarChart(QWidget):
         if self.count:
             self.activated.emit(self.chosen)
 
+    def explain_cell(self, row: int, key: str) -> None:
+        """Request an explanation of a number in the table."""
+        self.choose(row)
+        self.activated.emit(row)
+
     def choose(self, place: int) -> None:
         """Select a position as if the user had done so. A position that does not exist is ignored."""
         if 0 <= place < self.count:

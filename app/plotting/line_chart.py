@@ -101,6 +101,12 @@ class LineChart(Plot):
     def explain_current(self) -> None:
         self.explain_wanted.emit()
 
+    def explain_cell(self, row: int, key: str) -> None:
+        x = self.picture.table()[1][row][0]
+        if self.pickable:
+            self.line_picked.emit(key.split(".")[0])
+        self.activated.emit(float(x) if isinstance(x, (int, float)) else float(row))
+
     def read_at(self, x: float) -> list[tuple[str, str]]:
         return self.picture.read(x)
 

@@ -90,6 +90,11 @@ class Plot(Canvas):
         if span is not None:
             self.activated.emit(self.cursor_x if self.cursor_x is not None else span[1])
 
+    @Slot(int, str)
+    def explain_cell(self, row: int, key: str) -> None:
+        """Request an explanation of a number in the table."""
+        self.activated.emit(min((curve.first for curve in self.curves if len(curve.series)), default=0.0) + row)
+
     @property
     def place_name(self) -> str:
         """Name of a position on the x axis in the read-out and the table, for example "update"."""

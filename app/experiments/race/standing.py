@@ -13,6 +13,8 @@ from grpo_core.text import tr
 
 FIRST = 4
 """Number of columns that are shown at first."""
+BEHIND_BY = ("behind", "behind_low", "behind_high")
+"""Columns with the difference that the headline of a race states."""
 REWARD = 1
 """Index of the column by which the ranking is initially sorted, best algorithm first."""
 
@@ -41,7 +43,9 @@ class RaceStanding(TableTwin):
     def fit(self) -> None:
         """Show as many columns as fit, starting from the left. The tooltip names the hidden columns."""
         bar = self.verticalScrollBar().sizeHint().width()
-        wanted = range(len(COLUMNS) if self._all else FIRST)
+        wanted = [*range(FIRST)]
+        if self._all:  # in a narrow panel, the numbers of the headline before all others
+            wanted = sorted(range(len(COLUMNS)), key=lambda n: COLUMNS[n].key not in ("name", *BEHIND_BY))
         hidden = self.fit_columns(wanted, self.width() - 2 * self.frameWidth() - bar)
         names = ", ".join(COLUMNS[n].title for n in hidden)
         told = tr("In a wider panel: {names}.") if self._all else tr("Set up shows more: {names}.")
