@@ -23,7 +23,7 @@ class SumRow(QWidget):
         texts: the displayed sums, by the column's key.
 
     Signals:
-        explain_wanted: emitted after Return, E or a double-click on a sum, with the column's key.
+        explain_wanted: emitted after E or a double-click on a sum, with the column's key.
     """
 
     explain_wanted = Signal(str)
@@ -32,7 +32,7 @@ class SumRow(QWidget):
         super().__init__(parent)
         self._table = table
         self.texts: dict[str, str] = {}
-        self._chosen = 0
+        self._chosen = ""
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._asked = QSize()
         """The size hint last returned to the layout."""
@@ -69,35 +69,33 @@ class SumRow(QWidget):
             if not table.isColumnHidden(n)
         }
 
-    def _visible(self) -> list[tuple[str, QRectF]]:
-        """Return the visible sums, by the column's key, from left to right."""
-        return [(key, place) for key, place in self.places().items() if key in self.texts]
+    def _visible(self) -> dict[str, QRectF]:
+        """Return the places of the sums, by the column's key, from left to right. The chosen one is among them."""
+        places = {key: place for key, place in self.places().items() if key in self.texts}
+        self._chosen = self._chosen if self._chosen in places else next(iter(places), "")
+        return places
 
     def explain_current(self) -> None:
         """Request an explanation of the sum that Left and Right have chosen."""
-        if shown_now := self._visible():
-            self.explain_wanted.emit(shown_now[min(self._chosen, len(shown_now) - 1)][0])
+        if self._visible():
+            self.explain_wanted.emit(self._chosen)
 
     def explained_box(self) -> QRect:
         """Return the rectangle of the sum that Left and Right have chosen."""
-        shown_now = self._visible()
-        return shown_now[min(self._chosen, len(shown_now) - 1)][1].toRect() if shown_now else self.rect()
+        return self._visible().get(self._chosen, QRectF()).toRect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        match event.key():
-            case Qt.Key.Key_Left | Qt.Key.Key_Right:
-                by = 1 if event.key() == Qt.Key.Key_Right else -1
-                self._chosen = min(max(self._chosen + by, 0), max(len(self._visible()) - 1, 0))
-                self.update()
-            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
-                self.explain_current()
-            case _:
-                super().keyPressEvent(event)
+        keys, way = [*self._visible()], {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if way is None or not keys:
+            super().keyPressEvent(event)
+            return
+        self._chosen = keys[min(max(keys.index(self._chosen) + way, 0), len(keys) - 1)]
+        self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        for number, (_, place) in enumerate(self._visible()):
+        for key, place in self._visible().items():
             if place.contains(event.position()):
-                self._chosen = number
+                self._chosen = key
                 self.setFocus(Qt.FocusReason.MouseFocusReason)
                 self.explain_current()
 

@@ -366,12 +366,11 @@ class TrainingHistoryPanel(Panel):
         self.workspace.explain(Quantity(name))
 
     @Slot(object)
-    def _on_source(self, batch: RepeatResults | None) -> None:
+    def _on_source(self, batch: RepeatResults) -> None:
         """Show the table of trials, at the first row of a batch of repeats."""
         self.choice.table.setChecked(True)
         self._draw_trials(self.workspace.view)
-        rows = [one for one, _ in self._repeat_rows()]
-        first = rows.index(batch) if batch in rows else 0
+        first = [one for one, _ in self._repeat_rows()].index(batch)
         self.trials_table.select_row(1 + len(self.workspace.view.trials) + first)
         self.trials_table.setFocus(Qt.FocusReason.OtherFocusReason)
 

@@ -37,6 +37,7 @@ class TrialChip(QAbstractButton):
         can_open: whether it represents a single run that can be opened.
         can_hide: whether a click toggles it.
         meaning: the theme's name for the colour of its line.
+        subject: the run or the repeats that it represents.
 
     Signals:
         opened: open the run.
@@ -53,6 +54,7 @@ class TrialChip(QAbstractButton):
     ) -> None:
         super().__init__(parent)
         self.meaning, self.can_open, self.can_hide = meaning, can_open, can_hide
+        self.subject: object = None
         self.setCheckable(True)
         self.setChecked(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -60,8 +62,9 @@ class TrialChip(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.theme, self.factor = LIGHT, 1.0
 
-    def show_trial(self, text: str, tip: str, *, shown: bool) -> None:
-        """Set the label, the tooltip, and whether the run is drawn."""
+    def show_trial(self, text: str, tip: str, subject: object, *, shown: bool) -> None:
+        """Set the label, the tooltip, what it represents, and whether that is drawn."""
+        self.subject = subject
         self.setText(text)
         self.setChecked(shown)
         name = tr("{trial}, drawn") if shown else tr("{trial}, hidden")

@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.theme.labels import Label
 from app.theme.painted_text import PaintedText
 
 Base = QWidget if TYPE_CHECKING else object
-RING = 2
-"""Width of the focus ring in pixels."""
 
 
 class Sourced(Base):
     """Mixin for a widget with computed numbers. Put it before the widget's class.
 
     Signals:
-        source_wanted: emitted after Return, E or a double-click; show where the numbers come from.
+        source_wanted: emitted after E or a double-click; show where the numbers come from.
     """
 
     source_wanted = Signal()
@@ -33,12 +31,6 @@ class Sourced(Base):
         """Show where the numbers come from."""
         self.source_wanted.emit()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.explain_current()
-        else:
-            super().keyPressEvent(event)
-
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.setFocus(Qt.FocusReason.MouseFocusReason)
         self.explain_current()
@@ -47,7 +39,7 @@ class Sourced(Base):
         super().paintEvent(event)
         if self.hasFocus():
             painter = QPainter(self)
-            painter.setPen(QPen(self.palette().windowText().color(), RING))
+            painter.setPen(QPen(self.palette().windowText().color(), 2))
             painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from grpo_core.baselines import BASELINES
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
@@ -126,30 +128,26 @@ def _parts(n: Numbers, passed: int) -> str:
 
 def summed(n: Numbers, q: Quantity) -> Formula:
     """Explain the sum of a column of the step table."""
-    name, symbol = SUMS[q.name]
-    inputs = [n.canonical(Quantity(name, passed=q.passed, row=row, token=token)) for row, token in summands(n, q)]
-    values, place = [n[one] for one in inputs], "{i,t}" if any(one.token is not None for one in inputs) else "{i}"
+    name, symbol = q.name.removesuffix("_sum"), SYMBOLS[q.name]
+    places = np.argwhere(summands(n, q)[1]).tolist()
+    inputs = tuple(n.canonical(Quantity(name, passed=q.passed, row=row, token=token)) for row, token in places)
+    values, index = [n[one] for one in inputs], "{i,t}" if inputs and inputs[0].token is not None else "{i}"
     return Formula(
         symbol=r"\Sigma",
-        general=rf"\Sigma = \sum_{place} {symbol.format(place)}",
+        general=rf"\Sigma = \sum_{index} {symbol}_{index}",
         values=total(values),
         value=math.fsum(values),
-        inputs=tuple(inputs),
+        inputs=inputs,
         scale=math.fsum(map(abs, values)),
     )
 
 
-SUMS = {
-    "reward_sum": ("reward", "R_{}"),
-    "advantage_sum": ("advantage", "A_{}"),
-    "weight_sum": ("weight", "W_{}"),
-    "gradient_sum": ("gradient", "g_{}"),
-}
-"""Sum -> the number that it adds up, and its symbol with the place left open."""
+SYMBOLS = {"reward_sum": "R", "advantage_sum": "A", "weight_sum": "W", "gradient_sum": "g"}
+"""Symbol of what a sum adds up."""
 RULES: dict[str, Rule] = {
     "weight": weight,
     "token_loss": token_loss,
     "contribution": contribution,
     "loss": loss,
-    **dict.fromkeys(SUMS, summed),
+    **dict.fromkeys(SYMBOLS, summed),
 }

@@ -114,43 +114,34 @@ def _contribution(n: EvaluatedStep, q: Quantity) -> float:
     return float((terms.weight[q.row] * terms.token_loss[q.row]).sum())
 
 
-def summands(n: EvaluatedStep, q: Quantity) -> list[tuple[int, int]]:
-    """Return the places (row, token) of the numbers that a sum adds up, leaving out those that are not known.
+SUMMED: dict[str, Callable[[EvaluatedStep, int], np.ndarray]] = {
+    "reward_sum": lambda n, passed: n.step.rewards,
+    "advantage_sum": lambda n, passed: n.advantage,
+    "weight_sum": lambda n, passed: n.terms(passed).weight,
+    "gradient_sum": lambda n, passed: n.gradient(passed),
+}
+"""Sum -> the numbers that it adds up, (B,) or (B, T)."""
 
-    The numbers of an entire completion are at its first token.
+
+def summands(n: EvaluatedStep, q: Quantity) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers that a sum adds up (B, T) and a mask of those that count, (B, T).
+
+    A reward or an advantage of an entire completion counts at its first token. Unknown numbers do not count.
     """
-    mask = n.step.mask if q.row is None else n.step.mask & (np.arange(len(n.step.mask)) == q.row)[:, None]
-    places = np.argwhere(mask)
-    of_completion = q.name == "reward_sum"
-    if q.name == "advantage_sum":
-        first = np.broadcast_to(n.advantage.reshape(len(mask), -1), mask.shape)
-        leading = np.take_along_axis(first, mask.argmax(axis=1)[:, None], axis=1)
-        of_completion = np.array_equal(first[mask], np.broadcast_to(leading, mask.shape)[mask], equal_nan=True)
-    if of_completion:
-        places = places[np.unique(places[:, 0], return_index=True)[1]]
-    known = np.isfinite(_summed(n, q)[tuple(places.T)])
-    return [(int(row), int(token)) for row, token in places[known]]
-
-
-def _summed(n: EvaluatedStep, q: Quantity) -> np.ndarray:
-    """Return the numbers that a sum adds up, (B, T)."""
-    match q.name:
-        case "reward_sum":
-            values = n.step.rewards
-        case "advantage_sum":
-            values = n.advantage
-        case "weight_sum":
-            values = n.terms(q.passed).weight
-        case "gradient_sum":
-            values = n.gradient(q.passed)
-        case _:
-            raise KeyError(f"“{q.name}” is not a sum")
-    return np.broadcast_to(values.reshape(len(values), -1), n.step.mask.shape)
+    values = SUMMED[q.name](n, q.passed)
+    values = np.broadcast_to(values.reshape(len(values), -1), n.step.mask.shape)
+    counted = n.step.mask & np.isfinite(values)
+    if q.row is not None:
+        counted = counted & (np.arange(len(values)) == q.row)[:, None]
+    first = counted & (counted.cumsum(axis=1) == 1)
+    leading = np.where(first, values, 0.0).sum(axis=1, keepdims=True)
+    whole = q.name in ("reward_sum", "advantage_sum") and (values == leading)[counted].all()
+    return values, first if whole else counted
 
 
 def _sum(n: EvaluatedStep, q: Quantity) -> float:
-    rows, tokens = np.array(summands(n, q), dtype=np.intp).reshape(-1, 2).T
-    return total(_summed(n, q)[rows, tokens])
+    values, counted = summands(n, q)
+    return total(values[counted])
 
 
 def _pull(n: EvaluatedStep, q: Quantity) -> float:
@@ -280,6 +271,6 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "reward_mean": lambda n, q: _mean(n, q, n.step.rewards),
     "reward_std": lambda n, q: _std(n, q, n.step.rewards),
     "dead_group": lambda n, q: float(n.dead[q.group or 0]),
-    **dict.fromkeys(("reward_sum", "advantage_sum", "weight_sum", "gradient_sum"), _sum),
+    **dict.fromkeys(SUMMED, _sum),
 }
 """Functions that read the engine's value, by kind of number."""

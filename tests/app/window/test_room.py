@@ -180,12 +180,11 @@ def test_a_race_takes_the_centre_and_names_every_line_beside_its_kind(driver: Dr
     driver.settle()
     assert race.plot.height() > 110
     assert "policy_bars" not in seen(driver) and "training_history" in seen(driver)
-    line = (
-        race.headline.contentsMargins().top()
-        + race.headline.contentsMargins().bottom()
-        + race.headline.fontMetrics().height()
+    around, line = race.headline.contentsMargins(), race.headline.fontMetrics().lineSpacing()
+    needed = 3 * line + around.top() + around.bottom()
+    assert race.headline.text() and (width < 1366 or race.headline.height() <= needed + 2), (
+        "two sentences on three lines"
     )
-    assert race.headline.text() and (width < 1366 or race.headline.height() <= line + 2), "the result is one line"
     names = list(race.controller.results.digests)
     rows = race.standing.table
     shown = [rows.value(place, 0) for place in range(rows.rowCount())]
