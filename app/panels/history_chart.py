@@ -34,6 +34,7 @@ UNIT = (
     "dead_groups",
 )
 NATS = ("kl", "entropy")
+NATS_IN_BITS = tr("nats (1 nat = 1.44 bits)")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Maximum number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
@@ -132,6 +133,9 @@ class HistoryChart(Plot):
         """Show the title of the axis of updates, unless the plot is too short or a plot below shows it."""
         named = self.height() >= NAMED * self.factor and not self.frame.bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
+        if self.names is NATS:
+            fits = self.words.width(NATS_IN_BITS) <= self.view_box.height()
+            self.set_scales(y=Scale(unit=NATS_IN_BITS if fits else tr("nats"), low=0))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         if hasattr(self, "_unit"):
