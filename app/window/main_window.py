@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
+from PySide6.QtWidgets import QAbstractButton, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.clock import Timer
 from app.messages.message_bar import MessageBar
@@ -223,6 +223,14 @@ class MainWindow(QMainWindow):
         seen = [name for name in pictures if in_window(self.docks[name])]
         if seen:
             self.panels[seen[0]].focus_picture()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Press the focused button with Return too, as Qt does in dialogs."""
+        button = self.focusWidget()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(button, QAbstractButton):
+            button.click()
+        else:
+            super().keyPressEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:
