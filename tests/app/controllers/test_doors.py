@@ -271,10 +271,12 @@ def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: Door
     panel = driver.program.window.panels["my_run"]
     paste = panel.buttons[2]  # type: ignore[attr-defined]
     QApplication.clipboard().setText(TRACE.as_uri())
-    QTest.mouseClick(paste, Qt.MouseButton.LeftButton)
+    paste.setFocus()
+    QTest.keyClick(paste, Qt.Key.Key_Return)
     driver.qtbot.waitUntil(lambda: driver.program.workspace.view.run.is_recorded)
     driver.settle()
     assert not driver.program.window.alone and driver.program.preferences.current.layout == "Recorded run"
+    assert not isinstance(driver.program.window.focusWidget(), QAbstractButton), "Return presses nothing unasked"
     for log in LOGS:
         first = driver.program.workspace.run
         QApplication.clipboard().setText(log.read_text("utf-8"))
