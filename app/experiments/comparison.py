@@ -102,7 +102,7 @@ class ComparisonPanel(Panel):
         self.plot.activated.connect(self.open_run)
         self.plot.explain_wanted.connect(self.open_run)
         self.standing.selected.connect(self._on_row)
-        self.standing.opened.connect(self._on_row_opened)
+        self.standing.activated_cell.connect(self._on_row_opened)
         self.headline.source_wanted.connect(self._on_source)
         self.run.seed_chosen.connect(self._on_seed)
         self.run.open_wanted.connect(self.open_run)
@@ -274,8 +274,9 @@ class ComparisonPanel(Panel):
         if self.controller.results is not None:
             self.pick(list(self.controller.results.digests)[row])
 
-    @Slot(int)
-    def _on_row_opened(self, row: int) -> None:
+    @Slot(int, str)
+    def _on_row_opened(self, row: int, column: str) -> None:
+        """Open a run of a row, because one run explains each of its own numbers."""
         self._on_row(row)
         self.open_run()
 

@@ -57,10 +57,10 @@ class HistoryChart(Plot):
         pinned: plot items of earlier sets of repeats, in the given order.
 
     Signals:
-        number_wanted: explain the number of this update and series.
+        number_wanted: explain the number of this update and column of the table.
     """
 
-    number_wanted = Signal(float, str)
+    number_wanted = Signal(int, str)
     _aligned_labels: Sequence[str] = ()  # the base class needs labels during its construction
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...]) -> None:
@@ -207,9 +207,7 @@ class HistoryChart(Plot):
         return columns, SeriesRows(series, whole=True, number_at=self.number_at)
 
     def explain_cell(self, row: int, key: str) -> None:
-        known = [curve.key for curve in self.curves if len(curve.series)]
-        if known:  # a column of an earlier run has the key of its series, and a number
-            self.number_wanted.emit(row + 1.0, key.split(" ")[0] if key != "x" else known[0])
+        self.number_wanted.emit(row + 1, key)
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
         """Return the run's values at ``x``, then those of earlier runs for the first visible series."""

@@ -8,7 +8,6 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetricsF,
-    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 from app.help.hover import explain_on_hover
 from app.plotting.numbers import full, metric_text
 from app.theme.tokens import Theme
+from app.widgets.sourced import Sourced
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
 from grpo_core.text import tr
@@ -26,7 +26,7 @@ from grpo_core.text import tr
 PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
 
 
-class MetricCard(QWidget):
+class MetricCard(Sourced, QWidget):
     """A card with one metric of the run: its title, its value, and a chip with the reason for the value or a note.
 
     Attributes:
@@ -53,7 +53,6 @@ class MetricCard(QWidget):
         self._scale = 1.0
         self._stale = False
         self._title_role = "small"
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
@@ -190,18 +189,9 @@ class MetricCard(QWidget):
         if event.button() is Qt.MouseButton.LeftButton:
             self.setFocus(Qt.FocusReason.MouseFocusReason)
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self.explain_current()
-
     def explain_current(self) -> None:
         """Request the explanation of this card's number."""
         self.activated.emit(self.name)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.activated.emit(self.name)
-        else:
-            super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.name == "updates":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtGui import QMouseEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
 from app.panels.step_columns import KEPT, UNTIL, columns_shown, summed, sums, table_column, values_shown, widest_sums
@@ -11,10 +11,10 @@ from app.panels.sum_row import SumRow
 from app.plotting import numbers
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
-from app.theme.painted_text import PaintedText
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
+from app.widgets.sourced import SourcedText
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -57,7 +57,8 @@ class StepDetailPanel(Panel):
         self.sums.explain_wanted.connect(self._on_sum)
         self.wider = Label()
         self.wider.setObjectName("muted")
-        self.foot = PaintedText(colour="muted")
+        self.foot = SourcedText(colour="muted")
+        self.foot.source_wanted.connect(self._on_foot)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         top = self._top = QHBoxLayout()
         top.setContentsMargins(12, 4, 12, 4)
@@ -183,10 +184,11 @@ class StepDetailPanel(Panel):
         self._fit_columns()
         self._fit_foot()
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Explain the mean of the selected completion's group, if the pointer is on the sentence about groups."""
+    @Slot()
+    def _on_foot(self) -> None:
+        """Explain the mean of the selected completion's group."""
         step, row = self.workspace.view.step.step, self.workspace.view.selection.row or 0
-        if step is not None and self.foot.geometry().contains(event.position().toPoint()):
+        if step is not None:
             self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
 
     def _fill_passes(self, view: View, step: Step) -> None:

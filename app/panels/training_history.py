@@ -278,14 +278,23 @@ class TrainingHistoryPanel(Panel):
         """Explain the first visible series of the plot at the update under the pointer."""
         chart = self.sender()
         shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, HistoryChart) else []
-        self.workspace.move_to(round(x))
         if shown_now:
-            self.workspace.explain(Quantity(shown_now[0]))
+            self._explain_in(self.workspace.view.run, shown_now[0], round(x))
 
-    @Slot(float, str)
-    def _on_number(self, x: float, key: str) -> None:
-        self.workspace.move_to(round(x))
-        self.workspace.explain(Quantity(key))
+    @Slot(int, str)
+    def _on_number(self, update: int, key: str) -> None:
+        name, _, place = key.partition(" ")  # a column of an earlier run has its index too
+        view = self.workspace.view
+        run = view.trials[int(place)].run if place else view.run
+        self._explain_in(run, "reward_mean" if name == "x" else name, update)
+
+    def _explain_in(self, run: RunHandle, name: str, update: int | None) -> None:
+        """Show a run, and explain a number of an update, or of the newest one."""
+        if run is not self.workspace.run:
+            self.run_shown.emit(run)
+        if update is not None:
+            self.workspace.move_to(update)
+        self.workspace.explain(Quantity(name))
 
     @Slot()
     def _on_zoomed(self) -> None:
@@ -358,12 +367,7 @@ class TrainingHistoryPanel(Panel):
     def _on_trial_number(self, run: RunHandle) -> None:
         """Show the run, and explain the number on its chip at the update that the chip names."""
         held, past_half = held_out(run), self.workspace.trials.past_half(run)
-        if run is not self.workspace.run:
-            self.run_shown.emit(run)
-        name, update = ("max_prob", past_half) if held is None else ("accuracy_greedy", held[1])
-        if update is not None:
-            self.workspace.move_to(update)
-        self.workspace.explain(Quantity(name))
+        self._explain_in(run, *(("max_prob", past_half) if held is None else ("accuracy_greedy", held[1])))
 
     @Slot(object)
     def _on_source(self, batch: RepeatResults) -> None:

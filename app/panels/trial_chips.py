@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
-    QContextMenuEvent,
     QEnterEvent,
     QFocusEvent,
     QKeyEvent,
@@ -126,14 +125,6 @@ class TrialChip(QAbstractButton):
             (self.opened if self.can_open else self.explain_wanted).emit()
         else:
             super().mouseDoubleClickEvent(event)
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Hide in the pictures") if self.isChecked() else tr("Show in the pictures"), self.click)
-        if self.can_open:
-            menu.addAction(tr("Open this run"), self.opened.emit)
-        menu.popup(event.globalPos())
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.theme.labels import Label
@@ -18,7 +18,7 @@ class Sourced(Base):
     """Mixin for a widget with computed numbers. Put it before the widget's class.
 
     Signals:
-        source_wanted: emitted after E or a double-click; show where the numbers come from.
+        source_wanted: emitted after E, Return or a double-click; show where the numbers come from.
     """
 
     source_wanted = Signal()
@@ -30,6 +30,12 @@ class Sourced(Base):
     def explain_current(self) -> None:
         """Show where the numbers come from."""
         self.source_wanted.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.explain_current()
+        else:
+            super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.setFocus(Qt.FocusReason.MouseFocusReason)

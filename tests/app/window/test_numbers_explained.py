@@ -29,10 +29,6 @@ CHOSEN = {"controls", "lesson"}
 """Panels whose numbers the user has chosen."""
 
 
-BY_DOUBLE_CLICK = {"step_detail: foot"}
-"""Those that a double-click explains, though they do not take the focus."""
-
-
 def unexplained(driver: Driver) -> Iterator[str]:
     """Yield the panel and the widget of every computed number in front that nothing explains."""
     for dock in driver.program.window.docks.values():
@@ -77,7 +73,7 @@ def test_every_computed_number_leads_to_its_cause(policy: str, driver: Driver, t
         driver.qtbot.waitUntil(partial(rests, panel))
         driver.settle()
         found |= set(unexplained(driver))
-    assert found - BY_DOUBLE_CLICK == set()
+    assert found == set()
 
 
 def twice(widget: QWidget) -> None:
