@@ -20,8 +20,8 @@ from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
+from app.theme.sourced import SourcedLabel
 from app.widgets.panel import Panel
-from app.widgets.sourced import SourcedLabel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings

@@ -27,8 +27,8 @@ from app.experiments.sweep.state import SweepState
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
+from app.theme.sourced import SourcedLabel
 from app.widgets.panel import Panel
-from app.widgets.sourced import SourcedLabel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.help.hover import explain_on_hover
 from app.plotting.numbers import full, metric_text
+from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
-from app.widgets.sourced import Sourced
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
 from grpo_core.text import tr

@@ -11,10 +11,10 @@ from app.panels.sum_row import SumRow
 from app.plotting import numbers
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
+from app.theme.sourced import SourcedText
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
-from app.widgets.sourced import SourcedText
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View

@@ -15,7 +15,7 @@ from app.jobs.computed_on import ComputedOn
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
-from app.widgets.sourced import SourcedText
+from app.theme.sourced import SourcedText
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import MOST, Trial, likeliest
 from app.workspace.view import View

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
+from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
 from app.token_grid.tints import Tint, strength
-from app.widgets.sourced import Sourced
 from grpo_core.text import tr
 
 STOPS = 24

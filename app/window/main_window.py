@@ -208,8 +208,8 @@ class MainWindow(QMainWindow):
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels.of(TIMELINE).show()
-        picture, focus = self.panels[arrangement(name, language=language).picture], self.focusWidget()
-        picture.focus_picture()
+        focus: QWidget | None = self.focusWidget()
+        self.panels[arrangement(name, language=language).picture].focus_picture()
         if focus is not None and self.focusWidget() is focus:  # not on the button to which Qt has moved it
             self.setFocus(Qt.FocusReason.OtherFocusReason)
         self.arranged.emit()

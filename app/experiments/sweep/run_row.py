@@ -11,9 +11,9 @@ from app.experiments.sweep.results import middle_seed
 from app.experiments.sweep.small_widgets import apply_style
 from app.theme.labels import plain_tip
 from app.theme.reasons import allow
+from app.theme.sourced import SourcedLabel
 from app.theme.tokens import Theme
 from app.widgets.combo import choice_box, fill
-from app.widgets.sourced import SourcedLabel
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 

@@ -9,8 +9,8 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.theme.labels import plain_tip
+from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
-from app.widgets.sourced import Sourced
 from app.workspace.right_share import RightShare
 from grpo_core.text import tr
 

@@ -11,7 +11,10 @@ from PySide6.QtWidgets import QWidget
 from app.theme.labels import Label
 from app.theme.painted_text import PaintedText
 
-Base = QWidget if TYPE_CHECKING else object
+if TYPE_CHECKING:
+    Base = QWidget
+else:
+    Base = object
 
 
 class Sourced(Base):
