@@ -56,8 +56,7 @@ class TermStrip(QWidget):
         self.setSizePolicy(policy)
         self.set_terms(terms)
 
-    # -- interface for panels
-    # -------------------------------------------------------------------------------------------
+    # -- interface for panels ------------------------------------------------------------------------------------------
 
     def set_terms(self, terms: Sequence[Term]) -> None:
         """Show the formula consisting of ``terms``. Do nothing if it is already shown."""

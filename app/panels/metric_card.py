@@ -115,17 +115,6 @@ class MetricCard(Sourced, QWidget):
         """Rectangle in which the title, the value and the chip are painted."""
         return QRectF(self.rect()).adjusted(8, 6, -2, -6)
 
-    @property
-    def texts_needed(self) -> float:
-        """Width in pixels of the title or the value, whichever is wider."""
-        assert self._theme is not None
-        small, large = self._theme.font(self._title_role, self._scale), self._theme.font("number", self._scale)
-        widths = (
-            QFontMetricsF(small).horizontalAdvance(self._title),
-            QFontMetricsF(large).horizontalAdvance(self._value),
-        )
-        return max(widths)
-
     def has_space_for(self, role: str, width: float) -> bool:
         """Return whether a card of ``width`` pixels has space for the full title in this role's font, and a chip
         below.

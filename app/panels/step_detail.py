@@ -54,7 +54,7 @@ class StepDetailPanel(Panel):
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
         self.sums = SumRow(self.table)
-        self.sums.explain_wanted.connect(self._on_sum)
+        self.sums.source_wanted.connect(self._on_sum)
         self.wider = Label()
         self.wider.setObjectName("muted")
         self.foot = SourcedText(colour="muted")
@@ -244,9 +244,10 @@ class StepDetailPanel(Panel):
         quantity = step_table.address(row, column, passed)
         self.workspace.explain(quantity or Quantity("gradient", passed=passed, row=row.row, token=row.token))
 
-    @Slot(str)
-    def _on_sum(self, key: str) -> None:
-        self.workspace.explain(summed(key, self.workspace.view.step.passed, self._only))
+    @Slot()
+    def _on_sum(self) -> None:
+        if self.sums.chosen:
+            self.workspace.explain(summed(self.sums.chosen, self.workspace.view.step.passed, self._only))
 
 
 def _only(view: View, step: Step) -> int | None:

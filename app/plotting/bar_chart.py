@@ -131,8 +131,7 @@ class BarChart(QWidget):
         self.setAccessibleName(title)
         self.set_drag(drag)
 
-    # -- interface for panels
-    # -------------------------------------------------------------------------------------------
+    # -- interface for panels ------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: BarPicture) -> None:
         """Replace the picture with ``picture``."""

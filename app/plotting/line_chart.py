@@ -89,8 +89,7 @@ class LineChart(Plot):
         for name in self._point_items.keys() - {some.name for some in points}:
             self._point_items[name].set_points(NOTHING, NOTHING)
 
-    # -- overrides of the plot
-    # ------------------------------------------------------------------------------------------
+    # -- overrides of the plot -----------------------------------------------------------------------------------------
 
     def places(self) -> tuple[float, float] | None:
         return self.picture.reach()

@@ -67,8 +67,7 @@ class Plot(Canvas):
         self.setAccessibleName(title)
         self._apply_style()
 
-    # -- interface for panels
-    # -------------------------------------------------------------------------------------------
+    # -- interface for panels ------------------------------------------------------------------------------------------
 
     def set_summary(self, sentence: str) -> None:
         """Set the accessible summary, one sentence that says what the plot shows."""
