@@ -126,6 +126,7 @@ def _windowed(options: argparse.Namespace) -> int:
     if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), space):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
     program.window.show()
+    program.window.activateWindow()  # without a window manager nothing else gives it the keyboard
     watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)

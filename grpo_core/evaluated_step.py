@@ -27,6 +27,17 @@ bits.
 """
 
 
+def total(values: np.ndarray) -> float:
+    """Return the sum of ``values`` (n,), all finite, or 0 if it is only rounding error.
+
+    If all values are representable in 32 bits, they are assumed to have been computed in 32 bits.
+    """
+    with np.errstate(over="ignore"):
+        share = ROUNDING_32 if np.array_equal(values, np.asarray(values, dtype=np.float32)) else ROUNDING
+    whole = float(values.sum())
+    return 0.0 if abs(whole) <= share * float(np.abs(values).sum()) else whole
+
+
 class EvaluatedStep:
     """The arrays that follow from one update under one objective, each computed on first access.
 

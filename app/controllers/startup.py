@@ -51,8 +51,7 @@ class Startup(QObject):
         self._doors, self._layouts = doors, layouts
         self._searches: list[FileTask] = []
 
-    # -- opening files
-    # ---------------------------------------------------------------------------------------------------
+    # -- opening files -------------------------------------------------------------------------------------------------
 
     def open(self, files: Sequence[Path], present: str | None, *, last_run: bool) -> None:
         """Open the requested files.
@@ -93,8 +92,7 @@ class Startup(QObject):
         if blank in workspace.runs and blank not in (opened, workspace.training) and not blank.head:
             self._run_manager.close_run(blank)
 
-    # -- offers
-    # ----------------------------------------------------------------------------------------------------------
+    # -- offers --------------------------------------------------------------------------------------------------------
 
     def offer_unfinished(self) -> None:
         """After a crash, find the newest run that was not closed properly, and offer it unless it is already shown.

@@ -20,6 +20,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
+from app.theme.sourced import SourcedLabel
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -65,7 +66,7 @@ class ComparisonPanel(Panel):
         self._shown: tuple[object, ...] = ()
         self._named_for: Settings | None = None  # the settings of the run by which the algorithms were chosen
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
-        self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), Label()
+        self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), SourcedLabel()
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
         self.choices = RaceChoices(self.twin.button, workspace.computed_on)
@@ -101,7 +102,8 @@ class ComparisonPanel(Panel):
         self.plot.activated.connect(self.open_run)
         self.plot.explain_wanted.connect(self.open_run)
         self.standing.selected.connect(self._on_row)
-        self.standing.opened.connect(self._on_row_opened)
+        self.standing.activated_cell.connect(self._on_row_opened)
+        self.headline.source_wanted.connect(self._on_source)
         self.run.seed_chosen.connect(self._on_seed)
         self.run.open_wanted.connect(self.open_run)
         self.split.splitterMoved.connect(self._draw_again)
@@ -272,10 +274,17 @@ class ComparisonPanel(Panel):
         if self.controller.results is not None:
             self.pick(list(self.controller.results.digests)[row])
 
-    @Slot(int)
-    def _on_row_opened(self, row: int) -> None:
+    @Slot(int, str)
+    def _on_row_opened(self, row: int, column: str) -> None:
+        """Open a run of a row, because one run explains each of its own numbers."""
         self._on_row(row)
         self.open_run()
+
+    @Slot()
+    def _on_source(self) -> None:
+        """Show every column of the ranking, from which the headline's numbers come."""
+        self.choices.setup.setChecked(True)
+        self.standing.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot(int)
     def _on_seed(self, place: int) -> None:

@@ -27,7 +27,7 @@ from app.experiments.sweep.state import SweepState
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
-from app.theme.labels import Label
+from app.theme.sourced import SourcedLabel
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -64,7 +64,7 @@ class KlOverBetaPanel(Panel):
         self._reader.ended.connect(self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
-        self.headline = Label()
+        self.headline = SourcedLabel()
         self.headline.setWordWrap(True)
         self.headline.setContentsMargins(12, 2, 8, 2)
         self.headline.hide()
@@ -81,6 +81,8 @@ class KlOverBetaPanel(Panel):
     def _connect(self) -> None:
         self.controller.changed.connect(self._on_controller)
         self.selection.changed.connect(self._on_selection)
+        for sentence in (self.headline, self.run.says):
+            sentence.source_wanted.connect(self._on_source)
         self.choices.chosen.connect(self.sweep)
         self.choices.shown_otherwise.connect(self._on_shown_otherwise)
         self.choices.pressed.connect(self._on_pressed)
@@ -336,6 +338,12 @@ class KlOverBetaPanel(Panel):
     @Slot(float)
     def _on_slid(self, x: float) -> None:
         self.selection.put(x, self.selection.row)
+
+    @Slot()
+    def _on_source(self) -> None:
+        """Show the table from which the sentences' numbers come, at the selected position."""
+        self.choices.table.setChecked(True)
+        self.views.focus_table(self.selection.x, self.selection.row)
 
     @Slot(bool)
     def _on_known(self, known: bool) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetricsF, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.clock import soon
@@ -18,6 +18,8 @@ from grpo_core.text import tr
 
 SMALLER = (1.0, 0.95, 0.9, 0.85, 0.8)
 """Font scales tried before a formula is wrapped onto a second line."""
+GAP = 4
+"""Pixels at 100 % between two names."""
 SMALLEST = (0.75, 0.7, 0.65)
 """Further font scales for a formula that temporarily replaces another."""
 
@@ -40,6 +42,7 @@ class TermStrip(QWidget):
         self, terms: Sequence[Term] = (), pixels: float = 18.0, parent: QWidget | None = None, *, late: bool = False
     ) -> None:
         super().__init__(parent)
+        self._worded = False
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.waits = late
         self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
@@ -53,8 +56,7 @@ class TermStrip(QWidget):
         self.setSizePolicy(policy)
         self.set_terms(terms)
 
-    # -- interface for panels
-    # -------------------------------------------------------------------------------------------
+    # -- interface for panels ------------------------------------------------------------------------------------------
 
     def set_terms(self, terms: Sequence[Term]) -> None:
         """Show the formula consisting of ``terms``. Do nothing if it is already shown."""
@@ -80,6 +82,12 @@ class TermStrip(QWidget):
         """Set the live values by key. A term whose key is missing shows none."""
         moved = [button.set_value(values.get(button.term.key, "")) for button in self.buttons]
         if any(moved):
+            self._arrange()
+
+    def show_words(self, on: bool) -> None:
+        """Set whether the name of each term is below its value, if there is room between its neighbours."""
+        if on != self._worded:
+            self._worded = on
             self._arrange()
 
     def highlight(self, key: str | None) -> None:
@@ -144,7 +152,9 @@ class TermStrip(QWidget):
         ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
         below = max(button.descent() for button in self.buttons)
         valued = any(button.term.key for button in self.buttons)
-        high = ascent + below + (QFontMetricsF(self.buttons[0].small).height() if valued else 0.0) + 4 * self.factor
+        line = QFontMetricsF(self.buttons[0].small).height()
+        words = line if valued and self._worded else 0.0
+        high = ascent + below + (line if valued else 0.0) + words + 4 * self.factor
         if move:
             for button in self.buttons:
                 button.baseline = ascent
@@ -156,7 +166,7 @@ class TermStrip(QWidget):
                 x, y = 0.0, y + high
             if move:
                 left, top = round(x), round(y)
-                button.setGeometry(left, top, round(x + wide) - left, round(y + high) - top)
+                button.setGeometry(left, top, round(x + wide) - left, round(y + high - words) - top)
             x += wide
         return round(y + high)
 
@@ -189,8 +199,27 @@ class TermStrip(QWidget):
         widest = max((button.size_needed().width() for button in self.buttons), default=0.0)
         return QSize(round(widest), self._place(max(self.width(), round(widest)), move=False))
 
+    def words(self) -> list[tuple[str, QRectF]]:
+        """Return the names below the values, each of them once, and their rectangles."""
+        placed = dict[str, QRectF]()
+        for button in self.buttons if self._worded else ():
+            word, below, metrics = _word(button.term), button.geometry(), QFontMetricsF(button.small)
+            area = QRectF(0, below.bottom(), metrics.horizontalAdvance(word) + GAP * self.factor, metrics.height())
+            area.moveLeft(max(below.center().x() - area.width() / 2, 0.0))
+            before = max((other.right() for other in placed.values() if other.top() == area.top()), default=0.0)
+            room = before - area.left() <= area.width() / 4
+            area.moveLeft(max(area.left(), before))
+            if word and word not in placed and room:
+                placed[word] = area
+        return [*placed.items()]
+
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setPen(self.theme.ink("muted"))
+        for word, area in self.words():
+            painter.setFont(self.buttons[0].small)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, word)
         if self.waits:
             soon(self, self._on_painted)
 
@@ -208,6 +237,14 @@ class TermStrip(QWidget):
         sender = self.sender()
         if isinstance(sender, TermButton) and sender.term.key:
             self.term_activated.emit(sender.term.key)
+
+
+def _word(term: Term) -> str:
+    """Return the name of a term without its symbol, or the symbol of a number. Empty for a connecting piece."""
+    symbol = plain_text(term.latex)
+    if symbol.replace(".", "").isdigit():
+        return term.name.split(" ")[-1]
+    return term.name.removesuffix(f" {symbol}") if term.key and not term.change else ""
 
 
 def _spoken(terms: Sequence[Term]) -> str:

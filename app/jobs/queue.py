@@ -172,8 +172,7 @@ class BackgroundQueue(QObject):
             process.kill()
             process.close()
 
-    # -- messages from the process
-    # ---------------------------------------------------------------------------------------
+    # -- messages from the process -------------------------------------------------------------------------------------
 
     @Slot()
     def _on_beat(self) -> None:

@@ -112,8 +112,7 @@ class MessageLine(QWidget):
         widget: QWidget = self._buttons[0] if self._buttons else self._close
         widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    # -- reading time
-    # ---------------------------------------------------------------------------------------------------
+    # -- reading time --------------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
         """Run the expiry timer while the message is visible and the pointer is not over it."""

@@ -80,8 +80,7 @@ class MessageOverlay(QObject):
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._on_focus)
 
-    # -- place
-    # -----------------------------------------------------------------------------------------------------------
+    # -- place ---------------------------------------------------------------------------------------------------------
 
     def show_in(self, place: Place) -> None:
         """Show the messages over the window or behind the mark. For ``Place.ELSEWHERE``, the caller places the bar."""
@@ -205,8 +204,7 @@ class MessageOverlay(QObject):
                 focus.clearFocus()
         self.refresh()
 
-    # -- moving
-    # ----------------------------------------------------------------------------------------------------------
+    # -- moving --------------------------------------------------------------------------------------------------------
 
     @Slot("QWidget*", "QWidget*")
     def _on_focus(self, old: QWidget | None, new: QWidget | None) -> None:

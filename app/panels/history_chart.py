@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
@@ -33,6 +34,7 @@ UNIT = (
     "dead_groups",
 )
 NATS = ("kl", "entropy")
+NATS_IN_BITS = tr("nats (1 nat = 1.44 bits)")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Maximum number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
@@ -53,8 +55,12 @@ class HistoryChart(Plot):
         trials: the earlier runs that are drawn.
         ghosts, bands: plot items of earlier runs and of repeats, by name of the series; created on first use.
         pinned: plot items of earlier sets of repeats, in the given order.
+
+    Signals:
+        number_wanted: explain the number of this update and column of the table.
     """
 
+    number_wanted = Signal(int, str)
     _aligned_labels: Sequence[str] = ()  # the base class needs labels during its construction
 
     def __init__(self, title: str, y: Scale, names: tuple[str, ...]) -> None:
@@ -127,6 +133,9 @@ class HistoryChart(Plot):
         """Show the title of the axis of updates, unless the plot is too short or a plot below shows it."""
         named = self.height() >= NAMED * self.factor and not self.frame.bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
+        if self.names is NATS:
+            fits = self.words.width(NATS_IN_BITS) <= self.view_box.height()
+            self.set_scales(y=Scale(unit=NATS_IN_BITS if fits else tr("nats"), low=0))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         if hasattr(self, "_unit"):
@@ -196,6 +205,9 @@ class HistoryChart(Plot):
                 columns.append(Column(f"{curve.key} {place}", title, chars=13, help=trial.name))
                 series.append((trial.run.series[curve.key], 1.0))
         return columns, SeriesRows(series, whole=True, number_at=self.number_at)
+
+    def explain_cell(self, row: int, key: str) -> None:
+        self.number_wanted.emit(row + 1, key)
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
         """Return the run's values at ``x``, then those of earlier runs for the first visible series."""

@@ -8,7 +8,6 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetricsF,
-    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.help.hover import explain_on_hover
 from app.plotting.numbers import full, metric_text
+from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
@@ -26,7 +26,7 @@ from grpo_core.text import tr
 PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
 
 
-class MetricCard(QWidget):
+class MetricCard(Sourced, QWidget):
     """A card with one metric of the run: its title, its value, and a chip with the reason for the value or a note.
 
     Attributes:
@@ -53,7 +53,6 @@ class MetricCard(QWidget):
         self._scale = 1.0
         self._stale = False
         self._title_role = "small"
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
@@ -115,17 +114,6 @@ class MetricCard(QWidget):
     def text_area(self) -> QRectF:
         """Rectangle in which the title, the value and the chip are painted."""
         return QRectF(self.rect()).adjusted(8, 6, -2, -6)
-
-    @property
-    def texts_needed(self) -> float:
-        """Width in pixels of the title or the value, whichever is wider."""
-        assert self._theme is not None
-        small, large = self._theme.font(self._title_role, self._scale), self._theme.font("number", self._scale)
-        widths = (
-            QFontMetricsF(small).horizontalAdvance(self._title),
-            QFontMetricsF(large).horizontalAdvance(self._value),
-        )
-        return max(widths)
 
     def has_space_for(self, role: str, width: float) -> bool:
         """Return whether a card of ``width`` pixels has space for the full title in this role's font, and a chip
@@ -190,18 +178,9 @@ class MetricCard(QWidget):
         if event.button() is Qt.MouseButton.LeftButton:
             self.setFocus(Qt.FocusReason.MouseFocusReason)
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self.explain_current()
-
     def explain_current(self) -> None:
         """Request the explanation of this card's number."""
         self.activated.emit(self.name)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.activated.emit(self.name)
-        else:
-            super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.name == "updates":

@@ -32,6 +32,8 @@ MARGINS, SPACE, BEFORE_PLACE = (8, 6, 12, 4), 4, 12
 """Pixels: margins of the panel, gap between two stages, and gap before the label that names the completion and
 token.
 """
+TALL = 720
+"""Minimum height of the window in pixels at 100 % for the names below the terms, which the bars need otherwise."""
 CHANGE_MS = 7000
 """Milliseconds for which a change of the formula is shown, unless another one comes first."""
 
@@ -93,6 +95,7 @@ class PipelinePanel(Panel):
                 button.setText(STAGE_NAMES[stage])
         settings = _settings(view)
         self.strip.set_look(view.theme, view.scale)
+        self.strip.show_words(self.window().height() >= TALL * view.scale)
         unknown = bool(view.run.why_no_step or view.step.assumption)  # the source does not say how it trained
         self.area.setVisible(not unknown)
         place = place_shown(view)

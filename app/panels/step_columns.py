@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from app.plotting.numbers import residues, shown, total
+from app.plotting.numbers import residues, shown
 from app.plotting.table_model import Column
 from app.token_grid.white_space import visible_text
 from app.workspace.cursor import Stage
 from grpo_core import step_table
+from grpo_core.explain import Numbers, Quantity
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
@@ -125,36 +124,33 @@ def values_shown(
     return values
 
 
+def summed(name: str, passed: int, only: int | None) -> Quantity:
+    """Return the sum of a column, over all completions or over the tokens of one."""
+    return Quantity(f"{name}_sum", passed=passed, row=only)
+
+
 def sums(
-    rows: Sequence[step_table.Row],
+    numbers: Numbers,
+    passed: int,
     columns: Sequence[step_table.Column],
-    places: Sequence[int],
     revealed: tuple[str, ...] | None,
+    only: int | None,
 ) -> dict[str, float]:
     """Return the sums of the columns in :data:`SUMMED`, by name.
 
     Numbers that belong to an entire completion are summed over completions, others over tokens.
 
     Args:
-        rows: rows of the table, one per token.
+        numbers: the numbers of the update.
+        passed: the pass.
         columns: the columns shown.
-        places: index of each column's cell in a row.
         revealed: names of the columns that the stage reveals; None for all.
+        only: the completion whose tokens are summed; None for all.
     """
-    total_of = {}
-    # the first token of each completion, and the completion of each token
-    _, first, of = np.unique([row.row for row in rows], return_index=True, return_inverse=True)
-    for place, column in zip(places, columns, strict=True):
-        if column.name not in SUMMED or (revealed is not None and column.name not in revealed):
-            continue
-        values = np.array([row.cells[place] for row in rows], dtype=float)  # None becomes NaN
-        if column.name == "reward" or (
-            column.name == "advantage" and np.array_equal(values, values[first][of], equal_nan=True)
-        ):
-            values = values[first]
-        whole = total(values[np.isfinite(values)])
-        total_of[column.name] = -whole if column.name == "gradient" and whole else whole
-    return total_of
+    wanted = [c.name for c in columns if c.name in SUMMED and (revealed is None or c.name in revealed)]
+    totals = {name: numbers[summed(name, passed, only)] for name in wanted}
+    # the step is opposite to the gradient; a sum of 0 keeps its sign
+    return {name: -value if name == "gradient" and value else value for name, value in totals.items()}
 
 
 def widest_sums(texts: Mapping[str, str], completions: int) -> dict[str, str]:

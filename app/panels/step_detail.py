@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtGui import QMouseEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
 
-from app.panels.step_columns import KEPT, UNTIL, columns_shown, sums, table_column, values_shown, widest_sums
+from app.panels.step_columns import KEPT, UNTIL, columns_shown, summed, sums, table_column, values_shown, widest_sums
 from app.panels.sum_row import SumRow
 from app.plotting import numbers
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
-from app.theme.painted_text import PaintedText
+from app.theme.sourced import SourcedText
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
@@ -54,9 +54,11 @@ class StepDetailPanel(Panel):
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
         self.sums = SumRow(self.table)
+        self.sums.source_wanted.connect(self._on_sum)
         self.wider = Label()
         self.wider.setObjectName("muted")
-        self.foot = PaintedText(colour="muted")
+        self.foot = SourcedText(colour="muted")
+        self.foot.source_wanted.connect(self._on_foot)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         top = self._top = QHBoxLayout()
         top.setContentsMargins(12, 4, 12, 4)
@@ -131,7 +133,8 @@ class StepDetailPanel(Panel):
         values = list(cells) or [()] * len(step_table.columns(step))
         shown = [values_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown, strict=True)))
-        self.sums.show_sums(sums(self.rows, columns, places, revealed))
+        assert view.step.numbers is not None
+        self.sums.show_sums(sums(view.step.numbers, view.step.passed, columns, revealed, self._only))
         self.table.set_least_texts(widest_sums(self.sums.texts, len(step.mask)))
         self._fit_columns()
 
@@ -181,10 +184,11 @@ class StepDetailPanel(Panel):
         self._fit_columns()
         self._fit_foot()
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Explain the mean of the selected completion's group, if the pointer is on the sentence about groups."""
+    @Slot()
+    def _on_foot(self) -> None:
+        """Explain the mean of the selected completion's group."""
         step, row = self.workspace.view.step.step, self.workspace.view.selection.row or 0
-        if step is not None and self.foot.geometry().contains(event.position().toPoint()):
+        if step is not None:
             self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
 
     def _fill_passes(self, view: View, step: Step) -> None:
@@ -239,6 +243,11 @@ class StepDetailPanel(Panel):
         row, passed = self.rows[place], self.workspace.view.step.passed
         quantity = step_table.address(row, column, passed)
         self.workspace.explain(quantity or Quantity("gradient", passed=passed, row=row.row, token=row.token))
+
+    @Slot()
+    def _on_sum(self) -> None:
+        if self.sums.chosen:
+            self.workspace.explain(summed(self.sums.chosen, self.workspace.view.step.passed, self._only))
 
 
 def _only(view: View, step: Step) -> int | None:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import plain_tip
+from app.theme.sourced import Sourced
 from grpo_core.text import tr
 
 
-class SumRow(QWidget):
+class SumRow(Sourced, QWidget):
     """Sums aligned with the columns of a table. The first visible column has the label.
+
+    Left and Right move between the sums.
 
     Attributes:
         texts: the displayed sums, by the column's key.
+        chosen: key of the sum that E explains; empty if there is none.
     """
 
     def __init__(self, table: TableTwin, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._table = table
         self.texts: dict[str, str] = {}
+        self.chosen = ""
         self._asked = QSize()
         """The size hint last returned to the layout."""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -60,6 +65,30 @@ class SumRow(QWidget):
             if not table.isColumnHidden(n)
         }
 
+    def _visible(self) -> dict[str, QRectF]:
+        """Return the places of the sums, by the column's key, from left to right. The chosen one is among them."""
+        places = {key: place for key, place in self.places().items() if key in self.texts}
+        self.chosen = self.chosen if self.chosen in places else next(iter(places), "")
+        return places
+
+    def explained_box(self) -> QRect:
+        """Return the rectangle of the sum that Left and Right have chosen."""
+        return self._visible().get(self.chosen, QRectF()).toRect()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        keys, way = [*self._visible()], {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if way is None or not keys:
+            super().keyPressEvent(event)
+            return
+        self.chosen = keys[min(max(keys.index(self.chosen) + way, 0), len(keys) - 1)]
+        self.update()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        for key, place in self._visible().items():
+            if place.contains(event.position()):
+                self.chosen = key
+                super().mouseDoubleClickEvent(event)
+
     def _on_resized(self, *_: object) -> None:
         self.update()
 
@@ -81,3 +110,5 @@ class SumRow(QWidget):
             elif number == 0:
                 painter.setPen(table.theme.colour("muted"))
                 painter.drawText(inner, left, "Σ")
+        if self.hasFocus():
+            table.cells.paint_focus(painter, QRectF(self.explained_box()))

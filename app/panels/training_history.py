@@ -11,7 +11,7 @@ from app.experiments.repeats import RepeatController, RepeatResults, following
 from app.panels import history_menu
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.series_choice import SeriesChoice
-from app.panels.trials_row import TrialsRow, trial_text
+from app.panels.trials_row import TrialsRow, held_out, trial_text
 from app.panels.trials_table import COLUMNS, trial_rows
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
@@ -84,6 +84,7 @@ class TrainingHistoryPanel(Panel):
         """Add ``chart`` to the plots."""
         chart.cursor_moved.connect(self._on_jump)
         chart.activated.connect(self._on_explain)
+        chart.number_wanted.connect(self._on_number)
         chart.zoomed.connect(self._on_zoomed)
         chart.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         chart.customContextMenuRequested.connect(self._on_menu)
@@ -124,6 +125,8 @@ class TrainingHistoryPanel(Panel):
         self.trials.repeat_pressed.connect(self._on_repeat)
         self.trials.repeats_toggled.connect(self._on_repeats_toggled)
         self.trials.pinned_toggled.connect(self._on_pinned_toggled)
+        self.trials.number_wanted.connect(self._on_trial_number)
+        self.trials.source_wanted.connect(self._on_source)
         self.repeats.changed.connect(self._on_repeats)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -275,9 +278,23 @@ class TrainingHistoryPanel(Panel):
         """Explain the first visible series of the plot at the update under the pointer."""
         chart = self.sender()
         shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, HistoryChart) else []
-        self.workspace.move_to(round(x))
         if shown_now:
-            self.workspace.explain(Quantity(shown_now[0]))
+            self._explain_in(self.workspace.view.run, shown_now[0], round(x))
+
+    @Slot(int, str)
+    def _on_number(self, update: int, key: str) -> None:
+        name, _, place = key.partition(" ")  # a column of an earlier run has its index too
+        view = self.workspace.view
+        run = view.trials[int(place)].run if place else view.run
+        self._explain_in(run, "reward_mean" if name == "x" else name, update)
+
+    def _explain_in(self, run: RunHandle, name: str, update: int | None) -> None:
+        """Show a run, and explain a number of an update, or of the newest one."""
+        if run is not self.workspace.run:
+            self.run_shown.emit(run)
+        if update is not None:
+            self.workspace.move_to(update)
+        self.workspace.explain(Quantity(name))
 
     @Slot()
     def _on_zoomed(self) -> None:
@@ -346,14 +363,35 @@ class TrainingHistoryPanel(Panel):
         self._drawn = None
         self.workspace.request_frame()
 
+    @Slot(object)
+    def _on_trial_number(self, run: RunHandle) -> None:
+        """Show the run, and explain the number on its chip at the update that the chip names."""
+        held, past_half = held_out(run), self.workspace.trials.past_half(run)
+        self._explain_in(run, *(("max_prob", past_half) if held is None else ("accuracy_greedy", held[1])))
+
+    @Slot(object)
+    def _on_source(self, batch: RepeatResults) -> None:
+        """Show the table of trials, at the first row of a batch of repeats."""
+        self.choice.table.setChecked(True)
+        self._draw_trials(self.workspace.view)
+        first = [one for one, _ in self._repeat_rows()].index(batch)
+        self.trials_table.select_row(1 + len(self.workspace.view.trials) + first)
+        self.trials_table.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _repeat_rows(self) -> list[tuple[RepeatResults, int]]:
+        """Return the repeats in the table of trials, from the newest batch to the oldest, with their seeds."""
+        results = self.repeats.results
+        batches = [*([] if results is None else [results]), *reversed(self.pinned(self.workspace.view))]
+        return [(batch, seed) for batch in batches if batch.count for seed in batch.seeds]
+
     @Slot(int, str)
     def _on_row(self, row: int, column: str) -> None:
         """Open the run of a row in the table of trials."""
-        trials, results = self.workspace.view.trials, self.repeats.results
+        trials, repeats = self.workspace.view.trials, self._repeat_rows()
         if 1 <= row <= len(trials):
             self.run_shown.emit(trials[-row].run)
-        elif row > len(trials) and results is not None:
-            seed = results.seeds[row - 1 - len(trials)]
+        elif row > len(trials):
+            results, seed = repeats[row - 1 - len(trials)]
             sentence = plural(
                 "Seed {seed} of the repeats: {updates:,} update repeats what was computed, bit for bit on the same "
                 "kind of processor.",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
-    QContextMenuEvent,
     QEnterEvent,
     QFocusEvent,
     QKeyEvent,
@@ -31,23 +30,30 @@ GAP = 6
 class TrialChip(QAbstractButton):
     """The chip of one run, or of all repeats of one.
 
-    A click or Space toggles it; a double click or Return opens the run.
+    A click or Space toggles it; a double click or Return opens the run, or else explains its number, as E does.
 
     Attributes:
         can_open: whether it represents a single run that can be opened.
+        can_hide: whether a click toggles it.
         meaning: the theme's name for the colour of its line.
+        subject: the run or the repeats that it represents.
 
     Signals:
         opened: open the run.
+        explain_wanted: explain the number.
         pointed: whether the pointer or the keyboard focus is on it.
     """
 
     opened = Signal()
+    explain_wanted = Signal()
     pointed = Signal(bool)
 
-    def __init__(self, meaning: str = "text", *, can_open: bool = True, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, meaning: str = "text", *, can_open: bool = True, can_hide: bool = True, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self.meaning, self.can_open = meaning, can_open
+        self.meaning, self.can_open, self.can_hide = meaning, can_open, can_hide
+        self.subject: object = None
         self.setCheckable(True)
         self.setChecked(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -55,8 +61,9 @@ class TrialChip(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.theme, self.factor = LIGHT, 1.0
 
-    def show_trial(self, text: str, tip: str, *, shown: bool) -> None:
-        """Set the label, the tooltip, and whether the run is drawn."""
+    def show_trial(self, text: str, tip: str, subject: object, *, shown: bool) -> None:
+        """Set the label, the tooltip, what it represents, and whether that is drawn."""
+        self.subject = subject
         self.setText(text)
         self.setChecked(shown)
         name = tr("{trial}, drawn") if shown else tr("{trial}, hidden")
@@ -97,27 +104,27 @@ class TrialChip(QAbstractButton):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
+    def explain_current(self) -> None:
+        """Request an explanation of the number."""
+        self.explain_wanted.emit()
+
+    def nextCheckState(self) -> None:
+        if self.can_hide:
+            super().nextCheckState()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.can_open:
-            self.opened.emit()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            (self.opened if self.can_open else self.explain_wanted).emit()
         else:
             super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Undo the toggle of the first click, and open the run."""
-        if self.can_open and event.button() is Qt.MouseButton.LeftButton:
+        """Undo the toggle of the first click, and open the run or explain the number."""
+        if event.button() is Qt.MouseButton.LeftButton:
             self.click()
-            self.opened.emit()
+            (self.opened if self.can_open else self.explain_wanted).emit()
         else:
             super().mouseDoubleClickEvent(event)
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Hide in the pictures") if self.isChecked() else tr("Show in the pictures"), self.click)
-        if self.can_open:
-            menu.addAction(tr("Open this run"), self.opened.emit)
-        menu.popup(event.globalPos())
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)

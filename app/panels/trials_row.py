@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -15,8 +15,7 @@ from app.jobs.computed_on import ComputedOn
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
-from app.theme.painted_text import PaintedText
-from app.theme.reasons import allow
+from app.theme.sourced import SourcedText
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import MOST, Trial, likeliest
 from app.workspace.view import View
@@ -48,6 +47,8 @@ class TrialsRow(QWidget):
         repeat_pressed: repeat the run shown, or cancel its repeats.
         repeats_toggled: show or hide the repeats.
         pinned_toggled: show or hide these earlier repeats.
+        number_wanted: explain the number on the chip of this run.
+        source_wanted: show the repeats of this batch, from which numbers come.
     """
 
     toggled = Signal(object)
@@ -56,6 +57,8 @@ class TrialsRow(QWidget):
     repeat_pressed = Signal()
     repeats_toggled = Signal()
     pinned_toggled = Signal(object)
+    number_wanted = Signal(object)
+    source_wanted = Signal(object)
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the row. ``computed_on`` is the control for where repeats are computed."""
@@ -64,20 +67,20 @@ class TrialsRow(QWidget):
         self.title.setObjectName("section")
         self.hint.setObjectName("muted")
         self.row = ChipRow()
-        self.own, self.repeats = TrialChip("policy", can_open=False), TrialChip(can_open=False)
+        self.own, self.repeats = TrialChip("policy", can_open=False, can_hide=False), TrialChip(can_open=False)
         self.pinned = [TrialChip(can_open=False) for _ in range(PINNED)]
-        for place, chip in enumerate(self.pinned):
-            chip.clicked.connect(partial(self._on_pinned, place))
-        self._pinned: tuple[RepeatResults, ...] = ()
-        allow(self.own, OWN)
-        self.own.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.repeats.clicked.connect(self.repeats_toggled)
         self.chips = [TrialChip() for _ in range(MOST)]
-        self._runs: list[RunHandle] = []
-        for place, chip in enumerate(self.chips):
-            chip.clicked.connect(partial(self._on_clicked, place))
-            chip.opened.connect(partial(self._on_opened, place))
-            chip.pointed.connect(partial(self._on_pointed, place))
+        self.repeats.clicked.connect(self.repeats_toggled)
+        for chip in self.pinned:
+            chip.clicked.connect(partial(self._pass_on, self.pinned_toggled, chip))
+        for chip in (self.repeats, *self.pinned):
+            chip.explain_wanted.connect(partial(self._pass_on, self.source_wanted, chip))
+        for chip in (self.own, *self.chips):
+            chip.explain_wanted.connect(partial(self._pass_on, self.number_wanted, chip))
+        for chip in self.chips:
+            chip.clicked.connect(partial(self._pass_on, self.toggled, chip))
+            chip.opened.connect(partial(self._pass_on, self.opened, chip))
+            chip.pointed.connect(partial(self._on_pointed, chip))
         for widget in (self.own, self.repeats, *self.pinned, *self.chips, self.hint):
             widget.setParent(self.row)
             widget.hide()
@@ -87,7 +90,8 @@ class TrialsRow(QWidget):
         self.button.setToolTip(plain_tip(TIP))
         self.button.clicked.connect(self.repeat_pressed)
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
-        self.sentence = PaintedText("small", "muted")
+        self.sentence = SourcedText("small", "muted")
+        self.sentence.source_wanted.connect(partial(self._pass_on, self.source_wanted, self.repeats))
         self.sentence.hide()
         self.second = ChipRow()
         self.second.hide()
@@ -162,25 +166,23 @@ class TrialsRow(QWidget):
         self._shown = stamp
         self.setVisible(not run.is_recorded and lines >= 1)
         self._apply_style(view)
-        self.own.show_trial(own_text(run, past_half, held), OWN, shown=True)
+        self.own.show_trial(own_text(run, past_half, held), OWN, run, shown=True)
         whole = ""
         if repeats is not None:
             text = repeats.title(here) if not repeats.count else f"{repeats.title(here)}: {repeats.numbers}"
             whole = repeats.sentence(repeats.own_of(run, past_half))
-            self.repeats.show_trial(text, whole, shown=drawn)
-        self._pinned = tuple(one for one, _ in pinned)
+            self.repeats.show_trial(text, whole, repeats, shown=drawn)
         for chip, (one, shown_too) in zip(self.pinned, reversed(pinned), strict=False):
-            chip.show_trial(f"{one.title(here)}: {one.numbers}", one.sentence(None), shown=shown_too)
-        self._runs = [trial.run for trial in reversed(view.trials)]
+            chip.show_trial(f"{one.title(here)}: {one.numbers}", one.sentence(None), one, shown=shown_too)
         for chip, trial in zip(self.chips, reversed(view.trials), strict=False):
-            chip.show_trial(trial_text(trial), trial_tip(trial), shown=trial.shown)
+            chip.show_trial(trial_text(trial), trial_tip(trial), trial.run, shown=trial.shown)
         widgets: list[QWidget] = [*([self.repeats] if repeats is not None else []), *self.pinned[: len(pinned)]]
         widgets.insert(0 if not widgets or lines >= 2 else len(widgets), self.own)
-        widgets += self.chips[: len(self._runs)] or [self.hint]
+        widgets += self.chips[: len(view.trials)] or [self.hint]
         self.row.factor = self.second.factor = view.scale
         for row in (self.row, self.second):
             row.setFixedHeight(self.own.sizeHint().height())
-        answer = "" if repeats is None or not drawn else repeats.answer(self._pinned)
+        answer = "" if repeats is None or not drawn else repeats.answer([one for one, _ in pinned])
         text = " ".join(part for part in (answer, whole) if part) if answer or drawn else ""
         self.sentence.show_text(text, view.theme, view.scale, answer)
         self.sentence.setToolTip(wrapped_tip(text))
@@ -198,8 +200,8 @@ class TrialsRow(QWidget):
         if lines >= 2 and self._widgets and self._widgets[0].sizeHint().width() > self.row.width() > 0:
             count = 0
         rest = self._widgets[count:] if lines >= 2 else []
-        rest = [widget for widget in rest if widget is not self.hint]
         self.row.show_widgets([widget for widget in self._widgets if widget not in rest])
+        rest = [widget for widget in rest if widget is not self.hint]
         self.second.show_widgets(rest)
         self.second.setVisible(bool(rest))
         if not self.sentence.isHidden():
@@ -237,17 +239,11 @@ class TrialsRow(QWidget):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
-    def _on_clicked(self, place: int) -> None:
-        self.toggled.emit(self._runs[place])
+    def _pass_on(self, signal: SignalInstance, chip: TrialChip, *_: object) -> None:
+        signal.emit(chip.subject)
 
-    def _on_pinned(self, place: int) -> None:
-        self.pinned_toggled.emit(self._pinned[-1 - place])
-
-    def _on_opened(self, place: int) -> None:
-        self.opened.emit(self._runs[place])
-
-    def _on_pointed(self, place: int, here: bool) -> None:
-        self.pointed.emit(self._runs[place] if here and place < len(self._runs) else None)
+    def _on_pointed(self, chip: TrialChip, here: bool) -> None:
+        self.pointed.emit(chip.subject if here else None)
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:

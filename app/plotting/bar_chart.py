@@ -131,8 +131,7 @@ class BarChart(QWidget):
         self.setAccessibleName(title)
         self.set_drag(drag)
 
-    # -- interface for panels
-    # -------------------------------------------------------------------------------------------
+    # -- interface for panels ------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: BarPicture) -> None:
         """Replace the picture with ``picture``."""
@@ -189,6 +188,11 @@ class BarChart(QWidget):
         """Request an explanation of the selected position."""
         if self.count:
             self.activated.emit(self.chosen)
+
+    def explain_cell(self, row: int, key: str) -> None:
+        """Request an explanation of a number in the table."""
+        self.choose(row)
+        self.activated.emit(row)
 
     def choose(self, place: int) -> None:
         """Select a position as if the user had done so. A position that does not exist is ignored."""

@@ -89,8 +89,7 @@ class LineChart(Plot):
         for name in self._point_items.keys() - {some.name for some in points}:
             self._point_items[name].set_points(NOTHING, NOTHING)
 
-    # -- overrides of the plot
-    # ------------------------------------------------------------------------------------------
+    # -- overrides of the plot -----------------------------------------------------------------------------------------
 
     def places(self) -> tuple[float, float] | None:
         return self.picture.reach()
@@ -100,6 +99,12 @@ class LineChart(Plot):
 
     def explain_current(self) -> None:
         self.explain_wanted.emit()
+
+    def explain_cell(self, row: int, key: str) -> None:
+        x = self.picture.table()[1][row][0]
+        if self.pickable:
+            self.line_picked.emit(key.split(".")[0])
+        self.activated.emit(float(x) if isinstance(x, (int, float)) else float(row))
 
     def read_at(self, x: float) -> list[tuple[str, str]]:
         return self.picture.read(x)

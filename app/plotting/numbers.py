@@ -11,9 +11,7 @@ import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from grpo_core.evaluated_step import ROUNDING, ROUNDING_32
+from grpo_core.evaluated_step import ROUNDING
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -86,17 +84,6 @@ def shown(value: object, decimals: int = 3) -> str:
     if number != 0 and not 0.5 * 10**-decimals <= abs(number) < LARGEST_FIXED:
         return _minus(_exponent(number, 2))
     return _minus(f"{number:.{decimals}f}")
-
-
-def total(values: np.ndarray) -> float:
-    """Return the sum of ``values`` (n,), all finite, or 0 if it is only rounding error.
-
-    If all values are representable in 32 bits, they are assumed to have been computed in 32 bits.
-    """
-    with np.errstate(over="ignore"):
-        share = ROUNDING_32 if np.array_equal(values, np.asarray(values, dtype=np.float32)) else ROUNDING
-    whole = float(values.sum())
-    return 0.0 if abs(whole) <= share * float(np.abs(values).sum()) else whole
 
 
 def summed(value: object, decimals: int = 3, rounding: float = RESIDUE) -> str:

@@ -67,8 +67,7 @@ class Plot(Canvas):
         self.setAccessibleName(title)
         self._apply_style()
 
-    # -- interface for panels
-    # -------------------------------------------------------------------------------------------
+    # -- interface for panels ------------------------------------------------------------------------------------------
 
     def set_summary(self, sentence: str) -> None:
         """Set the accessible summary, one sentence that says what the plot shows."""
@@ -89,6 +88,11 @@ class Plot(Canvas):
         span = self.places()
         if span is not None:
             self.activated.emit(self.cursor_x if self.cursor_x is not None else span[1])
+
+    @Slot(int, str)
+    def explain_cell(self, row: int, key: str) -> None:
+        """Request an explanation of a number in the table."""
+        self.activated.emit(min((curve.first for curve in self.curves if len(curve.series)), default=0.0) + row)
 
     @property
     def place_name(self) -> str:

@@ -74,8 +74,7 @@ class TableTwin(QTableView):
         self.selectionModel().currentRowChanged.connect(self._on_row)
         self._apply_style()
 
-    # -- interface for panels
-    # -------------------------------------------------------------------------------------------
+    # -- interface for panels ------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Set the theme and the scale."""

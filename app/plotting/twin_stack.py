@@ -72,6 +72,7 @@ class TwinStack(QWidget):
             if self._look is not None:
                 self._table.set_look(*self._look)
             self._table.set_summary(self._summary)
+            self._table.activated_cell.connect(self.plot.explain_cell)
             self.stack.addWidget(self._table)
         return self._table
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
+from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
 from app.token_grid.tints import Tint, strength
 from grpo_core.text import tr
@@ -18,7 +19,7 @@ GAP, SHORT, LEAST = 8.0, 48.0, 24.0
 """Pixels: gap between the parts, minimum width of the scale at which labels fit next to it, and its minimum width."""
 
 
-class TintLegend(QWidget):
+class TintLegend(Sourced, QWidget):
     """A labelled colour scale. It shows as many of the labels as fit; its accessible name has all."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -76,6 +77,7 @@ class TintLegend(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
         if self._theme is None:
             return
         theme, painter = self._theme, QPainter(self)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.plotting.numbers import shown, total
+from app.plotting.numbers import shown
 from app.workspace import answers
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.place_shown import fork_of
 from app.workspace.step_view import StepView
 from grpo_core.bandit.gradient import needs_distributions
+from grpo_core.evaluated_step import total
 from grpo_core.reasons.normalized import normalized, normalized_words
 from grpo_core.record import Step
 from grpo_core.text import plural, tr

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
+from PySide6.QtWidgets import QAbstractButton, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.clock import Timer
 from app.messages.message_bar import MessageBar
@@ -208,7 +208,10 @@ class MainWindow(QMainWindow):
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels.of(TIMELINE).show()
+        focus: QWidget | None = self.focusWidget()
         self.panels[arrangement(name, language=language).picture].focus_picture()
+        if focus is not None and self.focusWidget() is focus:  # not on the button to which Qt has moved it
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
         self.arranged.emit()
         if left:
             self.left_alone.emit()
@@ -223,6 +226,14 @@ class MainWindow(QMainWindow):
         seen = [name for name in pictures if in_window(self.docks[name])]
         if seen:
             self.panels[seen[0]].focus_picture()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Press the focused button with Return too, as Qt does in dialogs."""
+        button = self.focusWidget()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(button, QAbstractButton):
+            button.click()
+        else:
+            super().keyPressEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:

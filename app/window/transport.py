@@ -136,8 +136,8 @@ class Transport(QToolBar):
     def _fit(self) -> None:
         """Hide labels, and then the text of buttons, until the list of runs fits at the right end.
 
-        While the status shows a wait for the model or the progress of a long update, it is hidden last. Seed, speed
-        and length are hidden for a run trained by another program.
+        While the status shows a wait for the model or the progress of a long update, it is hidden late. Seed, speed
+        and length are hidden for a run trained by another program, and where nothing else is left to hide.
         """
         run = self._workspace.run
         out = set(self._of_training) if run is not None and run.is_recorded else set()
@@ -159,8 +159,9 @@ class Transport(QToolBar):
             needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
         for button in self._shrinking[EARLY:]:
             needed -= self._shorten(button, needed > self.width())
-        for action in last:
-            self._leave_out(action, needed > self.width(), widths[action] + gap)
+        fields = [action for action in reversed(self._of_training) if action not in (*out, *self._spare)]
+        for action in (*last, *fields):
+            needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
         if layout is not None:
             layout.activate()  # new text must not be painted in the space of the old text
 

@@ -69,18 +69,6 @@ class Film:
             seconds -= part.seconds
         return _cursor(self.step, self.parts[-1], 1.0)
 
-    def seconds_at(self, cursor: Cursor) -> float:
-        """Return the time in seconds at which the film reaches ``cursor``.
-
-        For a fully revealed update, this is the end of the film.
-        """
-        before = 0.0
-        for part in self.parts:
-            if (part.stage, part.passed) == (cursor.stage, cursor.passed):
-                return before + cursor.progress * part.seconds
-            before += part.seconds
-        return before
-
 
 def update_film(step: int, passes: int, interval: float) -> Film:
     """Return the film of an entire update that fits into ``interval`` seconds.

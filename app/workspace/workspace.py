@@ -116,8 +116,7 @@ class Workspace(QObject):
         self._timer.tick.connect(self._on_tick)
         self._timer.drawn.connect(self.drawn)
 
-    # -- reading the state
-    # -----------------------------------------------------------------------------------------------
+    # -- reading the state ---------------------------------------------------------------------------------------------
 
     @property
     def view(self) -> View:
@@ -167,8 +166,7 @@ class Workspace(QObject):
         except RunFileError as error:
             return self.cursor, None, (str(error), "error")
 
-    # -- changing the state
-    # ----------------------------------------------------------------------------------------------
+    # -- changing the state --------------------------------------------------------------------------------------------
 
     def move_to(self, step: int) -> None:
         """Show update ``step``, fully revealed. If it is the head, the cursor then follows new updates.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from grpo_core.baselines import BASELINES
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
+from grpo_core.explain.readings import summands
 from grpo_core.explain.records import Rule
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS
@@ -123,4 +126,28 @@ def _parts(n: Numbers, passed: int) -> str:
     return f"{parts} {purpose}"
 
 
-RULES: dict[str, Rule] = {"weight": weight, "token_loss": token_loss, "contribution": contribution, "loss": loss}
+def summed(n: Numbers, q: Quantity) -> Formula:
+    """Explain the sum of a column of the step table."""
+    name, symbol = q.name.removesuffix("_sum"), SYMBOLS[q.name]
+    places = np.argwhere(summands(n, q)[1]).tolist()
+    inputs = tuple(n.canonical(Quantity(name, passed=q.passed, row=row, token=token)) for row, token in places)
+    values, index = [n[one] for one in inputs], "{i,t}" if inputs and inputs[0].token is not None else "{i}"
+    return Formula(
+        symbol=r"\Sigma",
+        general=rf"\Sigma = \sum_{index} {symbol}_{index}",
+        values=total(values),
+        value=math.fsum(values),
+        inputs=inputs,
+        scale=math.fsum(map(abs, values)),
+    )
+
+
+SYMBOLS = {"reward_sum": "R", "advantage_sum": "A", "weight_sum": "W", "gradient_sum": "g"}
+"""Symbol of what a sum adds up."""
+RULES: dict[str, Rule] = {
+    "weight": weight,
+    "token_loss": token_loss,
+    "contribution": contribution,
+    "loss": loss,
+    **dict.fromkeys(SYMBOLS, summed),
+}

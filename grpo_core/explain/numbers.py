@@ -50,6 +50,8 @@ class Numbers(EvaluatedStep):
         if "token" in axes and self.step.mask.shape[1] > 1 and not (q.name == "advantage" and self.advantage.ndim == 1):
             token = q.token or 0
         wanted = {a: (getattr(q, a) or 0) if a in axes else None for a in ("row", "context", "action", "group")}
+        if "rows" in axes:
+            wanted["row"] = q.row
         return Quantity(q.name, passed=q.passed if {"pass", "state"} & set(axes) else 0, token=token, **wanted)
 
     def _at_place(self, q: Quantity) -> Quantity:

@@ -42,7 +42,7 @@ class Kind:
     Attributes:
         title: the name in words.
         axes: names of the parts: "pass" (during a pass), "state" (after a number of passes), "row", "token", "context",
-            "action", "group".
+            "action", "group", or "rows" for a completion that can be omitted, for all of them.
     """
 
     title: str
@@ -100,6 +100,10 @@ KINDS: dict[str, Kind] = {
     "context_gradient": Kind(tr("gradient norm"), ("context", "pass")),
     "reward_mean": Kind(tr("mean reward before any penalty"), ("group",)),
     "reward_std": Kind(tr("reward std (n − 1) before any penalty"), ("group",)),
+    "reward_sum": Kind(tr("sum of the rewards"), ("rows",)),
+    "advantage_sum": Kind(tr("sum of the advantages"), ("rows",)),
+    "weight_sum": Kind(tr("sum of the weights"), ("pass", "rows")),
+    "gradient_sum": Kind(tr("sum of the gradients on the log-probabilities"), ("pass", "rows")),
     "dead_group": Kind(tr("are all rewards equal"), ("group",)),
 }
 """The kinds of all numbers other than those on the metric cards, by name."""
@@ -111,7 +115,7 @@ def quantity_title(quantity: Quantity) -> str:
     if is_card(q):
         return METRICS[q.name].title if q.name in METRICS else q.name.replace("_", " ")
     kind = KINDS[q.name]
-    places = {"row": q.row, "token": q.token, "group": q.group, "action": q.action, "context": q.context}
+    places = {"row": q.row, "rows": q.row, "token": q.token, "group": q.group, "action": q.action, "context": q.context}
     known = {name: place + 1 for name, place in places.items() if name in kind.axes and place is not None}
     pattern = _IN_GROUP if q.name == "dead_group" and known else _PLACES[tuple(known)]
     title = pattern.format(title=kind.title, **known)
@@ -127,6 +131,7 @@ def quantity_title(quantity: Quantity) -> str:
 _PLACES: dict[tuple[str, ...], str] = {
     (): "{title}",
     ("row",): tr("{title} of sample {row}"),
+    ("rows",): tr("{title} in sample {rows}"),
     ("row", "token"): tr("{title} of sample {row}, token {token}"),
     ("row", "action"): tr("{title}, sample {row}, token number {action}"),
     ("row", "token", "action"): tr("{title}, sample {row}, token {token}, token number {action}"),

@@ -12,7 +12,7 @@ from grpo_core.bandit.gradient import updated_logits
 from grpo_core.baselines import BASELINES
 from grpo_core.config.language import REWARDS
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.evaluated_step import EvaluatedStep
+from grpo_core.evaluated_step import EvaluatedStep, total
 from grpo_core.explain.quantity import Quantity
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
@@ -112,6 +112,36 @@ def _log_ratio(n: EvaluatedStep, q: Quantity) -> float:
 def _contribution(n: EvaluatedStep, q: Quantity) -> float:
     terms = n.terms(q.passed)
     return float((terms.weight[q.row] * terms.token_loss[q.row]).sum())
+
+
+SUMMED: dict[str, Callable[[EvaluatedStep, int], np.ndarray]] = {
+    "reward_sum": lambda n, passed: n.step.rewards,
+    "advantage_sum": lambda n, passed: n.advantage,
+    "weight_sum": lambda n, passed: n.terms(passed).weight,
+    "gradient_sum": lambda n, passed: n.gradient(passed),
+}
+"""Sum -> the numbers that it adds up, (B,) or (B, T)."""
+
+
+def summands(n: EvaluatedStep, q: Quantity) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers that a sum adds up (B, T) and a mask of those that count, (B, T).
+
+    A reward or an advantage of an entire completion counts at its first token. Unknown numbers do not count.
+    """
+    values = SUMMED[q.name](n, q.passed)
+    values = np.broadcast_to(values.reshape(len(values), -1), n.step.mask.shape)
+    counted = n.step.mask & np.isfinite(values)
+    if q.row is not None:
+        counted = counted & (np.arange(len(values)) == q.row)[:, None]
+    first = counted & (counted.cumsum(axis=1) == 1)
+    leading = np.where(first, values, 0.0).sum(axis=1, keepdims=True)
+    whole = q.name in ("reward_sum", "advantage_sum") and (values == leading)[counted].all()
+    return values, first if whole else counted
+
+
+def _sum(n: EvaluatedStep, q: Quantity) -> float:
+    values, counted = summands(n, q)
+    return total(values[counted])
 
 
 def _pull(n: EvaluatedStep, q: Quantity) -> float:
@@ -241,5 +271,6 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "reward_mean": lambda n, q: _mean(n, q, n.step.rewards),
     "reward_std": lambda n, q: _std(n, q, n.step.rewards),
     "dead_group": lambda n, q: float(n.dead[q.group or 0]),
+    **dict.fromkeys(SUMMED, _sum),
 }
 """Functions that read the engine's value, by kind of number."""

@@ -12,8 +12,8 @@ SIZE = "1600x1000x24"
 
 
 @contextmanager
-def screen() -> Iterator[str]:
-    """Run an X server with a window manager, and yield its display, such as ":99"."""
+def screen(*, managed: bool = True) -> Iterator[str]:
+    """Run an X server, with a window manager if ``managed`` is set, and yield its display, such as ":99"."""
     reading, writing = os.pipe()
     command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", SIZE, "-nolisten", "tcp"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -21,11 +21,13 @@ def screen() -> Iterator[str]:
         os.close(writing)
         with os.fdopen(reading) as said:
             display = f":{said.readline().strip()}"
-        manager = subprocess.Popen(["openbox"], env=os.environ | {"DISPLAY": display}, **quiet)  # type: ignore[call-overload]
+        running: list[subprocess.Popen[bytes]] = [server]
+        if managed:
+            running.insert(0, subprocess.Popen(["openbox"], env=os.environ | {"DISPLAY": display}, **quiet))  # type: ignore[call-overload]
         try:
             yield display
         finally:
-            for process in (manager, server):
+            for process in running:
                 process.terminate()
                 process.wait()
 

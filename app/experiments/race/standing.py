@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.experiments.race.results import COLUMNS
@@ -13,24 +13,19 @@ from grpo_core.text import tr
 
 FIRST = 4
 """Number of columns that are shown at first."""
+BEHIND_BY = ("behind", "behind_low", "behind_high")
+"""Columns with the difference that the headline of a race states."""
 REWARD = 1
 """Index of the column by which the ranking is initially sorted, best algorithm first."""
 
 
 class RaceStanding(TableTwin):
-    """The summary table of a race, which shows as many columns as fit.
-
-    Signals:
-        opened: emitted after Return or a double click on a data row.
-    """
-
-    opened = Signal(int)
+    """The summary table of a race, which shows as many columns as fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self._all = False
         super().__init__(COLUMNS, tr("Standing of the race"), parent)
         self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
-        self.doubleClicked.connect(self._on_twice)
 
     def show_all(self, on: bool) -> None:
         """Set whether to show every column that fits, or only the first ones."""
@@ -41,7 +36,9 @@ class RaceStanding(TableTwin):
     def fit(self) -> None:
         """Show as many columns as fit, starting from the left. The tooltip names the hidden columns."""
         bar = self.verticalScrollBar().sizeHint().width()
-        wanted = range(len(COLUMNS) if self._all else FIRST)
+        wanted = [*range(FIRST)]
+        if self._all:  # in a narrow panel, the numbers of the headline before all others
+            wanted = sorted(range(len(COLUMNS)), key=lambda n: COLUMNS[n].key not in ("name", *BEHIND_BY))
         hidden = self.fit_columns(wanted, self.width() - 2 * self.frameWidth() - bar)
         names = ", ".join(COLUMNS[n].title for n in hidden)
         told = tr("In a wider panel: {names}.") if self._all else tr("Set up shows more: {names}.")
@@ -50,18 +47,3 @@ class RaceStanding(TableTwin):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit()
-
-    def explain_current(self) -> None:
-        """Open a run of the current row: these numbers summarize many runs, and one run explains each of its own."""
-        if self.currentIndex().isValid():
-            self.opened.emit(self.table.row_at(self.currentIndex().row()))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.explain_current()
-        else:
-            super().keyPressEvent(event)
-
-    @Slot(QModelIndex)
-    def _on_twice(self, index: QModelIndex) -> None:
-        self.opened.emit(self.table.row_at(index.row()))

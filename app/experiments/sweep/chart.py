@@ -94,6 +94,13 @@ class SweepChart(LineChart):
         line = self.lines.get(row_line(row))
         return line is not None and line.listed
 
+    def explain_cell(self, row: int, key: str) -> None:
+        if self._holds:  # rows are grouped by the second setting, if all of its values are in the table
+            size = len(self.grid)
+            across = row // size if len(self.picture.table()[1]) >= size * self.rows else self.row
+            self.picked.emit(float(row % size), min(across, self.rows - 1))
+        super().explain_cell(row, key)
+
     # -- input ---------------------------------------------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:

@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.boxes import across
 from app.experiments.sweep.results import middle_seed
 from app.experiments.sweep.small_widgets import apply_style
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import plain_tip
 from app.theme.reasons import allow
+from app.theme.sourced import SourcedLabel
 from app.theme.tokens import Theme
 from app.widgets.combo import choice_box, fill
 from grpo_core.experiments.ensemble import Ensemble
@@ -45,7 +46,7 @@ class SweepRunRow(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._opens, self._sentence = False, ""
-        self.says = Label()
+        self.says = SourcedLabel()
         self.says.setObjectName("muted")
         self.says.setWordWrap(True)
         self.says.installEventFilter(self)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QTableView, QWidget
 
 from app.boxes import down
 from app.experiments.sweep.chart import SweepChart
@@ -195,6 +195,18 @@ class SweepViews(QWidget):
         """Set the position and row from which the next key press continues. They are drawn with the next frame."""
         for chart in self.twins:
             chart.place, chart.row = x, row
+
+    def focus_table(self, x: float, row: int) -> None:
+        """Show the first visible chart as a table, and move the keyboard focus to the row of this position."""
+        self.choose(self.view, self.measure, tables=True)
+        table: QTableView = self.heat
+        for chart, twin in self.twins.items():
+            if twin.isVisible():
+                twin.refresh()
+                twin.table.select_row(round(x) + row * len(chart.grid))
+                table = twin.table
+                break
+        table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_stale(self, results: bool, course: bool) -> None:
         """Dim the charts that are out of date."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.theme.labels import plain_tip
+from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
 from app.workspace.right_share import RightShare
 from grpo_core.text import tr
@@ -26,17 +27,12 @@ HELP_SAMPLED = tr(
 )
 
 
-class RightDial(QWidget):
+class RightDial(Sourced, QWidget):
     """A semicircular dial from 0 to 100 %. E, Return or a double click explains the number.
 
     It shows the share of correct held-out answers. For a model from a folder, it shows the share of correct sampled
     completions, with the held-out share in a line below.
-
-    Signals:
-        wanted: emitted to request the explanation of the number.
     """
-
-    wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +40,6 @@ class RightDial(QWidget):
         self._scale = 1.0
         self._held_out: RightShare | None = None
         self._sampled: RightShare | None = None
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_share(self, held_out: RightShare | None, sampled: RightShare | None, theme: Theme, scale: float) -> None:
         """Show the latest measurements."""
@@ -79,10 +74,6 @@ class RightDial(QWidget):
                 ).format(now=100 * held_out.last, start=100 * held_out.first)
             )
         return " ".join(sentences)
-
-    def explain_current(self) -> None:
-        """Request the number's explanation."""
-        self.wanted.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         shown = self._held_out if self._sampled is None else self._sampled
@@ -136,15 +127,6 @@ class RightDial(QWidget):
         elif held_out is not None:
             lines.append(_counted(held_out, tr("held out, greedy: {right} of {asked}"), tr("of the held-out prompts")))
         return tuple(lines)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.wanted.emit()
-        else:
-            super().keyPressEvent(event)
-
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        self.wanted.emit()
 
 
 def _counted(share: RightShare, counts: str, uncounted: str) -> str:

@@ -63,7 +63,7 @@ class EvolutionPanel(Panel):
         if not heading:
             self.head.hide()
         self.head.chips.wanted.connect(self.task_wanted)
-        self.head.dial.wanted.connect(self._on_dial)
+        self.head.dial.source_wanted.connect(self._on_dial)
         self.rows = EvolutionRows()
         self.rows.jumped.connect(self._on_jumped)
         self.rows.chosen.connect(self._on_chosen)

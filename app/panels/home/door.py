@@ -56,8 +56,6 @@ class DoorButton(QAbstractButton):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         match event.key():
-            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
-                self.click()
             case Qt.Key.Key_Right | Qt.Key.Key_Down:
                 self.focusNextChild()
             case Qt.Key.Key_Left | Qt.Key.Key_Up:

@@ -120,6 +120,7 @@ class HomePanel(RunsPanel):
             one = DoorButton(door)
             one.clicked.connect(partial(enter, door))
             self._door_row.addWidget(one, 1)
+            one.show()  # at once, because a widget that is not shown cannot take the keyboard focus
             self.doors.append(one)
         for text, run in steps:
             button = QPushButton(text)

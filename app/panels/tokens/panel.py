@@ -67,6 +67,7 @@ class TokenInspectorPanel(Panel):
         self.prompt_line = PromptLine()
         self.sentence = PaintedText("reading")
         self.legend = TintLegend()
+        self.legend.source_wanted.connect(self._on_scale)
         self.remark_label = Label()
         self.remark_label.setObjectName("muted")
         self.remark_label.setWordWrap(True)
@@ -264,6 +265,12 @@ class TokenInspectorPanel(Panel):
     @Slot(int)
     def _on_pass(self, index: int) -> None:
         self.workspace.show_stage(Stage.UPDATE, index)
+
+    @Slot()
+    def _on_scale(self) -> None:
+        """Explain the number on this scale of the selected token."""
+        row, token = place_shown(self.workspace.view) or (0, 0)
+        self._on_activated(row, token)
 
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +37,7 @@ from app.window.layouts import arrangement, size_class
 from grpo_core.parts import names
 from tests.app.commands.test_menus import entries, tops
 from tests.app.conftest import Driver
+from tools.package.screen import press, screen
 
 pytestmark = pytest.mark.one_window
 PRESSED = (QAbstractButton, QComboBox, QAbstractSlider, QLineEdit, QAbstractItemView)
@@ -94,6 +100,32 @@ def test_the_first_screen_has_few_things_to_press_and_the_keyboard_is_on_the_fir
     assert not any(bar.isVisible() for bar in window.findChildren(QToolBar))
     QTest.keyClick(panel.doors[0], Qt.Key.Key_Right)
     assert QApplication.focusWidget() is panel.doors[1]
+
+
+@pytest.mark.own_window
+def test_the_first_door_has_the_keyboard_of_a_window_that_becomes_active_later(driver: Driver) -> None:
+    window, other = driver.program.window, QWidget()
+    driver.qtbot.addWidget(other)
+    other.show()
+    other.activateWindow()
+    driver.qtbot.waitUntil(lambda: not window.isActiveWindow())
+    panel = home(driver)
+    assert window.focusWidget() is panel.doors[0]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not all(map(shutil.which, ("Xvfb", "openbox", "xdotool"))), reason="needs an X server")
+@pytest.mark.parametrize("managed", [False, True])
+def test_return_opens_the_first_door_with_and_without_a_window_manager(tmp_path: Path, managed: bool) -> None:
+    with screen(managed=managed) as display:
+        place = {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "GRPO_LAB_HOME": str(tmp_path)}
+        with subprocess.Popen([sys.executable, "-m", "app"], env=os.environ | place) as program:
+            until = time.monotonic() + 30
+            while not [*tmp_path.rglob("*.grpo")] and time.monotonic() < until:
+                subprocess.run(["xdotool", "sleep", "0.5"], env=os.environ | place, check=True)
+                press(display, "Return")
+            program.kill()
+        assert [*tmp_path.rglob("*.grpo")], "the ten bars are trained"
 
 
 def test_play_shows_its_panels_and_the_bars_move_after_one_key(driver: Driver) -> None:
@@ -239,10 +271,12 @@ def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: Door
     panel = driver.program.window.panels["my_run"]
     paste = panel.buttons[2]  # type: ignore[attr-defined]
     QApplication.clipboard().setText(TRACE.as_uri())
-    QTest.mouseClick(paste, Qt.MouseButton.LeftButton)
+    paste.setFocus()
+    QTest.keyClick(paste, Qt.Key.Key_Return)
     driver.qtbot.waitUntil(lambda: driver.program.workspace.view.run.is_recorded)
     driver.settle()
     assert not driver.program.window.alone and driver.program.preferences.current.layout == "Recorded run"
+    assert not isinstance(driver.program.window.focusWidget(), QAbstractButton), "Return presses nothing unasked"
     for log in LOGS:
         first = driver.program.workspace.run
         QApplication.clipboard().setText(log.read_text("utf-8"))

@@ -34,10 +34,11 @@ def test_each_run_with_an_update_and_each_example_has_a_picture(driver: Driver, 
     assert not home.none.isVisible()
 
 
-def test_a_picture_opens_its_run_by_mouse_and_by_keyboard(driver: Driver, home: HomePanel) -> None:
+@pytest.mark.parametrize("key", [Qt.Key.Key_Space, Qt.Key.Key_Return], ids=["space", "return"])
+def test_a_picture_opens_its_run_by_mouse_and_by_keyboard(driver: Driver, home: HomePanel, key: Qt.Key) -> None:
     card = next(card for card in home.cards if card.preview.path == example())
     card.setFocus()
-    QTest.keyClick(card, Qt.Key.Key_Space)
+    QTest.keyClick(card, key)
     driver.qtbot.waitUntil(lambda: getattr(driver.program.workspace.run, "path", None) == example())
 
 

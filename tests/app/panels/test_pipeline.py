@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from app.formula.objective_terms import objective_terms
@@ -43,6 +45,19 @@ def test_choosing_an_algorithm_shows_what_goes_and_what_comes_until_the_time_is_
     driver.settle()
     shown = [button.term for button in panel.strip.buttons]
     assert shown == list(objective_terms(driver.program.workspace.view.step.objective)), "that of the update shown"
+
+
+def test_the_terms_of_the_formula_have_their_names_below_them_where_the_window_is_tall(
+    driver: Driver, panel: PipelinePanel
+) -> None:
+    words = dict(panel.strip.words())
+    assert [*words] == ["loss", "weight", "ratio", "advantage", "clipped ratio", "β", "KL estimate k3"]
+    ends = [(area.left(), area.right()) for area in words.values()]
+    assert all(one[1] <= other[0] for one, other in pairwise(ends)) and ends[-1][1] <= panel.strip.width()
+    driver.program.window.resize(1366, 680)
+    panel.redraw()
+    driver.settle()
+    assert not panel.strip.words()
 
 
 def test_the_next_change_takes_the_place_of_the_one_before(driver: Driver, panel: PipelinePanel) -> None:

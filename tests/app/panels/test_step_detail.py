@@ -10,9 +10,10 @@ from PySide6.QtTest import QTest
 from app.panel_registry import STEP_DETAIL
 from app.panels.step_columns import KEPT, values_shown
 from app.panels.step_detail import StepDetailPanel
+from app.plotting.numbers import shown
 from app.workspace.cursor import Stage
 from grpo_core import step_table
-from grpo_core.explain import Quantity
+from grpo_core.explain import Quantity, explain_from
 from tests.app.conftest import Driver
 from tests.app.layout_requests import LayoutRequests
 from tests.app.panels.conftest import Front
@@ -34,10 +35,10 @@ def test_at_the_side_nothing_is_scrolled_or_cut(driver: Driver, width: int) -> N
     driver.settle()
     panel = driver.program.window.panels.of(STEP_DETAIL)
     driver.qtbot.waitUntil(lambda: panel.table.horizontalScrollBar().maximum() == 0)
-    shown = visible(panel)
-    assert {"sample", "action", "advantage", "gradient", "reward", "ratio", "clipped"} <= set(shown)
+    seen = visible(panel)
+    assert {"sample", "action", "advantage", "gradient", "reward", "ratio", "clipped"} <= set(seen)
     for n, column in enumerate(panel.table.table.columns):
-        if column.key in shown and column.kind in ("push", "number"):
+        if column.key in seen and column.kind in ("push", "number"):
             texts = [panel.table.table.text(row, n) for row in range(panel.table.table.rowCount())]
             room = panel.table.columnWidth(n) - 16 * panel.table.factor
             assert max(map(panel.table.cells.metrics.horizontalAdvance, texts)) <= room + 1, column.key
@@ -89,6 +90,34 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     driver.program.workspace.show_stage(Stage.SCORE)
     driver.settle()
     assert set(panel.sums.texts) == {"reward"}
+
+
+def test_a_sum_is_explained_by_a_double_click_and_by_the_keyboard(driver: Driver) -> None:
+    driver.run(2)
+    panel, workspace = driver.program.window.panels.of(STEP_DETAIL), driver.program.workspace
+    driver.settle()
+    for key, place in panel.sums.places().items():
+        text = panel.sums.texts.get(key)
+        if text is None:
+            continue
+        QTest.mouseDClick(panel.sums, Qt.MouseButton.LeftButton, pos=place.center().toPoint())
+        driver.settle()
+        numbers = workspace.view.step.numbers
+        assert workspace.quantity == Quantity(f"{key}_sum", passed=workspace.view.step.passed)
+        assert numbers is not None
+        node = explain_from(numbers, workspace.quantity)
+        assert node.agrees and len(node.inputs) == 8
+        assert shown(-node.engine if key == "gradient" else node.engine) == text
+    panel.sums.setFocus()
+    for _ in range(5):
+        QTest.keyClick(panel.sums, Qt.Key.Key_Left)
+    QTest.keyClick(panel.sums, Qt.Key.Key_Right)
+    driver.program.actions["explain"].trigger()
+    assert workspace.quantity == Quantity("advantage_sum", passed=workspace.view.step.passed)
+    panel.sums.setFocus()
+    QTest.keyClick(panel.sums, Qt.Key.Key_Left)
+    driver.program.actions["explain"].trigger()
+    assert workspace.quantity == Quantity("reward_sum", passed=workspace.view.step.passed)
 
 
 @pytest.mark.quick_cases("settings0-1366", "settings2-1920", "settings5-1366", "settings8-1920")

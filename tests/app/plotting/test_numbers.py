@@ -23,8 +23,8 @@ from app.plotting.numbers import (
     shown,
     signed,
     summed,
-    total,
 )
+from grpo_core.evaluated_step import total
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.examples import example
+from app.panel_registry import HOME
 from app.teaching.presenting.screens import SPACE, fitting_scale
 from app.widgets.panel import in_window
 from app.window.layouts import size_class
@@ -80,6 +81,29 @@ def test_a_bandit_loses_nothing(driver: Driver, width: int, height: int, scale: 
     driver.run(20)
     arranged(driver, width, height, scale, theme)
     assert losses(driver.program.window) == []
+
+
+@pytest.mark.quick_cases("1366-768-1.25-home", "1366-768-2.0-my_run")
+@pytest.mark.parametrize("place", ["home", "play", "learn", "my_run"])
+@pytest.mark.parametrize("scale", [1.0, 1.25, 1.5, 2.0])
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1920, 1080)])
+def test_behind_each_door_nothing_is_lost(driver: Driver, width: int, height: int, scale: float, place: str) -> None:
+    program = driver.program
+    arranged(driver, width, height, scale, "light")
+    doors = {door.id: door for door in program.doors.all}
+    if place == "home":
+        program.doors.show_home()
+        driver.qtbot.waitUntil(lambda: bool(program.window.panels.of(HOME).cards))
+    else:
+        program.doors.enter(doors[place])
+    driver.qtbot.waitUntil(lambda: place != "play" or driver.head > 4)
+    program.player.pause()
+    driver.rest()
+    driver.settle()
+    lost = losses(program.window)
+    if program.window.alone:
+        program.runs.new_run()  # the panels are back for the next test
+    assert lost == []
 
 
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), NARROW)

@@ -15,6 +15,7 @@ from app.plotting.table_model import Marked
 from app.window.layouts import arrangement, size_class
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
+from tests.app.painted import painted_words
 from tests.app.stories.hands import panel
 
 STATES = [
@@ -85,7 +86,9 @@ def test_a_bandit_loses_nothing_and_shows_formula_cards_boxes_and_table_whole(
     assert strip.height() <= shown["pipeline"].area.viewport().height()
     assert max(term.geometry().right() for term in strip.buttons) < shown["pipeline"].area.viewport().width()
     for card in shown["metrics"].cards:
-        assert card.isVisible() and card.texts_needed <= card.text_area.width(), card.accessibleName()
+        words = painted_words(card)
+        whole = all(word.box.right() <= card.width() and "…" not in word.text for word in words[:2])
+        assert card.isVisible() and whole, card.accessibleName()
     history = shown["training_history"]
     for check in history.findChildren(QCheckBox):
         assert not check.isVisible() or box(history).contains(box(check)), check.text()
@@ -180,12 +183,11 @@ def test_a_race_takes_the_centre_and_names_every_line_beside_its_kind(driver: Dr
     driver.settle()
     assert race.plot.height() > 110
     assert "policy_bars" not in seen(driver) and "training_history" in seen(driver)
-    line = (
-        race.headline.contentsMargins().top()
-        + race.headline.contentsMargins().bottom()
-        + race.headline.fontMetrics().height()
+    around, line = race.headline.contentsMargins(), race.headline.fontMetrics().lineSpacing()
+    needed = 3 * line + around.top() + around.bottom()
+    assert race.headline.text() and (width < 1366 or race.headline.height() <= needed + 2), (
+        "two sentences on three lines"
     )
-    assert race.headline.text() and (width < 1366 or race.headline.height() <= line + 2), "the result is one line"
     names = list(race.controller.results.digests)
     rows = race.standing.table
     shown = [rows.value(place, 0) for place in range(rows.rowCount())]
