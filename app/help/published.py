@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import re
 from dataclasses import dataclass
 from functools import cache
 
 from app.help.shipped_rows import parsed, rows
-from app.theme.tokens import LIGHT
 from grpo_core.text import tr
 
 PARTS = {
@@ -58,21 +56,9 @@ class Published:
         address = html.escape(self.url, quote=True)
         figure = f"&nbsp; <big><b>{html.escape(self.figure)}</b></big>" if self.figure else ""
         return (
-            f"<p><b>{html.escape(self.title)}</b>{figure}</p>{self.bars}<p>{html.escape(self.claim)}<br>"
+            f"<p><b>{html.escape(self.title)}</b>{figure}<br>{html.escape(self.claim)}<br>"
             f'<small>{html.escape(self.mark)}: <a href="{address}">{html.escape(self.source)}</a></small></p>'
         )
-
-    @property
-    def bars(self) -> str:
-        """The numbers before and after as bars of 0 to 100, as rich text. Empty for any other figure."""
-        numbers = re.findall(r"\d+(?:\.\d+)?", self.figure) if "→" in self.figure else []
-        inks = [LIGHT.hex("reference")] * (len(numbers) - 1) + [LIGHT.hex("policy")]
-        rows_of_bars = (
-            f'<tr><td width="{number}%" bgcolor="{ink}">&nbsp;</td><td>&nbsp;{number}</td></tr>'
-            for number, ink in zip(numbers, inks, strict=False)
-        )
-        tables = (f'<table width="70%" cellspacing="0" cellpadding="0">{row}</table>' for row in rows_of_bars)
-        return "".join(tables)
 
 
 @cache

@@ -56,13 +56,6 @@ def test_every_entry_is_cited_marked_and_short(entry: Published) -> None:
         assert re.search(r"\d", entry.figure)
 
 
-def test_numbers_before_and_after_are_bars_of_their_length() -> None:
-    entries = {entry.title: entry for entry in published()}
-    assert re.findall(r'<td width="([\d.]+)%"', entries["DeepSeekMath 7B"].block) == ["46.8", "51.7"]
-    assert len(set(re.findall(r'bgcolor="(#\w+)"', entries["DeepSeekMath 7B"].block))) == 2
-    assert not entries["Dr. GRPO"].bars and not entries["DeepSeek-R1, first stage of RL"].bars
-
-
 def test_no_entry_repeats_a_popular_error_or_a_myth() -> None:
     for entry in published():
         said = f"{entry.title}: {entry.figure} {entry.claim} {entry.source}".replace("\n", " ")
