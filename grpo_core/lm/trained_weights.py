@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from grpo_core.config import Optimizer, Settings
-from grpo_core.errors import GrpoError
+from grpo_core.config.language import SLOW_BFLOAT16
+from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.eager import spare_the_compiler, step
 from grpo_core.lm.model import Transformer
@@ -34,6 +35,13 @@ class Kept:
     kind: str
     optimizer: torch.optim.Optimizer
     memory: list[dict[str, Tensor]]
+
+
+def forget_casts() -> None:
+    """Make autocast convert the weights again. Call after changing them: within one context, autocast converts each
+    trained weight to lower precision once, and does not notice that it changes.
+    """
+    torch.clear_autocast_cache()
 
 
 class TrainedWeights:
@@ -59,8 +67,7 @@ class TrainedWeights:
 
     def computing(self, settings: Settings) -> torch.autocast:
         """Return a context manager in which all computation under ``settings`` must run."""
-        wanted = settings.model.precision == "bfloat16"
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=settings.model.in_bfloat16)
 
     def out_of_memory(self, error: BaseException) -> bool:
         """Return whether ``error`` reports a lack of memory."""
@@ -87,6 +94,7 @@ class TrainedWeights:
         norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
         if np.isfinite(norm):
             step(self._optimizer)
+            forget_casts()
         self._optimizer.zero_grad(set_to_none=True)
         return norm
 
@@ -119,6 +127,7 @@ class TrainedWeights:
             for weight, part in zip(self._weights, self._split(state["weights"]), strict=True):
                 weight.copy_(part)
             self.critic.copy_(torch.from_numpy(state["critic"].copy()))
+        forget_casts()
         self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
         if "adam_m" in state:
             steps = torch.tensor(float(state["adam_steps"][0]), device=self.device)
@@ -151,6 +160,7 @@ class TrainedWeights:
             self.critic.copy_(kept.critic)
             for weight, value in zip(self._weights, kept.weights, strict=True):
                 weight.copy_(value)
+        forget_casts()
         self._kind, self._optimizer = kept.kind, kept.optimizer
         for weight, moments in zip(self._weights, kept.memory, strict=True):
             self._optimizer.state.pop(weight, None)
@@ -192,9 +202,14 @@ class Policy(TrainedWeights):
         model: the policy.
         reference: the model with the weights at the start of the run.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
+
+    Raises:
+        SettingsError: the device or the precision cannot be used.
     """
 
     def __init__(self, settings: Settings) -> None:
+        if settings.model.in_bfloat16:
+            raise SettingsError("model.precision", settings.model.precision, SLOW_BFLOAT16)
         torch.set_num_threads(settings.model.threads)
         device = device_named(settings.model.device)
         self.model: Transformer = started(settings.model, settings.seed, device)
