@@ -69,15 +69,15 @@ class TrainedWeights:
         """Return a context manager in which all computation under ``settings`` must run."""
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=settings.model.in_bfloat16)
 
-    def out_of_memory(self, error: BaseException) -> bool:
-        """Return whether ``error`` reports a lack of memory."""
-        return isinstance(error, torch.OutOfMemoryError)
-
     def make_space(self) -> bool:
         """Free torch's cached memory. Return False, since the whole batch is always computed at once."""
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return False
+
+    def smaller(self, settings: Settings) -> str:
+        """Return an empty string, since memory is not estimated."""
+        return ""
 
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients. Return their norm before clipping.

@@ -28,7 +28,7 @@ from grpo_core.trainers.hf.chunk_loss import chunk_loss
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.measuring import Measured, Measuring
-from grpo_core.trainers.hf.memory import require_space
+from grpo_core.trainers.hf.memory import require_space, smaller_sentence
 from grpo_core.trainers.hf.reference import Reference
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
@@ -54,7 +54,7 @@ class FolderPolicy(FolderWeights):
     def __init__(self, settings: Settings) -> None:
         wanted, device = settings.model, device_named(settings.model.device)
         torch.set_num_threads(wanted.threads)
-        files = look(Path(wanted.folder))
+        self._files = files = look(Path(wanted.folder))
         if wanted.digest and wanted.digest != files.digest:
             raise refuse(
                 files.path, tr("its files have changed since this run began; restore them, or start a new run")
@@ -157,6 +157,10 @@ class FolderPolicy(FolderWeights):
         rows = min(self._at_once, self._batch_rows)
         self._learned_at_most = max(rows // 2, 1)
         return rows > 1
+
+    def smaller(self, settings: Settings) -> str:
+        """Return a sentence that names changes of ``settings`` that need less memory. Empty if none is known."""
+        return smaller_sentence(self._files, settings)
 
     @property
     def _at_once(self) -> int:

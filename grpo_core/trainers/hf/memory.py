@@ -181,18 +181,39 @@ def require_space(files: ModelFiles, settings: Settings, free: float | None = No
     needs = tr("training it needs about {wanted:.1f} GB of memory, but {there:.1f} GB are free").format(
         wanted=wanted / 1e9, there=there / 1e9
     )
+    name, less = _smaller(files, settings, there)
+    if not name:
+        raise refuse(files.path, tr("{needs}; choose a smaller model").format(needs=needs))
+    raise refuse(
+        files.path,
+        tr("{needs}; {name} would need about {less:.1f} GB").format(needs=needs, name=name, less=less / 1e9),
+    )
+
+
+def _smaller(files: ModelFiles, settings: Settings, there: float) -> tuple[str, float]:
+    """Return the name of settings that fit into ``there`` bytes, and the bytes they need. The name is empty if none
+    fit.
+    """
     no_adapter = files.adapter is not None or targets_in(files.shapes) is None
     fitting = (
         (name, need(files, settings.replace(changes)).whole)
         for name, changes in SMALLER.items()
         if not (no_adapter and "model.adapter_rank" in changes)
     )
-    name, less = next(((name, less) for name, less in fitting if less <= there), ("", 0.0))
+    return next(((name, less) for name, less in fitting if less <= there), ("", 0.0))
+
+
+def smaller_sentence(files: ModelFiles, settings: Settings) -> str:
+    """Return a sentence that names settings that need at least a fifth less memory than ``settings`` with one row at a
+    time, which has been tried. Empty if there are none.
+    """
+    one_row = settings.replace({"model.rows_at_once": 1})
+    now = need(files, one_row).whole
+    name, less = _smaller(files, one_row, 0.8 * now)
     if not name:
-        raise refuse(files.path, tr("{needs}; choose a smaller model").format(needs=needs))
-    raise refuse(
-        files.path,
-        tr("{needs}; {name} would need about {less:.1f} GB").format(needs=needs, name=name, less=less / 1e9),
+        return ""
+    return tr("By estimate, {name} needs {less:.1f} GB instead of {now:.1f} GB.").format(
+        name=name, less=less / 1e9, now=now / 1e9
     )
 
 

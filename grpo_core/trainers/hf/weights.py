@@ -91,8 +91,8 @@ class FolderWeights(TrainedWeights):
         if self._moved and not self._aside:
             raise GrpoError(
                 tr(
-                    "The update was cancelled after its step; the model is being loaded, and its updates are being "
-                    "learned again."
+                    "The update ended after its step; the model is being loaded, and its updates are being learned "
+                    "again."
                 )
             )
 
