@@ -16,6 +16,7 @@ from grpo_core.config import Optimizer, Settings
 from grpo_core.config.language import SLOW_BFLOAT16
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.checkpoint import device_named, started
+from grpo_core.lm.device_sampling import Graphs
 from grpo_core.lm.eager import spare_the_compiler, step
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.recorded_engine import TORCH
@@ -51,10 +52,14 @@ class TrainedWeights:
         weights: the weights, in an order that is the same each time the model is created.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
         optimizer: settings of the first step.
+
+    Attributes:
+        graphs: CUDA graphs of the model that has these weights.
     """
 
     def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:
         self._weights = tuple(weights)
+        self.graphs = Graphs(self._weights)
         self.critic = critic
         self.device = critic.device
         self._kind = optimizer.kind
@@ -70,10 +75,14 @@ class TrainedWeights:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=settings.model.in_bfloat16)
 
     def make_space(self) -> bool:
-        """Free torch's cached memory. Return False, since the whole batch is always computed at once."""
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        return False
+        """Free CUDA graphs and torch's cached memory. Return False if there were no graphs, since the whole batch is
+        always computed at once.
+        """
+        if self.device.type != "cuda":
+            return False
+        dropped = self.graphs.drop("memory is short")
+        torch.cuda.empty_cache()
+        return dropped
 
     def smaller(self, settings: Settings) -> str:
         """Return an empty string, since memory is not estimated."""

@@ -139,7 +139,9 @@ class FolderPolicy(FolderWeights):
         how = (
             partial(sample, sharing=self.ways.sharing)
             if self.device.type == "cpu"
-            else partial(sampled_on_device, prepared=self.ways.prepared)
+            else partial(
+                sampled_on_device, prepared=self.ways.prepared, graphs=self.graphs if self.ways.fixed else None
+            )
         )
         table = how(self.model, request, ends=self._chat.ends, padding=self.ways.padding, at_once=self._sampling)
         self._sampling = 0
@@ -147,10 +149,11 @@ class FolderPolicy(FolderWeights):
 
     def make_space(self) -> bool:
         """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
-        depending on which ran out of memory. Return False if that number was already one.
+        depending on which ran out of memory, or free CUDA graphs first. Return False if that number was already one.
         """
-        super().make_space()
         rows, self._sampling = self._sampling, 0
+        if super().make_space():
+            return True
         if rows:
             self._sampled_at_most = max(rows // 2, 1)
             return rows > 1
