@@ -70,6 +70,7 @@ class PolicyLearner(Generic[PolicyT]):
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings
         self._step = 0
+        self._kept: Any = None  # the snapshot before the update in progress
         self._source = PromptSource(self._settings.language, self._settings.model.longest_text)
         self.policy = make_policy(self._settings)
         self.drift = 0.0
@@ -102,17 +103,19 @@ class PolicyLearner(Generic[PolicyT]):
 
     def _undone_or_done(self) -> Step:
         """Compute the next update. After an error, the weights are those before it."""
-        before = self.policy.kept_for(self._settings)
+        self._kept = self.policy.kept_for(self._settings)
         try:
             return self._update(self._settings, self._step + 1)
         except BaseException as error:
             try:
-                self.policy.put_back(before)
+                self.policy.put_back(self._kept)
             except GrpoError as lost:
                 if isinstance(error, Cancelled) or not isinstance(error, GrpoError):
                     raise
                 raise GrpoError(f"{error} {lost}") from None
             raise
+        finally:
+            self._kept = None
 
     def _in_memory(self, compute: Callable[[], T]) -> T:
         """Return the result of ``compute``, which is repeated with fewer rows at once if memory runs out.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,10 @@ GROWING = 3
 """Memory of keys and values while they grow token by token, relative to their final size."""
 DRAWING = 36
 """Bytes needed to sample a token, per token of the vocabulary: three tables of single precision, three of double."""
+ROOM = 0.05
+"""Share of a GPU's memory for rows that are learned from at once beyond those that the settings name. A GPU computes
+many rows in the time of a few, and short completions need little memory.
+"""
 EXPERTS = 8
 """Maximum number of experts that a token passes through, in models with experts."""
 
@@ -122,6 +127,17 @@ def need(files: ModelFiles, settings: Settings) -> Need:
         sampling=completions * (GROWING * 4 * (task.max_tokens + PROMPT) * cached + DRAWING * vocabulary),
         trained=trained,
     )
+
+
+def rows_within(files: ModelFiles, settings: Settings, room: float) -> int:
+    """Return the number of completions that are learned from at once: that of ``settings``, or as many as fit into
+    ``room`` bytes if these are more, in chunks of equal size.
+    """
+    most = int(room / need(files, settings.replace({"model.rows_at_once": 1})).learning)
+    if most <= settings.model.rows_at_once:
+        return settings.model.rows_at_once
+    completions = settings.language.prompts * settings.learner.group_size
+    return math.ceil(completions / math.ceil(completions / most))
 
 
 def keeps_copy(settings: Settings) -> bool:

@@ -25,6 +25,16 @@ CUBLAS = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cubl
 CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory")
 
 
+def is_within(function: str) -> bool:
+    """Return whether a function of this name is being called."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == function:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
 class Starving(TorchDispatchMode):
     """While it is active, the first operations at ``place``, a key of :data:`PLACES`, raise ``error``.
 
@@ -39,15 +49,7 @@ class Starving(TorchDispatchMode):
         self._function, self._error, self.left = PLACES[place], error, times
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if self.left != 0 and self._is_here():
+        if self.left != 0 and is_within(self._function):
             self.left = None if self.left is None else self.left - 1
             raise type(self._error)(*self._error.args)
         return func(*args, **(kwargs or {}))
-
-    def _is_here(self) -> bool:
-        frame = sys._getframe(2)
-        while frame is not None:
-            if frame.f_code.co_name == self._function:
-                return True
-            frame = frame.f_back  # type: ignore[assignment]
-        return False

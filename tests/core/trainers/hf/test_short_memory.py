@@ -13,12 +13,25 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from grpo_core.errors import GrpoError, is_out_of_memory
 from grpo_core.trainers.hf import folder_policy as module
 from grpo_core.trainers.hf.learner import FolderLearner
-from tests.core.lm.starving import CPU, CUBLAS, PLACES, Starving
+from tests.core.lm.starving import CPU, CUBLAS, PLACES, Starving, is_within
 from tests.core.trainers.hf.tiny import small
+
+
+class Launched(TorchDispatchMode):
+    """Counts the operations of ``train``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.training = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.training += is_within("train")
+        return func(*args, **(kwargs or {}))
 
 
 def run(folder: Path, **changes: Any) -> FolderLearner:
@@ -98,6 +111,23 @@ def test_memory_that_runs_out_at_any_place_of_an_update_takes_nothing_with_it(
         assert "ended after its step" in str(said.value), "there is no copy of the weights before the step"
     else:
         assert next(going).step == 3
+
+
+def test_where_a_gpu_has_room_rows_are_learned_from_together(folders: dict[str, Path]) -> None:
+    changes: dict[str, Any] = {"model__rows_at_once": 2, "model__adapter_rank": 4}
+    few, together = run(folders["llama"], **changes), run(folders["llama"], **changes)
+    together.policy.room = 1e9
+    with Launched() as in_chunks:
+        expected = next(few)
+    with Launched() as at_once:
+        found = next(together)
+    assert (few.policy.at_once, together.policy.at_once) == (2, 8)
+    assert np.array_equal(found.tokens, expected.tokens)
+    np.testing.assert_allclose(found.logp, expected.logp, atol=1e-4)
+    assert at_once.training < 0.4 * in_chunks.training, "operations, each of which a GPU launches"
+    with Starving("backward", times=1):
+        assert next(together).step == 2
+    assert together.policy.at_once == 4, "as if the settings had named as many"
 
 
 def test_scores_after_the_step_are_repeated_without_the_step(folders: dict[str, Path]) -> None:
