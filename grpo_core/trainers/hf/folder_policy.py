@@ -28,7 +28,7 @@ from grpo_core.trainers.hf.chunk_loss import chunk_loss
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.measuring import Measured, Measuring
-from grpo_core.trainers.hf.memory import ROOM, require_space, rows_within, smaller_sentence
+from grpo_core.trainers.hf.memory import SPARE, require_space, rows_within, smaller_sentence
 from grpo_core.trainers.hf.reference import Reference
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
@@ -44,7 +44,7 @@ class FolderPolicy(FolderWeights):
         model: a model of transformers or peft, without dropout.
         ignored: the folder's generation settings that are ignored.
         ways: the shortcuts that have been verified for this model.
-        room: bytes that rows may take which are learned from at once beyond those that the settings name.
+        spare: bytes that rows may take which are learned from at once beyond those that the settings name.
         ask: called between the layers of a pass; any exception it raises ends the pass.
 
     Raises:
@@ -75,8 +75,8 @@ class FolderPolicy(FolderWeights):
                 ),
             )
         self.ignored = loaded.ignored
-        self.room = ROOM * torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else 0.0
-        self._rows_at_once = rows_within(files, settings, self.room)
+        self.spare = SPARE * torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else 0.0
+        self._rows_at_once = rows_within(files, settings, self.spare)
         self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
         self._batch_rows = 0  # of the last batch
         self._sampling = 0  # rows sampled now, or when memory ran out
@@ -238,7 +238,7 @@ class FolderPolicy(FolderWeights):
         Raises:
             NonFiniteError: a loss or a gradient is not finite.
         """
-        self._rows_at_once = rows_within(self._files, settings, self.room)
+        self._rows_at_once = rows_within(self._files, settings, self.spare)
         self.snapshot_folder = settings.model.snapshot_folder
         ways = dataclasses.replace(self.ways, sharing=self.ways.sharing and not settings.model.checkpointing)
         objective, temperature = settings.objective, settings.learner.temperature

@@ -37,7 +37,7 @@ GROWING = 3
 """Memory of keys and values while they grow token by token, relative to their final size."""
 DRAWING = 36
 """Bytes needed to sample a token, per token of the vocabulary: three tables of single precision, three of double."""
-ROOM = 0.05
+SPARE = 0.05
 """Share of a GPU's memory for rows that are learned from at once beyond those that the settings name. A GPU computes
 many rows in the time of a few, and short completions need little memory.
 """
@@ -129,11 +129,11 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     )
 
 
-def rows_within(files: ModelFiles, settings: Settings, room: float) -> int:
+def rows_within(files: ModelFiles, settings: Settings, spare: float) -> int:
     """Return the number of completions that are learned from at once: that of ``settings``, or as many as fit into
-    ``room`` bytes if these are more, in chunks of equal size.
+    ``spare`` bytes if these are more, in chunks of equal size.
     """
-    most = int(room / need(files, settings.replace({"model.rows_at_once": 1})).learning)
+    most = int(spare / need(files, settings.replace({"model.rows_at_once": 1})).learning)
     if most <= settings.model.rows_at_once:
         return settings.model.rows_at_once
     completions = settings.language.prompts * settings.learner.group_size

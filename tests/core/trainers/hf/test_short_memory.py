@@ -113,10 +113,10 @@ def test_memory_that_runs_out_at_any_place_of_an_update_takes_nothing_with_it(
         assert next(going).step == 3
 
 
-def test_where_a_gpu_has_room_rows_are_learned_from_together(folders: dict[str, Path]) -> None:
+def test_where_a_gpu_has_memory_to_spare_rows_are_learned_from_together(folders: dict[str, Path]) -> None:
     changes: dict[str, Any] = {"model__rows_at_once": 2, "model__adapter_rank": 4}
     few, together = run(folders["llama"], **changes), run(folders["llama"], **changes)
-    together.policy.room = 1e9
+    together.policy.spare = 1e9
     with Launched() as in_chunks:
         expected = next(few)
     with Launched() as at_once:
