@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -26,6 +28,15 @@ def test_it_measures_speed_drift_and_rounding() -> None:
     assert set(stages) == set(bench_gpu.STAGES)
     assert bench_gpu.drift(TINY, 3) == 0.0
     assert bench_gpu.rounding(TINY) < 1e-4
+
+
+def test_the_table_is_printed_without_qt(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench_gpu.main(["--device", "cpu"]) == 0
+    printed = capsys.readouterr().out
+    for part in ("2 x 2: ", "of its time", "µs as a CUDA graph", "100.0% of the completions the same", "the same\n"):
+        assert part in printed
+    code = "import sys; import benchmarks.bench_gpu; assert not [x for x in sys.modules if x.startswith('PySide6')]"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_an_update_that_was_given_up_is_made_again_as_it_was() -> None:
