@@ -84,10 +84,6 @@ class TrainedWeights:
         torch.cuda.empty_cache()
         return dropped
 
-    def smaller(self, settings: Settings) -> str:
-        """Return an empty string, since memory is not estimated."""
-        return ""
-
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients. Return their norm before clipping.
 

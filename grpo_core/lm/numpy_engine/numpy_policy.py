@@ -95,10 +95,6 @@ class NumpyPolicy(TrainedCharacters[Packing]):
         """Return False: the whole batch is always computed at once."""
         return False
 
-    def smaller(self, settings: Settings) -> str:
-        """Return an empty string, since memory is not estimated."""
-        return ""
-
     # -- sample and score ------------------------------------------------------------------------------------------
 
     def sample(self, request: SamplingRequest) -> Table:

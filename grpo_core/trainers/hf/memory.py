@@ -133,7 +133,8 @@ def rows_within(files: ModelFiles, settings: Settings, spare: float) -> int:
     """Return the number of completions that are learned from at once: that of ``settings``, or as many as fit into
     ``spare`` bytes if these are more, in chunks of equal size.
     """
-    most = int(spare / need(files, settings.replace({"model.rows_at_once": 1})).learning)
+    each = need(files, settings.replace({"model.rows_at_once": 1})).learning if spare else 0.0
+    most = int(spare / each) if each else 0
     if most <= settings.model.rows_at_once:
         return settings.model.rows_at_once
     completions = settings.language.prompts * settings.learner.group_size
