@@ -87,7 +87,7 @@ def _fixed_layer() -> Any:
 
         def update(self, key_states: Tensor, value_states: Tensor, *rest: Any, **named: Any) -> tuple[Tensor, Tensor]:
             for table, new in ((self.keys, key_states), (self.values, value_states)):
-                table.index_copy_(2, self._column, new)
+                table.index_copy_(2, self._column, new.to(table.dtype))
             return self.keys, self.values
 
     return FixedLayer

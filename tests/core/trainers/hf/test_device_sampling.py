@@ -134,14 +134,17 @@ def test_scoring_waits_for_no_chunk(folders: dict[str, Path]) -> None:
     assert sum(seen.values()) <= 2 * 3 * 6 + 2, "what transformers asks of a mask in each of two passes"
 
 
-def test_weights_in_bfloat16_are_sampled_too(folders: dict[str, Path]) -> None:
-    policy = FolderPolicy(small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4))
+@pytest.mark.parametrize("rank", [4, 0])
+def test_weights_in_bfloat16_are_sampled_too(rank: int, folders: dict[str, Path]) -> None:
+    settings = small(folders["llama"], model__precision="bfloat16", model__adapter_rank=rank)
+    policy = FolderPolicy(settings)
     ways = proved(policy.model, tolerance=2e-2, on_device=True)
     assert ways.prepared and ways.fixed
-    settings = small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4)
+    recorded = Recorded(policy.model)
     with policy.computing(settings):
         tokens, mask, logp = on_device(policy, *asked(12, 6))
-        again, _, _ = on_device(policy, *asked(12, 6), graphs=Recorded(policy.model).graphs)
+        again, _, _ = on_device(policy, *asked(12, 6), graphs=recorded.graphs)
+    recorded.check()
     assert (tokens == again).mean() > 0.5
     assert mask[:, 0].all() and np.isfinite(logp).all() and (logp <= 0).all()
 
