@@ -20,6 +20,8 @@ PLACES = {
 """Place of an update at which memory can run out, in order -> the function in which it does. ``train`` reaches to the
 backward pass.
 """
+CAPTURE = "of"
+"""The function of the graphs of a model in which one is recorded, which is not part of an update on the CPU."""
 CUDA = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 CUBLAS = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
 CPU = RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory")
@@ -36,7 +38,7 @@ def is_within(function: str) -> bool:
 
 
 class Starving(TorchDispatchMode):
-    """While it is active, the first operations at ``place``, a key of :data:`PLACES`, raise ``error``.
+    """While it is active, the first operations at ``place``, a key of :data:`PLACES` or a function, raise ``error``.
 
     Args:
         place: where memory runs out.
@@ -46,7 +48,7 @@ class Starving(TorchDispatchMode):
 
     def __init__(self, place: str, error: Exception = CUDA, times: int | None = None) -> None:
         super().__init__()
-        self._function, self._error, self.left = PLACES[place], error, times
+        self._function, self._error, self.left = PLACES.get(place, place), error, times
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.left != 0 and is_within(self._function):

@@ -19,6 +19,7 @@ from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import STOP
 from tests.core.lm.graphs import Recorded
 from tests.core.lm.models import TINY, lively, prompts
+from tests.core.lm.starving import CAPTURE, Starving
 from tests.core.lm.waiting import waits
 
 MODEL = lively(seed=4)
@@ -123,18 +124,21 @@ def test_graphs_are_forgotten_beyond_a_few_and_when_weights_move() -> None:
     assert sample_rows(2) == 5
 
 
+@pytest.mark.parametrize("starved", [False, True], ids=["no GPU", "no memory"])
 def test_where_no_graph_can_be_recorded_the_same_is_sampled_and_it_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
+    starved: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     graphs, numbers = Graphs([]), np.random.default_rng(7).random((8, 6))  # which looks for a GPU
     request = SamplingRequest(
         prompt_tokens=prompts(2), prompt_of=np.arange(8) % 2, uniforms=numbers, temperature=1.0, poll=never
     )
-    plain = sampled_on_device(MODEL, request)
+    plain, hungry = sampled_on_device(MODEL, request), Starving(CAPTURE, times=int(starved))
     for _ in range(2):
-        assert np.array_equal(sampled_on_device(MODEL, request, graphs).tokens, plain.tokens)
+        with hungry:
+            assert np.array_equal(sampled_on_device(MODEL, request, graphs).tokens, plain.tokens)
+    assert hungry.left == 0
     (line,) = (record.getMessage() for record in caplog.records)
-    assert line.startswith("tokens are sampled without CUDA graphs: ")
+    assert line.startswith("tokens are sampled without CUDA graphs: " + "OutOfMemoryError: CUDA" * starved)
 
 
 def test_a_cancelled_recording_is_cancelled_and_tried_again() -> None:
