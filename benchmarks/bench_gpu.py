@@ -1,5 +1,5 @@
 """The language model on a GPU, with the core alone: whether it runs, learns, can be stopped and survives a lack of
-memory, its speed, and its drift.
+memory, its speed beside NumPy's and as a CUDA graph, and its drift.
 
     python -m benchmarks.bench_gpu [--device cpu]
 
@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import logging
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,11 +26,15 @@ import torch
 from grpo_core import recompute
 from grpo_core.config import Model, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.lm.engines import torch_policy
+from grpo_core.lm import device_sampling
+from grpo_core.lm.device_sampling import Graphs, captured
+from grpo_core.lm.engines import MakePolicy, numpy_policy, torch_policy
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.sampler import decoder, prefilled
+from grpo_core.lm.sampler import sampled_on_device
 from grpo_core.record import Step
 
+T = TypeVar("T")
 STAGES = ("seconds_sampling", "seconds_reference", "seconds_training", "seconds_after")
 
 
@@ -39,20 +45,22 @@ class Size:
     Attributes:
         widths, lengths: widths of the model, and maximum lengths of a completion in tokens.
         rows: number of prompts, and of completions of each.
+        batches: the same for the shipped model, which is compared with NumPy.
         updates: number of updates per measurement.
     """
 
     widths: tuple[int, ...]
     lengths: tuple[int, ...]
     rows: tuple[int, int]
+    batches: tuple[tuple[int, int], ...]
     updates: int
 
 
-WHOLE = Size(widths=(64, 256, 512), lengths=(24, 128, 512), rows=(16, 8), updates=10)
-SMALL = Size(widths=(16,), lengths=(8,), rows=(2, 3), updates=2)
+WHOLE = Size(widths=(64, 256, 512), lengths=(24, 128, 512), rows=(16, 8), batches=((8, 8), (64, 16)), updates=10)
+SMALL = Size(widths=(16,), lengths=(8,), rows=(2, 3), batches=((2, 2),), updates=2)
 
 
-def sized(size: Size, device: str, width: int, length: int, precision: str = "float32") -> Settings:
+def sized(size: Size, device: str, width: int, length: int) -> Settings:
     """Return the settings of an untrained model, whose completions have the maximum length,
     which is the hardest case.
     """
@@ -63,7 +71,6 @@ def sized(size: Size, device: str, width: int, length: int, precision: str = "fl
         context=length + 40,
         checkpoint="untrained",
         device=device,
-        precision=precision,
     )
     prompts, group = size.rows
     return language_settings().replace(
@@ -78,10 +85,13 @@ def sized(size: Size, device: str, width: int, length: int, precision: str = "fl
 
 
 def learner(
-    settings: Settings, history: Sequence[Step] = (), cancelled: Callable[[], bool] = lambda: False
+    settings: Settings,
+    history: Sequence[Step] = (),
+    cancelled: Callable[[], bool] = lambda: False,
+    make_policy: MakePolicy = torch_policy,
 ) -> LanguageLearner:
-    """Return the learner of a run that torch computes, even on the CPU."""
-    return LanguageLearner(settings, history=history, cancelled=cancelled, make_policy=torch_policy)
+    """Return the learner of a run that torch computes, even on the CPU, or another engine."""
+    return LanguageLearner(settings, history=history, cancelled=cancelled, make_policy=make_policy)
 
 
 def steps_of(settings: Settings, count: int) -> list[Step]:
@@ -89,9 +99,9 @@ def steps_of(settings: Settings, count: int) -> list[Step]:
     return list(itertools.islice(learner(settings), count))
 
 
-def speed(settings: Settings, updates: int) -> tuple[float, dict[str, float]]:
+def speed(settings: Settings, updates: int, make_policy: MakePolicy = torch_policy) -> tuple[float, dict[str, float]]:
     """Return (updates per second, median milliseconds of each stage). The first two updates are a warm-up."""
-    run = learner(settings)
+    run = learner(settings, make_policy=make_policy)
     took, steps = list[float](), list[Step]()
     for _ in range(updates + 2):
         begin = time.perf_counter()
@@ -165,54 +175,104 @@ def rounding(settings: Settings) -> float:
     return float(np.abs(np.expm1(step.old_logp - step.sampling_logp))[recompute.used(step, 0)].max())
 
 
-@torch.inference_mode()
-def launches(settings: Settings) -> tuple[float, float]:
-    """Return the time in microseconds of one token of all rows: launched operation by operation, and replayed as one
-    CUDA graph.
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Sampling of one token of all rows, in microseconds.
+
+    Attributes:
+        launched, replayed: with its operations launched one by one, and replayed as one CUDA graph.
+        capture: milliseconds that recording the graph takes, together with the prompts and the first token.
+        same: share of completions that are the same in both.
+        said: why there are no graphs; empty if there are.
     """
+
+    launched: float
+    replayed: float
+    capture: float
+    same: float
+    said: str
+
+
+def sampling(settings: Settings) -> Sampling:
+    """Sample a batch launched, recorded as a graph and replayed."""
     policy = learner(settings).policy
     rows, length = settings.language.prompts * settings.learner.group_size, settings.language.max_tokens
-    prompts = np.full((rows, 8), 1)
-    cache, bias, lengths, logits = prefilled(policy.model, prompts, length)
-    decode, token, column = decoder(policy.model), logits.argmax(dim=-1), 8 + length // 2
+    request = SamplingRequest(
+        prompt_tokens=np.full((1, 8), 1),
+        prompt_of=np.zeros(rows, dtype=np.int64),
+        uniforms=np.random.default_rng(0).random((rows, length)),
+        temperature=1.0,
+        poll=lambda done, total: None,
+    )
+    log = _Log()
+    logging.getLogger(device_sampling.__name__).addHandler(log)
+    capture = captured if policy.device.type == "cuda" else lambda step: step.next  # which is tried without a GPU
+    graphs = Graphs([*policy.model.parameters()], capture)
+    plain, launched = timed(lambda: sampled_on_device(policy.model, request))
+    _, capturing = timed(lambda: sampled_on_device(policy.model, request, graphs), warm=0)
+    graph, replayed = timed(lambda: sampled_on_device(policy.model, request, graphs))
+    return Sampling(
+        launched=1e6 * launched / length,
+        replayed=1e6 * replayed / length,
+        capture=1e3 * capturing,
+        same=float((plain.tokens == graph.tokens).all(axis=-1).mean()),
+        said="; ".join(log.lines),
+    )
 
-    def step() -> None:
-        decode(token, lengths + length // 2, cache, bias, column)
 
-    def timed(call: Callable[[], None]) -> float:
-        for _ in range(3):
-            call()
+class _Log(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def timed(call: Callable[[], T], warm: int = 1) -> tuple[T, float]:
+    """Return the result of ``call``, and the seconds that it takes after ``warm`` calls that are not timed."""
+    for _ in range(warm):
+        call()
+    _wait()
+    begin = time.perf_counter()
+    result = call()
+    _wait()
+    return result, time.perf_counter() - begin
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
         torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(50):
-            call()
-        torch.cuda.synchronize()
-        return 1e6 * (time.perf_counter() - begin) / 50
 
-    plain, graph, beside = timed(step), torch.cuda.CUDAGraph(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    beside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(beside):
-        step()
-    torch.cuda.current_stream().wait_stream(beside)
-    with torch.cuda.graph(graph):
-        step()
-    return plain, timed(graph.replay)
+
+def beside_numpy(device: str, prompts: int, group: int, updates: int) -> tuple[float, float]:
+    """Return the milliseconds of an update of the shipped model on ``device``, and with NumPy on one core."""
+    settings = language_settings().replace({"task.prompts": prompts, "learner.group_size": group})
+    both = [speed(settings.replace({"model.device": device}), updates)[0]]
+    both.append(speed(settings, updates, numpy_policy)[0])
+    return 1e3 / both[0], 1e3 / both[1]
 
 
 def report(device: str, size: Size) -> None:
     """Print the results of all measurements on ``device``."""
     on_gpu = device == "cuda"
     print(f"{torch.cuda.get_device_name() if on_gpu else device}, torch {torch.__version__}, {size.rows} completions")
+    for prompts, group in size.batches:
+        here, numpy = beside_numpy(device, prompts, group, size.updates)
+        print(f"  shipped model, {prompts} x {group}: {here:.1f} ms an update, NumPy {numpy:.1f} ms", end="")
+        print(f" on one core: {here / numpy:.2f} of its time")
     for width, length in itertools.product(size.widths, size.lengths):
-        for precision in ("float32", "bfloat16") if on_gpu else ("float32",):
-            settings = sized(size, device, width, length, precision)
-            rate, stages = speed(settings, size.updates)
-            split = ", ".join(f"{name.removeprefix('seconds_')} {value:.1f}" for name, value in stages.items())
-            print(f"  width {width:<4} {length:>4} tokens {precision:<9} {rate:8.2f} updates/s   {split} ms", end="")
-            print(f"   first ratio within {rounding(settings):.1e}, replay within {drift(settings):.1e} nats")
-        if on_gpu:
-            plain, replayed = launches(sized(size, device, width, length))
-            print(f"    one token of all rows: {plain:.0f} µs launched, {replayed:.0f} µs as a CUDA graph")
+        settings = sized(size, device, width, length)
+        rate, stages = speed(settings, size.updates)
+        split = ", ".join(f"{name.removeprefix('seconds_')} {value:.1f}" for name, value in stages.items())
+        print(f"  width {width:<4} {length:>4} tokens {rate:8.2f} updates/s   {split} ms", end="")
+        print(f"   first ratio within {rounding(settings):.1e}, replay within {drift(settings):.1e} nats")
+        found = sampling(settings)
+        print(
+            f"    a token of all rows: {found.launched:.0f} µs launched, {found.replayed:.0f} µs as a CUDA graph",
+            end="",
+        )
+        print(f" (recorded in {found.capture:.0f} ms), {found.same:.1%} of the completions the same {found.said}")
     smallest = sized(size, device, size.widths[0], size.lengths[0])
     waited, same = stops(smallest)
     print(f"  given up {waited:.1f} ms after it was asked; the next update is {'the same' if same else 'ANOTHER'}")

@@ -19,6 +19,18 @@ def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+_SHORT_OF_MEMORY = ("out of memory", "ALLOC_FAILED", "can't allocate memory")
+"""Parts of torch's messages about a lack of memory: of its allocators, of cuBLAS and cuDNN, and of the CPU."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether ``error`` reports a lack of memory, in Python, NumPy or torch, on any device. Not every such error
+    of torch is a ``torch.OutOfMemoryError``.
+    """
+    told = isinstance(error, RuntimeError) and any(part in str(error) for part in _SHORT_OF_MEMORY)
+    return told or isinstance(error, MemoryError)
+
+
 class GrpoError(Exception):
     """Base class of all errors that the core raises deliberately. Its message can be shown to the user."""
 

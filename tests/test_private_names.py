@@ -13,7 +13,6 @@ LEFT = {
     "app/stories/test_long_updates.py": 1,
     "app/training/test_failures.py": 2,
     "app/workspace/test_run_manager.py": 1,
-    "core/lm/test_interruptions.py": 1,
     "core/lm/test_patterns.py": 3,
     "core/runs/test_run_file_errors.py": 2,
 }

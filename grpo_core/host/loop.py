@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
 from grpo_core.host.breakpoint_watch import BreakpointWatch
 from grpo_core.host.commands import (
     Ask,
@@ -257,7 +257,7 @@ def failure_of(live: LiveRun, error: Exception) -> Failure:
     """Return ``error`` as the failure that stopped ``live``. An unexpected error is logged with its traceback."""
     if isinstance(error, GrpoError):
         return Failure(run_id=live.id, sentence=str(error), step=live.head)
-    if isinstance(error, MemoryError):
+    if is_out_of_memory(error):
         sentence = tr(
             "The run was stopped after update {head}: memory is short. Every finished update is kept; close other "
             "programs, or choose fewer prompts or a smaller group, and run again."

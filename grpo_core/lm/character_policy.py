@@ -20,7 +20,7 @@ class CharacterPolicy(Policy, TrainedCharacters[Layout]):
 
     def sample(self, request: SamplingRequest) -> Table:
         """Sample one completion per row."""
-        return sample(self.model, request).table
+        return sample(self.model, request, self.graphs).table
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None

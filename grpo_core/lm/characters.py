@@ -72,3 +72,7 @@ class TrainedCharacters(Characters, Trained[PlaceT]):
     def measurements(self, batch: PlaceT, after: Scores, reference: Scores | None) -> dict[str, float]:
         """Return no measurements: everything follows from the recorded distributions."""
         return {}
+
+    def smaller(self, settings: Settings) -> str:
+        """Return an empty string, since memory is not estimated."""
+        return ""

@@ -86,12 +86,12 @@ def device_named(name: str) -> torch.device:
 
 
 def devices() -> list[str]:
-    """Return the names of the devices available for models. A kind that has never been tested is marked as untried."""
+    """Return the names of the devices available for models."""
     names = [
         plural("cpu ({cpu_count} core)", "cpu ({cpu_count} cores)", os.cpu_count() or 1).format(
             cpu_count=os.cpu_count() or 1
         )
     ]
     if torch.cuda.is_available():
-        names.append(tr("cuda ({get_device_name}, untried)").format(get_device_name=torch.cuda.get_device_name()))
+        names.append(f"cuda ({torch.cuda.get_device_name()})")
     return names

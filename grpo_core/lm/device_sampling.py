@@ -1,5 +1,8 @@
 """Sampling of completions without waiting for the device: all token data stay on the model's device.
 
+On a GPU, the computation of a token is recorded as a CUDA graph and replayed, since launching its operations one by one
+takes several times as long as computing them. Where that is not possible, they are launched one by one.
+
 On the CPU, equal prefixes are computed once (``sampling.py``, ``grpo_core.trainers.hf.sampling``), for which the
 host has to read each token before the next. A GPU computes many rows as fast as a few, and synchronisation is what
 costs time. Here, every completion has its own row, random numbers are sent once, and the host checks only every
@@ -8,12 +11,16 @@ costs time. Here, every completion has its own row, random numbers are sent once
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from grpo_core.errors import GrpoError, shortened
 from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.sampling import LARGEST, WORTH_COMPACTING
 
@@ -21,16 +28,38 @@ LOOK = 32
 """Number of tokens between two checks for completions that have ended. These checks are the only synchronisation
 between the first token and the last, and at most this many tokens per completion are computed needlessly.
 """
+WARM_UP = 3
+"""Number of times that a step is run before it is recorded as a graph, as in torch's documentation."""
+GRAPHS = 2
+"""Maximum number of graphs that are kept, each with its own key-value cache: the batch's and the watched prompts'."""
+COLUMNS = 64
+"""The columns of a graph's cache are a multiple of this, so that prompts of other lengths can use the same graph."""
+
+Decode = Callable[[Tensor, Tensor, Sequence[Tensor], Tensor, Tensor], Tensor]
+"""Function from (tokens (n,), their positions (n,), tables, bias, the column (1,) of the tables in which their keys and
+values are stored) to the logits of the next token (n, V).
+"""
 
 
 class Rows(Protocol):
     """The key-value cache of a model that is computing completions, with an entry for each completion and capacity for
     all tokens.
+
+    Attributes:
+        logits: (n, V), of each completion's next token.
+        positions: (n,) position of that token.
+        column: column of the cache in which it is stored.
+        bias: (n, 1, 1, L) bias of the attention scores.
+        tables: keys and values of the prompts, (n, ..., L, D) each; not used after :meth:`keep`.
+        decode: the computation of :meth:`advance` for tables of any width; None if the model does not allow that.
     """
 
-    @property
-    def logits(self) -> Tensor:
-        """Logits (n, V) of each completion's next token."""
+    logits: Tensor
+    positions: Tensor
+    column: int
+    bias: Tensor
+    tables: list[Tensor]
+    decode: Decode | None
 
     def keep(self, rows: Tensor) -> None:
         """Replace all entries with copies of the entries ``rows`` (m,)."""
@@ -76,6 +105,177 @@ def chances(uniforms: np.ndarray, kind: torch.dtype) -> np.ndarray:
     return np.minimum(uniforms.astype(np.float32), LARGEST) if kind == torch.float32 else uniforms.astype(np.float64)
 
 
+def next_token(logits: Tensor, temperature: float, best: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the next token of each row, and its log-probability, (n,) each: the likeliest in the rows ``best`` (n,),
+    and the one drawn with the random number ``chance`` (n,) in the others.
+    """
+    dist = torch.log_softmax(logits.float() / temperature, dim=-1)  # (n, V)
+    token = torch.where(best, dist.argmax(dim=-1), inverse(dist, chance))
+    return token, dist.gather(1, token[:, None])[:, 0]
+
+
+class TokenStep:
+    """The computation and drawing of one token of every row, in tensors that keep their shapes and their places in
+    memory, and without decisions on the host, so that it can be recorded as a CUDA graph.
+
+    Args:
+        begun: rows of the model; their sizes are used, not their contents.
+        size: (n, T, S), the number of rows, their maximum length, and the number of columns of the cache.
+        temperature: divides the logits.
+        ends: tokens that end a completion.
+        kind: dtype in which probabilities are summed.
+
+    Attributes:
+        logits: (n, V), of the next token of each row.
+        tokens: (T, n), −1 in padding and in tokens not yet drawn.
+        logp: (T, n), 0 in the same places.
+        going: (n,) completions that have not ended.
+    """
+
+    def __init__(
+        self, begun: Rows, size: tuple[int, int, int], *, temperature: float, ends: tuple[int, ...], kind: torch.dtype
+    ) -> None:
+        assert begun.decode is not None
+        (rows, longest, columns), self._decode, self._temperature = size, begun.decode, temperature
+        self._tables = [x.new_zeros((rows, *x.shape[1:-2], columns, x.shape[-1])) for x in begun.tables]
+        self._bias = begun.bias.new_zeros((rows, 1, 1, columns))
+        self.logits = begun.logits.new_zeros((rows, begun.logits.shape[1]))
+        new = partial(torch.zeros, device=begun.logits.device)
+        self._positions, self._token = new(rows, dtype=torch.int64), new(rows, dtype=torch.int64)
+        self._column, self._t = new(1, dtype=torch.int64), new(1, dtype=torch.int64)
+        self.tokens, self.logp = new(longest, rows, dtype=torch.int32), new(longest, rows)
+        self._chance, self._best = new(longest, rows, dtype=kind), new(rows, dtype=torch.bool)
+        self.going, self._stop = new(rows, dtype=torch.bool), sent(np.array(ends), begun.logits.device)
+
+    def place(self, begun: Rows, order: Tensor) -> None:
+        """Copy the prompt ``order`` (n,) of each row from ``begun``."""
+        filled = begun.column
+        for mine, theirs in zip(self._tables, begun.tables, strict=True):
+            mine[..., :filled, :].copy_(theirs[..., :filled, :].index_select(0, order))
+        self._bias.fill_(torch.finfo(self._bias.dtype).min)
+        self._bias[..., :filled].copy_(begun.bias[..., :filled].index_select(0, order))
+        self._positions.copy_(begun.positions.index_select(0, order))
+        self._column.fill_(filled)
+        self.logits.copy_(begun.logits.index_select(0, order))
+
+    def begin(self, request: SamplingRequest) -> None:
+        """Prepare to draw the first token of the completions of ``request``."""
+        self._chance.copy_(sent(np.ascontiguousarray(chances(request.uniforms, self._chance.dtype).T), self._t.device))
+        self._best.copy_(sent(np.array(request.greedy), self._t.device))
+        self._t.zero_()
+        self.tokens.fill_(-1)
+        self.logp.zero_()
+        self.going.fill_(True)
+
+    def next(self) -> None:
+        """Append the last tokens to the rows, and draw the next ones."""
+        self.advance(self._token)
+        self.draw()
+
+    def advance(self, tokens: Tensor) -> None:
+        """Append ``tokens`` (n,), one to each row."""
+        self._bias.index_fill_(3, self._column, 0.0)
+        self.logits.copy_(self._decode(tokens, self._positions, self._tables, self._bias, self._column))
+        self._positions.add_(1)
+        self._column.add_(1)
+
+    def draw(self) -> None:
+        """Draw the next token of every row."""
+        token, logp = next_token(self.logits, self._temperature, self._best, self._chance.index_select(0, self._t)[0])
+        ended = ~self.going
+        self.tokens.index_copy_(0, self._t, token.masked_fill(ended, -1).int()[None])
+        self.logp.index_copy_(0, self._t, logp.masked_fill(ended, 0.0)[None])
+        self.going.logical_and_((token[:, None] != self._stop).all(dim=-1))
+        self._token.copy_(token)
+        self._t.add_(1)
+
+    def rewind(self) -> None:
+        """Return to the first column and the first token, so that :meth:`next` can be tried."""
+        for counted in (self._t, self._column, self._positions):
+            counted.zero_()
+
+
+def captured(step: TokenStep) -> Callable[[], None]:
+    """Record ``step.next`` as a CUDA graph. Return the function that replays it.
+
+    The step is tried first on the stream on which it is recorded
+    (https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs). Autocast must not reuse conversions of weights,
+    which change between replays.
+
+    Raises:
+        RuntimeError: it cannot be recorded, or there is no GPU.
+    """
+    main, graph = torch.cuda.current_stream(), torch.cuda.CUDAGraph()
+    beside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    kind, enabled = torch.get_autocast_dtype("cuda"), torch.is_autocast_enabled("cuda")
+    try:
+        with torch.autocast("cuda", dtype=kind, enabled=enabled, cache_enabled=False):
+            beside.wait_stream(main)
+            with torch.cuda.stream(beside):
+                for _ in range(WARM_UP):
+                    step.rewind()
+                    step.next()
+                step.rewind()
+            main.wait_stream(beside)
+            with torch.cuda.graph(graph, stream=beside, capture_error_mode="thread_local"):
+                step.next()
+    finally:
+        torch.cuda.set_stream(main)  # a recording that fails stays on its own
+    return graph.replay
+
+
+Replayed = tuple[TokenStep, Callable[[], None]]
+"""A step, and the function that replays :meth:`TokenStep.next`."""
+
+
+class Graphs:
+    """The steps of one model that have been recorded as CUDA graphs.
+
+    Args:
+        weights: the weights that change; a graph computes with what is stored in their places.
+        capture: records a step, and returns the function that replays it.
+    """
+
+    def __init__(
+        self, weights: Sequence[Tensor], capture: Callable[[TokenStep], Callable[[], None]] = captured
+    ) -> None:
+        self._weights, self._capture, self._on = weights, capture, True
+        self._kept: dict[tuple[float, ...], Replayed] = {}
+
+    def of(self, rows: Rows, request: SamplingRequest, ends: tuple[int, ...], kind: torch.dtype) -> Replayed | None:
+        """Return the step for a request, which is recorded unless one of the same sizes is kept. Return None if steps
+        cannot be recorded, which is logged once.
+        """
+        if not self._on or rows.decode is None:
+            return None
+        columns = -(-(rows.column + request.longest) // COLUMNS) * COLUMNS
+        places = (weight.data_ptr() for weight in self._weights)
+        size, temperature = (*request.uniforms.shape, columns), request.temperature
+        key = (*size, temperature, *places)
+        found = self._kept.pop(key, None)
+        if found is None:
+            while len(self._kept) >= GRAPHS:
+                del self._kept[next(iter(self._kept))]
+            try:
+                step = TokenStep(rows, size, temperature=temperature, ends=ends, kind=kind)
+                found = step, self._capture(step)
+            except GrpoError:
+                raise
+            except Exception as error:  # a driver, a layer or a lack of memory; nothing has been sampled yet
+                self.drop(f"{type(error).__name__}: {shortened(error)}")
+                return None
+        self._kept[key] = found
+        return found
+
+    def drop(self, reason: str) -> bool:
+        """Free all graphs, use none from now on, and log ``reason``. Return False if there were none."""
+        if self._on:
+            logging.getLogger(__name__).warning("tokens are sampled without CUDA graphs: %s", reason)
+        held, self._on = bool(self._kept), False
+        self._kept.clear()
+        return held
+
+
 class Completions:
     """Completions during sampling, on the model's device.
 
@@ -89,21 +289,40 @@ class Completions:
         self._tokens = torch.full(shape[::-1], -1, dtype=torch.int32, device=device)  # (T, B), −1 in padding
         self._logp = torch.zeros(shape[::-1], device=device)  # (T, B)
         self._ends, self._device = ends, device
+        self._fetch: Callable[[], None] = lambda: None
 
     def put(self, t: int, places: Tensor, tokens: Tensor, logp: Tensor) -> None:
         """Store token ``t`` of the completions ``places`` (n,), or −1 for those that have ended."""
         self._tokens[t].index_copy_(0, places, tokens.int())
         self._logp[t].index_copy_(0, places, logp)
 
-    def fill(self, places: np.ndarray, rows: Rows, request: SamplingRequest, *, kind: torch.dtype) -> None:
+    def fill(
+        self,
+        places: np.ndarray,
+        rows: Rows,
+        order: np.ndarray,
+        request: SamplingRequest,
+        *,
+        kind: torch.dtype,
+        graphs: Graphs | None,
+    ) -> None:
         """Sample some completions in one batch.
 
         Args:
             places: row indices of the completions, (b,).
-            rows: the model's rows, in the same order.
-            request: the request for these rows alone.
+            rows: the prompts.
+            order: the prompt of each completion, (b,).
+            request: the request for these completions alone.
             kind: dtype in which probabilities are summed.
+            graphs: graphs of the model; None to use none.
         """
+        prompt_of = sent(order.astype(np.int64), self._device)
+        found = None if graphs is None else graphs.of(rows, request, self._ends, kind)
+        if found is not None:
+            found[0].place(rows, prompt_of)
+            self._replay(places, *found, request)
+            return
+        rows.keep(prompt_of)
         temperature, poll, uniforms = request.temperature, request.poll, request.uniforms
         device, longest = self._device, request.longest
         chance = sent(np.ascontiguousarray(chances(uniforms, kind).T), device)  # (T, b)
@@ -112,9 +331,7 @@ class Completions:
         going = torch.ones_like(best)  # (n,) those that have not ended
         for t in range(longest):
             poll(t + 1, longest)
-            dist = torch.log_softmax(rows.logits.float() / temperature, dim=-1)  # (n, V)
-            token = torch.where(best, dist.argmax(dim=-1), inverse(dist, chance[t]))
-            logp = dist.gather(1, token[:, None])[:, 0]
+            token, logp = next_token(rows.logits, temperature, best, chance[t])
             self.put(t, place, torch.where(going, token, -1), torch.where(going, logp, 0.0))
             going = going & ~torch.isin(token, stop)
             if t + 1 == longest:
@@ -130,8 +347,31 @@ class Completions:
                     rows.keep(chosen)
             rows.advance(token)
 
+    def _replay(
+        self, places: np.ndarray, step: TokenStep, replayed: Callable[[], None], request: SamplingRequest
+    ) -> None:
+        """Sample the completions ``places`` (b,) by replaying ``step``, whose rows are at the end of their prompts. No
+        rows are removed before all have ended.
+        """
+        place, poll, longest = sent(places.astype(np.int64), self._device), request.poll, request.longest
+
+        def fetch() -> None:
+            self._tokens.index_copy_(1, place, step.tokens)
+            self._logp.index_copy_(1, place, step.logp)
+
+        step.begin(request)
+        self._fetch = fetch
+        for t in range(longest):
+            poll(t + 1, longest)
+            replayed() if t else step.draw()
+            if (t + 1) % LOOK == 0 and t + 1 < longest and not step.going.cpu().numpy().any():
+                break
+        fetch()
+        self._fetch = lambda: None
+
     def read(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+        self._fetch()
         tokens = self._tokens[:, rows].cpu().numpy().T
         return np.maximum(tokens, 0), tokens >= 0, np.asarray(np.isin(tokens, self._ends).any(axis=-1))
 

@@ -159,11 +159,11 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
         """Return a context manager in which all computation under ``settings`` must run."""
 
-    def out_of_memory(self, error: BaseException) -> bool:
-        """Return whether ``error`` reports a lack of memory."""
-
     def make_space(self) -> bool:
         """Free cached memory, and compute fewer rows at once from now on. Return False if that is not possible."""
+
+    def smaller(self, settings: Settings) -> str:
+        """Return a sentence that names changes of ``settings`` that need less memory. Empty if none is known."""
 
     def check(self, settings: Settings) -> None:
         """Check that this policy can be trained under ``settings``.

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
 from grpo_core.lm.calculator import counted
 from grpo_core.lm.clock import Clock
@@ -30,6 +30,7 @@ from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import plural, tr
 
 PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
+T = TypeVar("T")
 
 
 class PolicyLearner(Generic[PolicyT]):
@@ -69,6 +70,7 @@ class PolicyLearner(Generic[PolicyT]):
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings
         self._step = 0
+        self._kept: Any = None  # the snapshot before the update in progress
         self._source = PromptSource(self._settings.language, self._settings.model.longest_text)
         self.policy = make_policy(self._settings)
         self.drift = 0.0
@@ -95,26 +97,43 @@ class PolicyLearner(Generic[PolicyT]):
         return self
 
     def __next__(self) -> Step:
-        while (step := self._tried()) is None:
-            gc.collect()  # an error can be part of a cycle with its traceback, which holds the tensors of its frames
-            if not self.policy.make_space():
-                raise GrpoError(_too_large(self._settings, self._step))
+        step = self._in_memory(self._undone_or_done)
         self._step, self._keep_next = step.step, False
         return step
 
-    def _tried(self) -> Step | None:
-        """Compute the next update. Return None if memory ran out, after releasing the error and its frames."""
+    def _undone_or_done(self) -> Step:
+        """Compute the next update. After an error, the weights are those before it."""
+        self._kept = self.policy.kept_for(self._settings)
         try:
-            before = self.policy.kept_for(self._settings)
+            return self._update(self._settings, self._step + 1)
+        except BaseException as error:
             try:
-                return self._update(self._settings, self._step + 1)
-            except BaseException:
-                self.policy.put_back(before)
-                raise
-        except Exception as error:
-            if not self.policy.out_of_memory(error):
-                raise
-        return None
+                self.policy.put_back(self._kept)
+            except GrpoError as lost:
+                if isinstance(error, Cancelled) or not isinstance(error, GrpoError):
+                    raise
+                raise GrpoError(f"{error} {lost}") from None
+            raise
+        finally:
+            self._kept = None
+
+    def _in_memory(self, compute: Callable[[], T]) -> T:
+        """Return the result of ``compute``, which is repeated with fewer rows at once if memory runs out.
+
+        Raises:
+            GrpoError: there is too little memory even for one row at a time.
+        """
+        while True:
+            try:
+                return compute()
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+            # the error and its frames have been released, unless they are part of a cycle
+            gc.collect()
+            if not self.policy.make_space():
+                advice = self.policy.smaller(self._settings)
+                raise GrpoError(" ".join(filter(None, [_too_large(self._settings, self._step), advice])))
 
     def _update(self, settings: Settings, number: int) -> Step:
         clock, policy = Clock(), self.policy
@@ -212,9 +231,13 @@ class PolicyLearner(Generic[PolicyT]):
         return self.policy.score_reference(batch, settings.learner.temperature, poll)
 
     def _scored_after(self, settings: Settings, batch: Any, first: Any, number: int, poll: Poll) -> Any:
-        after: Scored = self.policy.score(
-            batch, settings.learner.temperature, poll, against_reference=_watches_reference(settings), first=first
-        )
+        def scored() -> Scored:
+            found: Scored = self.policy.score(
+                batch, settings.learner.temperature, poll, against_reference=_watches_reference(settings), first=first
+            )
+            return found
+
+        after = self._in_memory(scored)  # the step is not taken again: there may be no copy of the weights before it
         require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
-from grpo_core.lm.device_sampling import Completions, sent
+from grpo_core.lm.device_sampling import Completions, Decode, Graphs, sent
 from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.model import Block, Transformer, widened
 from grpo_core.lm.packing import key_columns
@@ -18,26 +18,26 @@ from grpo_core.lm.vocabulary import STOP
 
 
 @torch.inference_mode()
-def sample(model: Transformer, request: SamplingRequest) -> Sampled:
+def sample(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Sampled:
     """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`). With an environment, the host reads every
-    token before the next, on any device.
+    token before the next, on any device. ``graphs`` are those of the model, used on a GPU.
     """
     if model.embed.weight.device.type != "cpu" and request.environment is None:
-        return sampled_on_device(model, request)
+        return sampled_on_device(model, request, graphs)
     return drawn(CachedPrefixes(model, request.prompt_tokens, request.longest), request)
 
 
 @torch.inference_mode()
-def sampled_on_device(model: Transformer, request: SamplingRequest) -> Sampled:
+def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Sampled:
     """Sample like :func:`sample`, but without reading tokens back during sampling (``device_sampling.py``).
     Probabilities are summed in float32, as in :func:`sample`.
     """
     device, rows = model.embed.weight.device, CachedPrefixes(model, request.prompt_tokens, request.longest)
-    rows.keep(sent(request.prompt_of.astype(np.int64), device))
     done = Completions(request.uniforms.shape, (STOP,), device)
     if request.drawing is not None:
         request.drawing(done.read)
-    done.fill(np.arange(len(request.uniforms)), rows, request, kind=torch.float32)
+    places = np.arange(len(request.uniforms))
+    done.fill(places, rows, request.prompt_of, request, kind=torch.float32, graphs=graphs)
     tokens, mask, logp = done.table()
     return Sampled(tokens=tokens, mask=mask, logp=logp, closed=np.zeros(len(tokens), dtype=bool))
 
@@ -53,17 +53,19 @@ class CachedPrefixes:
 
     Attributes:
         logits: (n, V), of the next token of each prefix.
+        tables, bias, positions, column, decode: see :class:`grpo_core.lm.device_sampling.Rows`.
     """
 
     def __init__(self, model: Transformer, prompt_tokens: np.ndarray, longest: int) -> None:
         self._device = model.embed.weight.device
-        self._cache, self._bias, self._positions, self.logits = prefilled(model, prompt_tokens, longest)
-        self._decode, self._column = decoder(model), prompt_tokens.shape[1]
+        self.tables, self.bias, self.positions, self.logits = prefilled(model, prompt_tokens, longest)
+        self._decode, self.column = decoder(model), prompt_tokens.shape[1]
+        self.decode: Decode | None = self._decode
 
     @property
     def count(self) -> int:
         """n, the number of prefixes."""
-        return len(self._positions)
+        return len(self.positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
@@ -80,8 +82,8 @@ class CachedPrefixes:
         self.logits = self.logits.index_select(0, rows)
 
     def _chosen(self, rows: Tensor) -> None:
-        self._bias, self._positions = self._bias.index_select(0, rows), self._positions.index_select(0, rows)
-        self._cache = [both.index_select(0, rows) for both in self._cache]
+        self.bias, self.positions = self.bias.index_select(0, rows), self.positions.index_select(0, rows)
+        self.tables = [both.index_select(0, rows) for both in self.tables]
 
     def extend(self, tokens: np.ndarray) -> None:
         """Append ``tokens`` (n,), one to each prefix."""
@@ -89,8 +91,8 @@ class CachedPrefixes:
 
     def advance(self, tokens: Tensor) -> None:
         """Append ``tokens`` (n,), one to each prefix."""
-        self.logits = self._decode(tokens, self._positions, self._cache, self._bias, self._column)
-        self._positions, self._column = self._positions + 1, self._column + 1
+        self.logits = self._decode(tokens, self.positions, self.tables, self.bias, self.column)
+        self.positions, self.column = self.positions + 1, self.column + 1
 
 
 def prefilled(
@@ -128,13 +130,14 @@ def prefilled(
     return cache, bias, sent(lengths.astype(np.int64), device), model.logits(x[:, -1])
 
 
-def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tensor, int], Tensor]:
+def decoder(model: Transformer) -> Callable[[Tensor, Tensor, Sequence[Tensor], Tensor, int | Tensor], Tensor]:
     """Create the function that computes one more token of every row. It calls the functions behind the model's modules
     directly, because calling a module takes longer than the arithmetic of a single token.
 
     Returns:
         Function from (tokens (B,), their positions (B,), cache, bias, column of the cache) to the logits of the next
-        token (B, V). It adds the token to the cache and unmasks its column in ``bias``.
+        token (B, V). It adds the token to the cache and unmasks its column in ``bias``. If the column is a tensor (1,)
+        on the device, ``bias`` is complete, and all columns are computed (``device_sampling.py``).
     """
     blocks = []
     for block in model.blocks:
@@ -145,15 +148,19 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, list[Tensor], Tenso
     embed, position, norm = model.embed.weight, model.position.weight, model.norm
     width = (model.size.width,)
 
-    def decode(token: Tensor, positions: Tensor, cache: list[Tensor], bias: Tensor, column: int) -> Tensor:
+    def decode(token: Tensor, positions: Tensor, cache: Sequence[Tensor], bias: Tensor, column: int | Tensor) -> Tensor:
         x = torch.embedding(embed, token) + torch.embedding(position, positions)  # (B, D)
-        reach = key_columns(column + 1)
-        bias[..., column] = 0.0
-        seen = bias[..., :reach]
+        seen = bias
+        if isinstance(column, int):
+            bias[..., column] = 0.0
+            seen = bias[..., : key_columns(column + 1)]
         for (heads, (norm1, norm2), (qkv, out, up, down)), both in zip(blocks, cache, strict=True):
             each = linear(torch.layer_norm(x, *norm1), qkv).view(len(x), 3, heads, -1)
-            both[:, :, :, column] = each[:, 1:]  # keys and values (B, 2, H, D / H)
-            keys, values = both[:, :, :, :reach].unbind(1)
+            if isinstance(column, int):
+                both[:, :, :, column] = each[:, 1:]  # keys and values (B, 2, H, D / H)
+            else:
+                both.index_copy_(3, column, each[:, 1:, :, None])
+            keys, values = both[:, :, :, : seen.shape[-1]].unbind(1)
             attended = F.scaled_dot_product_attention(each[:, 0, :, None], keys, values, attn_mask=seen)
             x = x + linear(attended.flatten(1), out)  # (B, H, 1, D / H) -> (B, D)
             x = x + linear(linear(torch.layer_norm(x, *norm2), up).relu_(), down)

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from grpo_core.config import Optimizer, Settings
-from grpo_core.errors import GrpoError
+from grpo_core.config.language import SLOW_BFLOAT16
+from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.checkpoint import device_named, started
+from grpo_core.lm.device_sampling import Graphs
 from grpo_core.lm.eager import spare_the_compiler, step
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.recorded_engine import TORCH
@@ -36,6 +38,13 @@ class Kept:
     memory: list[dict[str, Tensor]]
 
 
+def forget_casts() -> None:
+    """Make autocast convert the weights again. Call after changing them: within one context, autocast converts each
+    trained weight to lower precision once, and does not notice that it changes.
+    """
+    torch.clear_autocast_cache()
+
+
 class TrainedWeights:
     """The weights of a model and of a critic, with their optimizer, for any kind of model.
 
@@ -43,10 +52,14 @@ class TrainedWeights:
         weights: the weights, in an order that is the same each time the model is created.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
         optimizer: settings of the first step.
+
+    Attributes:
+        graphs: CUDA graphs of the model that has these weights.
     """
 
     def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:
         self._weights = tuple(weights)
+        self.graphs = Graphs(self._weights)
         self.critic = critic
         self.device = critic.device
         self._kind = optimizer.kind
@@ -59,18 +72,17 @@ class TrainedWeights:
 
     def computing(self, settings: Settings) -> torch.autocast:
         """Return a context manager in which all computation under ``settings`` must run."""
-        wanted = settings.model.precision == "bfloat16"
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=wanted)
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        """Return whether ``error`` reports a lack of memory."""
-        return isinstance(error, torch.OutOfMemoryError)
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=settings.model.in_bfloat16)
 
     def make_space(self) -> bool:
-        """Free torch's cached memory. Return False, since the whole batch is always computed at once."""
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        return False
+        """Free CUDA graphs and torch's cached memory. Return False if there were no graphs, since the whole batch is
+        always computed at once.
+        """
+        if self.device.type != "cuda":
+            return False
+        dropped = self.graphs.drop("memory is short")
+        torch.cuda.empty_cache()
+        return dropped
 
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients. Return their norm before clipping.
@@ -87,6 +99,7 @@ class TrainedWeights:
         norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
         if np.isfinite(norm):
             step(self._optimizer)
+            forget_casts()
         self._optimizer.zero_grad(set_to_none=True)
         return norm
 
@@ -119,6 +132,7 @@ class TrainedWeights:
             for weight, part in zip(self._weights, self._split(state["weights"]), strict=True):
                 weight.copy_(part)
             self.critic.copy_(torch.from_numpy(state["critic"].copy()))
+        forget_casts()
         self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
         if "adam_m" in state:
             steps = torch.tensor(float(state["adam_steps"][0]), device=self.device)
@@ -151,6 +165,7 @@ class TrainedWeights:
             self.critic.copy_(kept.critic)
             for weight, value in zip(self._weights, kept.weights, strict=True):
                 weight.copy_(value)
+        forget_casts()
         self._kind, self._optimizer = kept.kind, kept.optimizer
         for weight, moments in zip(self._weights, kept.memory, strict=True):
             self._optimizer.state.pop(weight, None)
@@ -192,9 +207,14 @@ class Policy(TrainedWeights):
         model: the policy.
         reference: the model with the weights at the start of the run.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
+
+    Raises:
+        SettingsError: the device or the precision cannot be used.
     """
 
     def __init__(self, settings: Settings) -> None:
+        if settings.model.in_bfloat16:
+            raise SettingsError("model.precision", settings.model.precision, SLOW_BFLOAT16)
         torch.set_num_threads(settings.model.threads)
         device = device_named(settings.model.device)
         self.model: Transformer = started(settings.model, settings.seed, device)

@@ -91,10 +91,6 @@ class NumpyPolicy(TrainedCharacters[Packing]):
         """
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
-    def out_of_memory(self, error: BaseException) -> bool:
-        """Return whether ``error`` reports a lack of memory."""
-        return isinstance(error, MemoryError)
-
     def make_space(self) -> bool:
         """Return False: the whole batch is always computed at once."""
         return False

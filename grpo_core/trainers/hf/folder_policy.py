@@ -28,7 +28,7 @@ from grpo_core.trainers.hf.chunk_loss import chunk_loss
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.measuring import Measured, Measuring
-from grpo_core.trainers.hf.memory import require_space
+from grpo_core.trainers.hf.memory import SPARE, require_space, rows_within, smaller_sentence
 from grpo_core.trainers.hf.reference import Reference
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
@@ -44,6 +44,7 @@ class FolderPolicy(FolderWeights):
         model: a model of transformers or peft, without dropout.
         ignored: the folder's generation settings that are ignored.
         ways: the shortcuts that have been verified for this model.
+        spare: bytes that rows may take which are learned from at once beyond those that the settings name.
         ask: called between the layers of a pass; any exception it raises ends the pass.
 
     Raises:
@@ -54,7 +55,7 @@ class FolderPolicy(FolderWeights):
     def __init__(self, settings: Settings) -> None:
         wanted, device = settings.model, device_named(settings.model.device)
         torch.set_num_threads(wanted.threads)
-        files = look(Path(wanted.folder))
+        self._files = files = look(Path(wanted.folder))
         if wanted.digest and wanted.digest != files.digest:
             raise refuse(
                 files.path, tr("its files have changed since this run began; restore them, or start a new run")
@@ -73,7 +74,9 @@ class FolderPolicy(FolderWeights):
                     "choose a model with attention layers only"
                 ),
             )
-        self.ignored, self._rows_at_once = loaded.ignored, wanted.rows_at_once
+        self.ignored = loaded.ignored
+        self.spare = SPARE * torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else 0.0
+        self._rows_at_once = rows_within(files, settings, self.spare)
         self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
         self._batch_rows = 0  # of the last batch
         self._sampling = 0  # rows sampled now, or when memory ran out
@@ -139,7 +142,9 @@ class FolderPolicy(FolderWeights):
         how = (
             partial(sample, sharing=self.ways.sharing)
             if self.device.type == "cpu"
-            else partial(sampled_on_device, prepared=self.ways.prepared)
+            else partial(
+                sampled_on_device, prepared=self.ways.prepared, graphs=self.graphs if self.ways.fixed else None
+            )
         )
         table = how(self.model, request, ends=self._chat.ends, padding=self.ways.padding, at_once=self._sampling)
         self._sampling = 0
@@ -147,19 +152,24 @@ class FolderPolicy(FolderWeights):
 
     def make_space(self) -> bool:
         """Free torch's cached memory, and halve the number of rows that are sampled at once, or trained on at once,
-        depending on which ran out of memory. Return False if that number was already one.
+        depending on which ran out of memory, or free CUDA graphs first. Return False if that number was already one.
         """
-        super().make_space()
         rows, self._sampling = self._sampling, 0
+        if super().make_space():
+            return True
         if rows:
             self._sampled_at_most = max(rows // 2, 1)
             return rows > 1
-        rows = min(self._at_once, self._batch_rows)
+        rows = min(self.at_once, self._batch_rows)
         self._learned_at_most = max(rows // 2, 1)
         return rows > 1
 
+    def smaller(self, settings: Settings) -> str:
+        """Return a sentence that names changes of ``settings`` that need less memory. Empty if none is known."""
+        return smaller_sentence(self._files, settings)
+
     @property
-    def _at_once(self) -> int:
+    def at_once(self) -> int:
         """Number of rows in a chunk."""
         return min(self._rows_at_once, self._learned_at_most)
 
@@ -185,7 +195,7 @@ class FolderPolicy(FolderWeights):
         """
         measure = Measuring(batch, self.device, first=first)
         with torch.no_grad():
-            parts = [*chunks(batch, self._at_once, self.ways)]
+            parts = [*chunks(batch, self.at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
                 dist = distributions(self.model, batch, rows, temperature, self.ways)
@@ -206,7 +216,7 @@ class FolderPolicy(FolderWeights):
         """Score the batch under the reference: the model with its adapter off, or a frozen copy."""
         measure = Measuring(batch, self.device)
         with torch.no_grad(), self._reference.model() as model:
-            parts = [*chunks(batch, self._at_once, self.ways)]
+            parts = [*chunks(batch, self.at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
                 measure.take(rows, distributions(model, batch, rows, temperature, self.ways))
@@ -228,7 +238,8 @@ class FolderPolicy(FolderWeights):
         Raises:
             NonFiniteError: a loss or a gradient is not finite.
         """
-        self._rows_at_once, self.snapshot_folder = settings.model.rows_at_once, settings.model.snapshot_folder
+        self._rows_at_once = rows_within(self._files, settings, self.spare)
+        self.snapshot_folder = settings.model.snapshot_folder
         ways = dataclasses.replace(self.ways, sharing=self.ways.sharing and not settings.model.checkpointing)
         objective, temperature = settings.objective, settings.learner.temperature
         scores, norms, step = list[Measured](), list[float](), None
@@ -243,7 +254,7 @@ class FolderPolicy(FolderWeights):
             if objective.importance_cap is not None and given.sampling_logp is not None:
                 sampling = torch.from_numpy(given.sampling_logp.copy()).to(self.device)
             measure, total = Measuring(batch, self.device, choose=passed == 0), torch.zeros((), device=self.device)
-            for rows in chunks(batch, self._at_once, self.ways):
+            for rows in chunks(batch, self.at_once, self.ways):
                 poll(passed + 1, settings.learner.mu)
                 with checkpointed(self.model, settings.model.checkpointing):
                     dist = distributions(self.model, batch, rows, temperature, ways)

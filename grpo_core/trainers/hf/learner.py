@@ -59,9 +59,8 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         return super().__next__()
 
     def _update(self, settings: Settings, number: int) -> Step:
-        before = self.policy.kept() if self._start is not None else None
         step = super()._update(settings, number)
-        self._before = None if before is None else (step, before)
+        self._before = None if self._start is None else (step, self._kept)
         return step
 
     def update_time(self) -> UpdateTime:

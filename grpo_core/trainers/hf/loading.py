@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from grpo_core.errors import GrpoError, shortened
+from grpo_core.errors import GrpoError, is_out_of_memory, shortened
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.generation import generation_settings, ignored
@@ -92,7 +92,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
             model, read = transformers.AutoModelForCausalLM.from_pretrained(
                 where, trust_remote_code=False, use_safetensors=True, dtype=kind, output_loading_info=True, **options
             )
-    except (GrpoError, MemoryError):
+    except GrpoError:
         raise
     except ImportError as error:
         raise refuse(
@@ -102,6 +102,8 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
             ),
         ) from None
     except Exception as error:  # a folder can make the library raise anything
+        if is_out_of_memory(error):
+            raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise refuse(
             files.path, tr("transformers cannot load it ({reason})").format(reason=shortened(reason))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,10 @@ GROWING = 3
 """Memory of keys and values while they grow token by token, relative to their final size."""
 DRAWING = 36
 """Bytes needed to sample a token, per token of the vocabulary: three tables of single precision, three of double."""
+SPARE = 0.05
+"""Share of a GPU's memory for rows that are learned from at once beyond those that the settings name. A GPU computes
+many rows in the time of a few, and short completions need little memory.
+"""
 EXPERTS = 8
 """Maximum number of experts that a token passes through, in models with experts."""
 
@@ -124,6 +129,18 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     )
 
 
+def rows_within(files: ModelFiles, settings: Settings, spare: float) -> int:
+    """Return the number of completions that are learned from at once: that of ``settings``, or as many as fit into
+    ``spare`` bytes if these are more, in chunks of equal size.
+    """
+    each = need(files, settings.replace({"model.rows_at_once": 1})).learning if spare else 0.0
+    most = int(spare / each) if each else 0
+    if most <= settings.model.rows_at_once:
+        return settings.model.rows_at_once
+    completions = settings.language.prompts * settings.learner.group_size
+    return math.ceil(completions / math.ceil(completions / most))
+
+
 def keeps_copy(settings: Settings) -> bool:
     """Return whether a copy of the trained weights is kept during an update. It is not needed if every weight is
     trained in one pass, since such an update is cancelled before its step.
@@ -181,18 +198,39 @@ def require_space(files: ModelFiles, settings: Settings, free: float | None = No
     needs = tr("training it needs about {wanted:.1f} GB of memory, but {there:.1f} GB are free").format(
         wanted=wanted / 1e9, there=there / 1e9
     )
+    name, less = _smaller(files, settings, there)
+    if not name:
+        raise refuse(files.path, tr("{needs}; choose a smaller model").format(needs=needs))
+    raise refuse(
+        files.path,
+        tr("{needs}; {name} would need about {less:.1f} GB").format(needs=needs, name=name, less=less / 1e9),
+    )
+
+
+def _smaller(files: ModelFiles, settings: Settings, there: float) -> tuple[str, float]:
+    """Return the name of settings that fit into ``there`` bytes, and the bytes they need. The name is empty if none
+    fit.
+    """
     no_adapter = files.adapter is not None or targets_in(files.shapes) is None
     fitting = (
         (name, need(files, settings.replace(changes)).whole)
         for name, changes in SMALLER.items()
         if not (no_adapter and "model.adapter_rank" in changes)
     )
-    name, less = next(((name, less) for name, less in fitting if less <= there), ("", 0.0))
+    return next(((name, less) for name, less in fitting if less <= there), ("", 0.0))
+
+
+def smaller_sentence(files: ModelFiles, settings: Settings) -> str:
+    """Return a sentence that names settings that need at least a fifth less memory than ``settings`` with one row at a
+    time, which has been tried. Empty if there are none.
+    """
+    one_row = settings.replace({"model.rows_at_once": 1})
+    now = need(files, one_row).whole
+    name, less = _smaller(files, one_row, 0.8 * now)
     if not name:
-        raise refuse(files.path, tr("{needs}; choose a smaller model").format(needs=needs))
-    raise refuse(
-        files.path,
-        tr("{needs}; {name} would need about {less:.1f} GB").format(needs=needs, name=name, less=less / 1e9),
+        return ""
+    return tr("By estimate, {name} needs {less:.1f} GB instead of {now:.1f} GB.").format(
+        name=name, less=less / 1e9, now=now / 1e9
     )
 
 

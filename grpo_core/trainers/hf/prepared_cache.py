@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,19 @@ def prepared_cache(model: Any, further: int) -> Any:
 
     made = DynamicCache(config=model.config)
     made.layers = [_prepared_layer()(further) if type(layer) is DynamicLayer else layer for layer in made.layers]
+    return made
+
+
+def fixed_cache(tables: Sequence[Tensor], column: Tensor) -> Any:
+    """Create a cache around ``tables``, the keys and values (n, H, S, D / H) of each layer.
+
+    One more token of each row is stored in the column ``column`` (1,), and all columns are returned. A mask hides those
+    without a token; the mask of transformers' own static cache cannot have gaps.
+    """
+    from transformers.cache_utils import DynamicCache
+
+    made = DynamicCache()
+    made.layers = [_fixed_layer()(keys, values, column) for keys, values in zip(tables[::2], tables[1::2], strict=True)]
     return made
 
 
@@ -56,6 +70,27 @@ def _prepared_layer() -> Any:
             self.keys, self.values = (whole[..., :length, :] for whole in self._whole)
 
     return PreparedLayer
+
+
+@cache
+def _fixed_layer() -> Any:
+    """Define the layer class on first use, since importing transformers takes seconds."""
+    from transformers.cache_utils import DynamicLayer
+
+    class FixedLayer(DynamicLayer):  # type: ignore[misc]
+        """Keys and values (n, H, S, D / H) in tables that keep their places."""
+
+        def __init__(self, keys: Tensor, values: Tensor, column: Tensor) -> None:
+            super().__init__()
+            self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
+            self.keys, self.values, self._column = keys, values, column
+
+        def update(self, key_states: Tensor, value_states: Tensor, *rest: Any, **named: Any) -> tuple[Tensor, Tensor]:
+            for table, new in ((self.keys, key_states), (self.values, value_states)):
+                table.index_copy_(2, self._column, new.to(table.dtype))
+            return self.keys, self.values
+
+    return FixedLayer
 
 
 def _chosen(filled: Tensor, rows: Tensor, further: int) -> Tensor:

@@ -50,7 +50,7 @@ def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> 
     moments.append(_now(policy))
     first, each = moments[1] - moments[0], float(np.median(np.diff(moments[1:])))
     ask()
-    at_once = min(settings.model.rows_at_once, rows)
+    at_once = min(policy.at_once, rows)
     size = int(policy.model.config.get_text_config().vocab_size)
     tokens = np.random.default_rng(2).integers(0, size, (rows, task.max_tokens), dtype=np.int32)
     batch = policy.batch(prompts, tokens, np.ones(tokens.shape, dtype=bool))

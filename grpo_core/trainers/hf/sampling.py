@@ -9,17 +9,18 @@ other than the CPU, each row has its own entry, in a cache allocated at its fina
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.lm.device_sampling import Completions, inverse_kind, passed, sent
+from grpo_core.lm.device_sampling import Completions, Decode, Graphs, inverse_kind, passed, sent
 from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.sampling import WORTH_COMPACTING
-from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
+from grpo_core.trainers.hf.prepared_cache import fixed_cache, is_plain, prepared_cache
 
 WORTH_SHARING = 4
 """Minimum length of a prefix common to all prompts at which it is computed only once."""
@@ -64,6 +65,7 @@ def sampled_on_device(
     at_once: int | None = None,
     prepared: bool = True,
     kind: torch.dtype | None = None,
+    graphs: Graphs | None = None,
 ) -> Table:
     """Sample like :func:`sample`, but without reading tokens back during sampling.
 
@@ -72,6 +74,7 @@ def sampled_on_device(
         prepared: whether the cache is fully allocated at the start, and the mask of the keys passed as an additive
             bias.
         kind: dtype in which probabilities are summed; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
+        graphs: graphs of the model; None to use none.
     """
     device, longest = next(model.parameters()).device, request.longest
     done = Completions(request.uniforms.shape, ends, device)
@@ -82,8 +85,8 @@ def sampled_on_device(
         distinct, prefix_of = np.unique(own.prompt_tokens[own.prompt_of], axis=0, return_inverse=True)
         own.poll(1, longest)
         begun = CachedRows(model, distinct, longest - 1, prepared=prepared)
-        begun.keep(sent(prefix_of.reshape(-1), device))
-        done.fill(rows, begun, own, kind=inverse_kind(device) if kind is None else kind)
+        order, summed = prefix_of.reshape(-1), inverse_kind(device) if kind is None else kind
+        done.fill(rows, begun, order, own, kind=summed, graphs=graphs)
     return done.table()
 
 
@@ -122,22 +125,24 @@ class CachedRows:
 
     Attributes:
         cache: the model's cache of keys and values.
-        logits: (n, V), of the next token of each row.
+        logits, positions, column, bias, tables, decode: see :class:`grpo_core.lm.device_sampling.Rows`. ``bias`` is a
+            mask (n, L) if a layer does not keep all keys.
     """
 
     def __init__(self, model: Any, prompt_tokens: np.ndarray, further: int, *, prepared: bool) -> None:
         weight = next(model.parameters())
         tokens, shown, positions = standing_right(prompt_tokens, weight.device)
         width = tokens.shape[1]
-        self._model, self._width, self._place = model, width, positions[:, -1]
+        self._model, self.column, self.positions = model, width, positions[:, -1] + 1
         cache, within = prepared_cache(model, further) if prepared else None, shown
-        self._shown = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
+        self.bias = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
         # transformers reads a mask (n, L) at every token and waits for it, but uses a mask (n, 1, T, L) unchanged
-        self._added = cache is not None and is_plain(cache)
-        if self._added:
+        self.decode: Decode | None = None
+        if cache is not None and is_plain(cache):
+            self.decode = partial(decoded, model)
             past = torch.ones(width, width, dtype=torch.bool, device=weight.device).tril()
             within = added_mask((shown > 0)[:, None, None] & past, weight.dtype)
-            self._shown = added_mask(self._shown > 0, weight.dtype)
+            self.bias = added_mask(self.bias > 0, weight.dtype)[:, None, None]
         done = model(
             input_ids=tokens,
             attention_mask=within,
@@ -147,25 +152,38 @@ class CachedRows:
             past_key_values=cache,
         )
         self.cache, self.logits = done.past_key_values, done.logits[:, -1]
+        self.tables = [x for layer in self.cache.layers for x in (layer.keys, layer.values)] if self.decode else []
 
     def keep(self, rows: Tensor) -> None:
         """Replace all entries with copies of the entries ``rows`` (m,)."""
+        self.tables = []  # which the cache copies
         self.cache.batch_select_indices(rows)
-        self._place, self._shown, self.logits = (
-            x.index_select(0, rows) for x in (self._place, self._shown, self.logits)
+        self.positions, self.bias, self.logits = (
+            x.index_select(0, rows) for x in (self.positions, self.bias, self.logits)
         )
 
     def advance(self, tokens: Tensor) -> None:
         """Append ``tokens`` (n,), one to each row."""
-        self._place, self._width = self._place + 1, self._width + 1
-        shown = self._shown[:, : self._width]
-        self.logits = self._model(
-            input_ids=tokens[:, None],
-            attention_mask=shown[:, None, None] if self._added else shown,
-            position_ids=self._place[:, None],
-            past_key_values=self.cache,
-            use_cache=True,
-        ).logits[:, -1]
+        self.logits = _next(self._model, tokens, self.positions, self.cache, self.bias[..., : self.column + 1])
+        self.positions, self.column = self.positions + 1, self.column + 1
+
+
+def decoded(
+    model: Any, tokens: Tensor, positions: Tensor, tables: Sequence[Tensor], bias: Tensor, column: Tensor
+) -> Tensor:
+    """Compute one more token of every row (:data:`grpo_core.lm.device_sampling.Decode`)."""
+    return _next(model, tokens, positions, fixed_cache(tables, column), bias)
+
+
+def _next(model: Any, tokens: Tensor, positions: Tensor, cache: Any, mask: Tensor) -> Tensor:
+    found: Tensor = model(
+        input_ids=tokens[:, None],
+        attention_mask=mask,
+        position_ids=positions[:, None],
+        past_key_values=cache,
+        use_cache=True,
+    ).logits[:, -1]
+    return found
 
 
 def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.lm.device_sampling import sent
+from grpo_core.lm.device_sampling import TokenStep, sent
 from grpo_core.lm.packing import distinct_rows
 from grpo_core.trainers.hf.sampling import WORTH_SHARING, CachedRows, added_mask, prefilled
 from grpo_core.trainers.hf.token_tree import is_quicker, token_tree
@@ -26,12 +27,14 @@ class Ways:
         sharing: whether the rows of a group can share the cache of their prompt, gradients included.
         tree: maximum length of a row, prompt included, for computing it in a tree of tokens; 0 if not possible.
         prepared: whether our own cache and mask can be passed. Only determined on devices other than the CPU.
+        fixed: whether our own cache of a fixed size can be passed, which CUDA graphs need. Only determined there too.
     """
 
     padding: bool
     sharing: bool
     tree: int = 0
     prepared: bool = False
+    fixed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -211,6 +214,7 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
         sharing=harmless(_shared, alone),
         tree=_longest_in_a_tree(model) if harmless(in_a_tree, [rows]) else 0,
         prepared=asked and harmless(_stepped, [rows] if padding else alone),
+        fixed=asked and harmless(partial(_stepped, fixed=True), [rows] if padding else alone),
     )
 
 
@@ -225,12 +229,25 @@ def _longest_in_a_tree(model: Any) -> int:
     return min([window for window in windows if window], default=sys.maxsize)
 
 
-def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int) -> Tensor:
-    """Return the logits computed token by token, as in sampling on a device."""
+def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int, *, fixed: bool = False) -> Tensor:
+    """Return the logits computed token by token, as in sampling on a device, or as in a CUDA graph if ``fixed``.
+
+    Raises:
+        ValueError: a layer does not keep all keys, so that the cache cannot have a fixed size.
+    """
     begun = CachedRows(model, batch.prompt_tokens[batch.prompt_of[rows]], longest - 1, prepared=True)
-    begun.keep(torch.arange(len(rows), device=begun.logits.device))
-    logits = [begun.logits]
-    for token in sent(batch.tokens[rows, : longest - 1].astype(np.int64), begun.logits.device).unbind(1):
-        begun.advance(token)
-        logits.append(begun.logits)
+    going: CachedRows | TokenStep = begun
+    order, tokens = (sent(x, begun.logits.device) for x in (np.arange(len(rows)), batch.tokens[rows].astype(np.int64)))
+    if not fixed:
+        begun.keep(order)
+    elif begun.decode is None:
+        raise ValueError("a layer does not keep all keys")
+    else:
+        size = (len(rows), longest, begun.column + longest)
+        going = step = TokenStep(begun, size, temperature=1.0, ends=(), kind=torch.float32)
+        step.place(begun, order)
+    logits = [going.logits.clone()]
+    for token in tokens[:, : longest - 1].unbind(1):
+        going.advance(token)
+        logits.append(going.logits.clone())
     return torch.stack(logits, dim=1)

@@ -11,7 +11,7 @@ import torch
 
 from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
-from grpo_core.lm.trained_weights import Kept, State, TrainedWeights
+from grpo_core.lm.trained_weights import Kept, State, TrainedWeights, forget_casts
 from grpo_core.snapshot_file import named_file
 from grpo_core.text import tr
 from grpo_core.trainers.hf.memory import keeps_copy
@@ -91,8 +91,8 @@ class FolderWeights(TrainedWeights):
         if self._moved and not self._aside:
             raise GrpoError(
                 tr(
-                    "The update was cancelled after its step; the model is being loaded, and its updates are being "
-                    "learned again."
+                    "The update ended after its step; the model is being loaded, and its updates are being learned "
+                    "again."
                 )
             )
 
@@ -121,6 +121,7 @@ class FolderWeights(TrainedWeights):
             self.forget_gradients()
             self._kind, self._optimizer = kind, optimizer
             optimizer.state.update(self._weights_aside.read_into(self._named, path, self.device))
+            forget_casts()
             path.unlink(missing_ok=True)
 
     def state(self) -> State:
@@ -144,5 +145,6 @@ class FolderWeights(TrainedWeights):
             super().restore(state, optimizer)
             return
         memory = self._snapshots.read_into(self._named, path, self.device)
+        forget_casts()
         self._kind, self._optimizer = optimizer.kind, self._made(optimizer)
         self._optimizer.state.update(memory)

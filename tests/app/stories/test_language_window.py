@@ -82,9 +82,9 @@ def test_the_size_and_the_devices_of_the_model_are_said(language: Driver) -> Non
     assert controls.model_note.text() == "105,472 parameters · CPU"
     device = row_of(language, "model.device")
     assert device.note.isHidden(), "nothing is known before the model's process has started"
-    controls.devices = lambda: ("cpu (2 cores)", "cuda (NVIDIA H200, untried)")
+    controls.devices = lambda: ("cpu (2 cores)", "cuda (NVIDIA H200)")
     controls.redraw()
-    assert device.note.text() == "Here: cpu (2 cores), cuda (NVIDIA H200, untried)."
+    assert device.note.text() == "Here: cpu (2 cores), cuda (NVIDIA H200)."
 
 
 def test_a_device_that_was_never_tried_is_not_offered(language: Driver) -> None:

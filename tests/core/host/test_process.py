@@ -103,14 +103,15 @@ def test_what_a_run_that_is_closed_had_finished_does_not_answer_a_look_at_the_ne
     assert fresh(process.turn(2))[-1] == ("b", 1)
 
 
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("CUDA error: out of memory")], ids=["Python", "torch"])
 def test_memory_that_is_short_in_an_update_is_said_in_a_sentence_and_the_run_goes_on(
-    process: Process, monkeypatch: pytest.MonkeyPatch
+    error: Exception, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process.begin("a")
     process.turn(2)
 
     def short(self: object, most: int) -> None:
-        raise MemoryError
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(LiveRun, "update", short)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 
+from grpo_core.errors import Cancelled
 from grpo_core.lm import device_sampling
-from grpo_core.lm.device_sampling import LOOK, chances, inverse
+from grpo_core.lm.device_sampling import GRAPHS, LOOK, Graphs, TokenStep, chances, inverse
 from grpo_core.lm.interface import ReadRows, SamplingRequest
-from grpo_core.lm.sampler import sample, sampled_on_device
+from grpo_core.lm.model import Transformer
+from grpo_core.lm.sampler import CachedPrefixes, sample, sampled_on_device
 from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import STOP
+from tests.core.lm.graphs import Recorded
 from tests.core.lm.models import TINY, lively, prompts
+from tests.core.lm.starving import CAPTURE, Starving
 from tests.core.lm.waiting import waits
 
 MODEL = lively(seed=4)
@@ -64,8 +69,105 @@ def test_a_draw_in_float32_differs_at_ties_alone() -> None:
     assert differing < 3, "of 2560 draws"
 
 
+@pytest.mark.parametrize("temperature", [0.7, 1.0])
+def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(temperature: float) -> None:
+    model = lively(seed=4)
+    recorded = Recorded(model)
+    for seed, prompt_seed in ((7, 0), (8, 3)):
+        asked, numbers = prompts(4, seed=prompt_seed), np.random.default_rng(seed).random((600, 24))
+        request = SamplingRequest(
+            prompt_tokens=asked,
+            prompt_of=np.arange(600) % 4,
+            uniforms=numbers,
+            temperature=temperature,
+            likeliest=np.arange(600) % 5 == 0,
+            poll=never,
+        )
+        plain, replayed = sampled_on_device(model, request), sampled_on_device(model, request, recorded.graphs)
+        assert np.array_equal(plain.tokens, replayed.tokens) and np.array_equal(plain.mask, replayed.mask)
+        np.testing.assert_allclose(plain.logp, replayed.logp, atol=1e-5)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.mul_(0.9)  # as an update changes them
+    assert len(recorded.steps) == 1, "prompts of another length use the same"
+    recorded.check()
+
+
+def test_what_is_recorded_does_not_depend_on_any_number() -> None:
+    model = Transformer(TINY).to("meta")
+    with torch.inference_mode():
+        rows = CachedPrefixes(model, prompts(4), 12)
+        step = TokenStep(rows, (8, 12, 64), temperature=0.7, ends=(STOP,), kind=torch.float32)
+        step.place(rows, torch.zeros(8, dtype=torch.int64, device="meta"))
+        step.rewind()
+        step.next()
+    with pytest.raises(RuntimeError, match="meta"):
+        bool(step.going.any()), "numbers that are not there cannot be asked for"
+
+
+def test_graphs_are_forgotten_beyond_a_few_and_when_weights_move() -> None:
+    model = lively(seed=4)
+    recorded, asked = Recorded(model), prompts(2)
+
+    def sample_rows(rows: int) -> int:
+        numbers = np.random.default_rng(0).random((rows, 3))
+        request = SamplingRequest(
+            prompt_tokens=asked, prompt_of=np.arange(rows) % 2, uniforms=numbers, temperature=1.0, poll=never
+        )
+        sampled_on_device(model, request, recorded.graphs)
+        return len(recorded.steps)
+
+    assert [sample_rows(rows) for rows in (2, 3, 2, 3)] == [1, 2, 2, 2]
+    assert GRAPHS == 2 and sample_rows(4) == 3 and sample_rows(3) == 3
+    assert sample_rows(2) == 4, "the one that was used least recently is gone"
+    model.norm.weight.data = model.norm.weight.detach().clone()
+    assert sample_rows(2) == 5
+
+
+@pytest.mark.parametrize("starved", [False, True], ids=["no GPU", "no memory"])
+def test_where_no_graph_can_be_recorded_the_same_is_sampled_and_it_is_logged_once(
+    starved: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    graphs, numbers = Graphs([]), np.random.default_rng(7).random((8, 6))  # which looks for a GPU
+    request = SamplingRequest(
+        prompt_tokens=prompts(2), prompt_of=np.arange(8) % 2, uniforms=numbers, temperature=1.0, poll=never
+    )
+    plain, hungry = sampled_on_device(MODEL, request), Starving(CAPTURE, times=int(starved))
+    for _ in range(2):
+        with hungry:
+            assert np.array_equal(sampled_on_device(MODEL, request, graphs).tokens, plain.tokens)
+    assert hungry.left == 0
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert line.startswith("tokens are sampled without CUDA graphs: " + "OutOfMemoryError: CUDA" * starved)
+
+
+def test_a_cancelled_recording_is_cancelled_and_tried_again() -> None:
+    def cancelled(step: TokenStep) -> Callable[[], None]:
+        raise Cancelled("the run was interrupted")
+
+    graphs = Graphs([], cancelled)
+    request = SamplingRequest(
+        prompt_tokens=prompts(2), prompt_of=np.arange(4) % 2, uniforms=np.zeros((4, 3)), temperature=1.0, poll=never
+    )
+    for _ in range(2):
+        with pytest.raises(Cancelled):
+            sampled_on_device(MODEL, request, graphs)
+
+
+def test_memory_is_freed_of_graphs_first_and_once() -> None:
+    recorded = Recorded(MODEL)
+    request = SamplingRequest(
+        prompt_tokens=prompts(2), prompt_of=np.arange(4) % 2, uniforms=np.zeros((4, 3)), temperature=1.0, poll=never
+    )
+    sampled_on_device(MODEL, request, recorded.graphs)
+    assert recorded.graphs.drop("memory is short") and not recorded.graphs.drop("memory is short")
+    sampled_on_device(MODEL, request, recorded.graphs)
+    assert len(recorded.steps) == 1, "none is recorded any more"
+
+
+@pytest.mark.parametrize("graph", [False, True])
 @pytest.mark.parametrize("longest", [24, 40])
-def test_the_host_waits_at_looks_and_for_the_result_alone(longest: int) -> None:
+def test_the_host_waits_at_looks_and_for_the_result_alone(longest: int, graph: bool) -> None:
     model = lively(seed=4)
     with torch.no_grad():
         model.norm.bias.fill_(1.0)
@@ -78,6 +180,7 @@ def test_the_host_waits_at_looks_and_for_the_result_alone(longest: int) -> None:
             SamplingRequest(
                 prompt_tokens=asked, prompt_of=np.arange(16) % 2, uniforms=numbers, temperature=1.0, poll=never
             ),
+            Graphs([], lambda step: step.next) if graph else None,
         )
     assert done.mask.all()
     assert dict(seen) == {"cpu": 1 + (longest - 1) // LOOK}
@@ -99,7 +202,8 @@ def test_rows_that_have_ended_are_left_out_after_a_look(monkeypatch: pytest.Monk
     assert len({*cpu.mask.sum(axis=-1).tolist()}) > 3, "they end at several tokens"
 
 
-def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn() -> None:
+@pytest.mark.parametrize("graphs", [None, Graphs([], lambda step: step.next)], ids=["plain", "graph"])
+def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn(graphs: Graphs | None) -> None:
     readers, told = list[ReadRows](), list[list[list[int]]]()
 
     def poll(done: int, total: int) -> None:
@@ -118,6 +222,7 @@ def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn() -> None:
             poll=poll,
             drawing=readers.append,
         ),
+        graphs,
     )
     told.append([done.tokens[row][done.mask[row]].tolist() for row in range(2, 6)])
     assert told[0] == [[]] * 4

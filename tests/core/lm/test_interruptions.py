@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
 from grpo_core.learners import learner, origin
-from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
+from tests.core.lm.starving import CPU, CUBLAS, CUDA, PLACES, Starving
 from tests.core.lm.test_learner import run, same, small, steps
 
 SHORT = {"task__max_tokens": 6, "task__held_out": 3, "model__snapshot_every": 1}
@@ -86,35 +85,16 @@ def test_weights_that_overflow_are_taken_back(mu: int) -> None:
     assert identical(next(going), next(again))
 
 
-@pytest.mark.parametrize("mu", [1, 3])
-@pytest.mark.parametrize("name", ["copy", "forward", "backward", "after"])
-def test_an_error_at_any_stage_takes_nothing_with_it(name: str, mu: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = small(learner__mu=mu, **SHORT)
-    expected = steps(settings, 3)
+@pytest.mark.parametrize("error", [CUDA, CUBLAS, CPU], ids=["torch", "cuBLAS", "CPU"])
+@pytest.mark.parametrize("place", PLACES)
+def test_memory_that_runs_out_at_any_place_of_an_update_takes_nothing_with_it(place: str, error: Exception) -> None:
+    settings = small(learner__mu=2 if error is CUDA else 1, objective__beta=0.04, **SHORT)
+    expected = steps(settings, 2)
     going = run(settings, history=expected[:1])
-    with monkeypatch.context() as broken:
-        _break(broken, name, torch.OutOfMemoryError("out of memory"))
-        with pytest.raises(GrpoError, match=r"not enough memory for 8 completions .* is at update 1"):
-            next(going)
+    with Starving(place, error), pytest.raises(GrpoError, match=r"not enough memory for 8 .* is at update 1"):
+        next(going)
     assert all(weight.grad is None for weight in going.policy.model.parameters())
-    for wanted in expected[1:]:
-        assert identical(next(going), wanted)
-
-
-def _break(context: pytest.MonkeyPatch, stage: str, error: Exception) -> None:
-    """Make the copy of the weights before an update fail, or one stage of its last pass."""
-
-    def fails(*_: Any, **__: Any) -> Any:
-        raise error
-
-    if stage == "copy":
-        context.setattr(torch.Tensor, "clone", fails)
-    elif stage == "forward":
-        context.setattr(CharacterPolicy, "forward", fails)
-    elif stage == "backward":
-        context.setattr(torch.Tensor, "backward", fails)
-    else:
-        context.setattr(LanguageLearner, "_scored_after", fails)
+    assert identical(next(going), expected[1])
 
 
 @pytest.mark.parametrize("mu", [1, 3])

@@ -197,4 +197,4 @@ def test_a_device_that_was_never_tried_is_neither_offered_nor_used(monkeypatch: 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
     assert [name.split(" ")[0] for name in devices()] == ["cpu", "cuda"]
-    assert devices()[1] == "cuda (NVIDIA H200, untried)"
+    assert devices()[1] == "cuda (NVIDIA H200)"

@@ -10,13 +10,14 @@ import pytest
 import torch
 
 from grpo_core.lm import device_sampling
-from grpo_core.lm.device_sampling import LOOK
+from grpo_core.lm.device_sampling import LOOK, Graphs
 from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.loading import libraries
 from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
 from grpo_core.trainers.hf.sampling import CachedRows, sample, sampled_on_device
 from grpo_core.trainers.hf.scoring import proved
+from tests.core.lm.graphs import Recorded
 from tests.core.lm.waiting import waits
 from tests.core.trainers.hf.test_sampling import QUESTIONS, drawn
 from tests.core.trainers.hf.tiny import KINDS, small
@@ -77,6 +78,20 @@ def test_the_host_waits_at_looks_and_for_the_result_alone(kind: str, folders: di
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(kind: str, folders: dict[str, Path]) -> None:
+    policy, given = FolderPolicy(small(folders[kind])), asked(12, 8)
+    recorded, plain = Recorded(policy.model), on_device(policy, *given)
+    for _ in range(2):
+        replayed = on_device(policy, *given, graphs=recorded.graphs)
+        assert np.array_equal(plain[0], replayed[0]) and np.array_equal(plain[1], replayed[1])
+        np.testing.assert_allclose(plain[2], replayed[2], atol=1e-4)
+    assert len(recorded.steps) == 1
+    recorded.check()
+    apart = on_device(policy, *given, padding=False, graphs=Graphs([], lambda step: step.next))
+    assert np.array_equal(plain[0], apart[0]) and np.array_equal(plain[1], apart[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_cache_is_allocated_once(kind: str, folders: dict[str, Path]) -> None:
     policy = FolderPolicy(small(folders[kind]))
     with torch.no_grad():
@@ -104,7 +119,8 @@ def test_in_bfloat16_log_probabilities_are_near_those_of_float32(kind: str, fold
 def test_a_cache_and_a_mask_of_our_own_are_proved_harmless(kind: str, folders: dict[str, Path]) -> None:
     policy = FolderPolicy(small(folders[kind]))
     assert not policy.ways.prepared, "nobody asks on the CPU"
-    assert proved(policy.model, on_device=True).prepared
+    ways = proved(policy.model, on_device=True)
+    assert ways.prepared and ways.fixed
 
 
 def test_scoring_waits_for_no_chunk(folders: dict[str, Path]) -> None:
@@ -118,12 +134,18 @@ def test_scoring_waits_for_no_chunk(folders: dict[str, Path]) -> None:
     assert sum(seen.values()) <= 2 * 3 * 6 + 2, "what transformers asks of a mask in each of two passes"
 
 
-def test_weights_in_bfloat16_are_sampled_too(folders: dict[str, Path]) -> None:
-    policy = FolderPolicy(small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4))
-    assert proved(policy.model, tolerance=2e-2, on_device=True).prepared
-    settings = small(folders["llama"], model__precision="bfloat16", model__adapter_rank=4)
+@pytest.mark.parametrize("rank", [4, 0])
+def test_weights_in_bfloat16_are_sampled_too(rank: int, folders: dict[str, Path]) -> None:
+    settings = small(folders["llama"], model__precision="bfloat16", model__adapter_rank=rank)
+    policy = FolderPolicy(settings)
+    ways = proved(policy.model, tolerance=2e-2, on_device=True)
+    assert ways.prepared and ways.fixed
+    recorded = Recorded(policy.model)
     with policy.computing(settings):
-        _, mask, logp = on_device(policy, *asked(12, 6))
+        tokens, mask, logp = on_device(policy, *asked(12, 6))
+        again, _, _ = on_device(policy, *asked(12, 6), graphs=recorded.graphs)
+    recorded.check()
+    assert (tokens == again).mean() > 0.5
     assert mask[:, 0].all() and np.isfinite(logp).all() and (logp <= 0).all()
 
 
@@ -155,5 +177,9 @@ def test_a_model_with_sliding_windows_keeps_its_own_cache_and_draws_the_same() -
     cpu = sample(model, request, ends=(1,), padding=False, sharing=True)
     device = sampled_on_device(model, request, ends=(1,), padding=False)
     assert not is_plain(prepared_cache(model, 4))
+    recorded = Recorded(model)
+    again = sampled_on_device(model, request, ends=(1,), padding=False, graphs=recorded.graphs)
+    assert np.array_equal(device[0], again[0]) and not recorded.steps, "its mask is not the same in every layer"
+    assert not proved(model, on_device=True).fixed
     assert np.array_equal(cpu[0], device[0]) and np.array_equal(cpu[1], device[1])
     np.testing.assert_allclose(cpu[2], device[2], atol=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from grpo_core.config import language_settings
 from grpo_core.errors import SettingsError
+from grpo_core.lm.engines import torch_policy
 from grpo_core.record import Step
 from grpo_core.trainers.hf.checkpointing import checkpointed
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
@@ -101,8 +105,45 @@ def test_what_is_trained_in_bfloat16_keeps_steps_that_are_too_small_for_bfloat16
     assert max(float((a - b).abs().max()) for a, b in zip(after, before, strict=True)) > 0
 
 
-def test_the_character_model_offers_bfloat16_on_cuda_only() -> None:
-    from grpo_core.config import language_settings
+class Casts(TorchDispatchMode):
+    """Counts conversions of matrices with the sizes of ``weights`` to bfloat16."""
 
-    with pytest.raises(SettingsError, match="only on CUDA"):
-        language_settings().replace({"model.precision": "bfloat16"})
+    def __init__(self, weights: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._addresses = {weight.data_ptr() for weight in weights}
+        self.counted = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket.__name__ == "_to_copy" and args[0].data_ptr() in self._addresses:
+            self.counted += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_in_bfloat16_weights_are_converted_once_for_each_state_that_they_have(
+    rank: int, folders: dict[str, Path]
+) -> None:
+    settings = small(
+        folders["llama"],
+        model__adapter_rank=rank,
+        model__precision="bfloat16",
+        model__watch_reference=False,
+        learner__mu=2,
+        optimizer__learning_rate=0.01,
+    )
+    going = FolderLearner(settings, cancelled=lambda: False)
+    next(going)
+    weights = [weight for weight in going.policy.model.parameters() if weight.requires_grad and weight.ndim > 1]
+    with Casts(weights) as casts:
+        step = next(going)
+    states = 1 + settings.learner.mu
+    assert casts.counted == states * len(weights)
+    assert len(step.logp) == states
+    for before, after in itertools.pairwise(step.logp):
+        assert np.abs(after - before).max() > 0.1, "scored under the weights after the step, not those before it"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_character_model_in_bfloat16_is_refused_with_what_was_measured(device: str) -> None:
+    with pytest.raises(SettingsError, match="3 to 10 times slower in bfloat16"):
+        torch_policy(language_settings().replace({"model.device": device, "model.precision": "bfloat16"}))

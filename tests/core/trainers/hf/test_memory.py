@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +18,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.learner import FolderLearner
-from grpo_core.trainers.hf.memory import Need, need, require_space
+from grpo_core.trainers.hf.memory import Need, need, require_space, smaller_sentence
 from tests.core.trainers.hf.test_families import like_llama
 from tests.core.trainers.hf.tiny import KINDS, saved_from, small
 
@@ -100,6 +103,19 @@ def test_what_does_not_fit_is_refused_with_what_would(folders: dict[str, Path]) 
         require_space(files, settings, free=need(files, settings.replace({"model.adapter_rank": 8})).whole)
     with pytest.raises(SettingsError, match="a smaller model"):
         require_space(files, settings, free=1e6)
+
+
+def test_what_needs_less_memory_than_one_row_at_a_time_is_named_with_its_estimate(folders: dict[str, Path]) -> None:
+    files = look(folders["llama"])
+    assert smaller_sentence(files, small(folders["llama"])) == "", "a tiny model needs what the libraries need"
+    wide = {name: tuple(100 * length for length in shape) for name, shape in files.shapes.items()}
+    files = dataclasses.replace(files, shapes=wide, parameters=sum(math.prod(shape) for shape in wide.values()))
+    settings = small(folders["llama"], learner__mu=2, model__adapter_rank=0)
+    found = re.fullmatch(r"By estimate, (.*) needs (.*) GB instead of (.*) GB\.", smaller_sentence(files, settings))
+    assert found is not None and found[1] == "one pass over each batch (learner.mu=1)"
+    one_row = settings.replace({"model.rows_at_once": 1, "learner.mu": 1})
+    assert float(found[2]) == pytest.approx(need(files, one_row).whole / 1e9, abs=0.05)
+    assert float(found[2]) < 0.8 * float(found[3])
 
 
 @pytest.fixture(scope="module")
