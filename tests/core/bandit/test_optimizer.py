@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from grpo_core.bandit.optimizer import no_moments, stepped
 from grpo_core.config import Optimizer
@@ -36,3 +37,27 @@ def test_adam_agrees_with_torch() -> None:
         eager.step(reference)
     np.testing.assert_allclose(theta, tensor.detach().numpy(), rtol=1e-12)
     assert moments.steps == 10
+
+
+@pytest.mark.parametrize("limit", [0.5, 100.0])
+def test_each_run_has_its_own_limited_gradient_and_decays_as_in_torch(limit: float) -> None:
+    import torch
+
+    from grpo_core.lm import eager
+
+    rng = np.random.default_rng(1)
+    optimizer = Optimizer(kind="adam", learning_rate=0.05, max_grad_norm=limit, weight_decay=0.1)
+    theta, gradient = rng.normal(size=(2, 2, 3)), rng.normal(size=(2, 2, 3)) * np.array([1.0, 7.0])[:, None, None]
+    after, _ = stepped(optimizer, theta, gradient, no_moments(theta))
+    plain, _ = stepped(
+        Optimizer(learning_rate=1.0, max_grad_norm=limit), np.zeros_like(theta), gradient, no_moments(theta)
+    )
+    eager.spare_the_compiler()
+    for run in range(2):
+        tensor = torch.tensor(theta[run], requires_grad=True)
+        tensor.grad = torch.tensor(gradient[run])
+        torch.nn.utils.clip_grad_norm_([tensor], limit)
+        np.testing.assert_allclose(-plain[run], tensor.grad.numpy(), rtol=1e-5)
+        adam = torch.optim.AdamW([tensor], lr=0.05, betas=(0.9, 0.999), eps=optimizer.adam_epsilon, weight_decay=0.1)
+        eager.step(adam)
+        np.testing.assert_allclose(after[run], tensor.detach().numpy(), rtol=1e-5)
