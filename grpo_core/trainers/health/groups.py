@@ -150,18 +150,18 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
     if kind == "wrong" and (larger := LargerGroups.of([p for m in since for p in m.more["patterns"]], since[0].label)):
         claims.append(larger)
-    bad, change = grade("dead"), ""
+    bad, advice = grade("dead"), ()
     if kind != "right" and live >= limit("sparse_live") * groups:
         before, after = _thirds(measures)
         claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
         bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
     elif kind == "right" and what.of_task:
         bad = grade("learned")
-        change = tr("Nothing: these groups earn all that the task pays. For more to learn, choose a harder task.")
+        advice = ("solved",)
     elif kind == "right" and _learned(measures, those):
         bad = grade("dead_later")
     seen = worst([_of_kind(m, kind, low, high) for m in those])
-    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=seen, change=change)
+    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=seen, advice=advice)
 
 
 def _sorts(measure: Measure, low: float, high: float) -> list[str]:

@@ -10,7 +10,6 @@ import numpy as np
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
-from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
@@ -57,7 +56,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         what=[Drifts(before=before, after=after)],
         began=began,
         evidence=worst([measures[0], measures[-1]]),
-        change=_advice(settings, grows=after > before),
+        advice=("paid_more", "if_divided", "divided") if after > before else ("paid_less",),
     )
 
 
@@ -82,34 +81,6 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
     halfway = before.mean() + change / 2
     began = next(m.label for m in measures if (m.value - halfway) * change > 0)
     return float(before.mean()), float(after.mean()), began
-
-
-def _advice(settings: Settings, *, grows: bool) -> str:
-    """Return advice against a drift in length. Measures that the run already takes are left out."""
-    if not grows:
-        return tr(
-            "Check whether the reward falls with length, and whether a penalty for overlong answers is too strong."
-        )
-    look = tr("Check whether the reward grows with length; a penalty for overlong answers counteracts this.")
-    if not settings.recorded.names_loss:
-        return (
-            look
-            + " "
-            + tr(
-                "If each completion's loss is divided by its own length, long wrong answers are favoured: use a "
-                "token mean (DAPO) or a constant (Dr. GRPO)."
-            )
-        )
-    if not REDUCTIONS[settings.objective.reduction].by_length:
-        return look
-    return (
-        look
-        + " "
-        + tr(
-            "This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
-            "(DAPO) or a constant (Dr. GRPO)."
-        )
-    )
 
 
 def no_limit(update: Update) -> str:
