@@ -110,7 +110,8 @@ def test_a_gradient_is_not_said_to_cancel_because_the_trainer_reports_a_norm_of_
     step = random_step(1, passes=1, prompts=2, group_size=4, tokens=2)
     for norm in (0.0, 0.5):
         assert "grad_norm" not in reasons(dataclasses.replace(step, measurements={"grad_norm": norm}), 0)
-    silent = dataclasses.replace(step, advantage=np.zeros(8), settings=step.settings.replace({"objective.beta": 0.0}))
+    still = step.settings.replace({"objective.beta": 0.0})
+    silent = dataclasses.replace(step, advantage=np.zeros(8), settings=still, measurements={})
     assert "grad_norm" in reasons(silent, 0)
     assert "grad_norm" not in reasons(dataclasses.replace(silent, measurements={"grad_norm": 0.5}), 0)
 
