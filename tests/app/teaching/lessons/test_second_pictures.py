@@ -16,14 +16,13 @@ from grpo_core.teaching.lessons import Lesson
 from tests.app.second_pictures import Shown, read
 from tests.app.teaching.lessons.hands import Pupil
 
-pytestmark = pytest.mark.one_window
+pytestmark = [pytest.mark.one_window, pytest.mark.long, pytest.mark.timeout(900)]
 
 OF_ONE_RUN = ("why_rl", "clipping", "difficulty", "reward_hacking", "whose_words")
 """Lessons whose pictures tell of the updates of one run."""
 LESSONS = [lesson for lesson in lessons(lesson_panels())[0] if lesson.id in OF_ONE_RUN]
 
 
-@pytest.mark.quick_cases("clipping")
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.id)
 def test_no_sentence_about_a_lessons_picture_is_contradicted_by_the_arrays(pupil: Pupil, lesson: Lesson) -> None:
     seen, wrong, player = Counter[str](), [], pupil.lesson_player
