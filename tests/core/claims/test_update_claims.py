@@ -22,6 +22,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.reasons import Reason, reasons
 from grpo_core.reasons.policy_reasons import bound_that_would_act
 from grpo_core.record import Step
+from grpo_core.testing.updates import trained
 from grpo_core.what_if import what_if
 from grpo_core.what_if.sentences import claimed, noted
 from tests.core.claims.drawn import assert_enough, is_same, kind_of, others
@@ -198,6 +199,19 @@ def test_every_claim_of_a_what_if_is_borne_out_and_every_other_one_refused(count
         if all(seen[kind] >= count for kind in IN_WHAT_IFS):
             break
     assert_enough(seen, IN_WHAT_IFS, count, refused)
+
+
+@pytest.mark.parametrize("away", [1e-13, 1e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9])
+def test_what_acts_through_whole_distributions_is_0_to_a_claim_and_to_its_check(away: float) -> None:
+    changes = {"objective.beta": 0.1, "objective.kl": "exact", "task.landscape": "custom", "task.custom": (0.5,) * 10}
+    step = trained(Settings().replace({**changes, "learner.mu": 1}), 1)
+    assert step.ref_dist_logp is not None
+    shifted = step.ref_dist_logp + away * np.sin(np.arange(10))
+    step = dataclasses.replace(step, ref_dist_logp=shifted)
+    w = what_if(step, step.settings.replace({"objective.std": "none"}))
+    (claim,) = [one for one in claimed(w, 0) if isinstance(one, NoPush)]
+    data = Pair(ran=w.ran.step, other=w.other.step, passes=(0, 0))
+    assert claim.check(data) and not NoPush(at_all=not claim.at_all).check(data)
 
 
 OPPOSITES = {
