@@ -24,16 +24,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import not_finite
 from grpo_core.trainers.claims.findings import Run, Seen, extremes
 from grpo_core.trainers.concepts import clipped_share, concept_of
-from grpo_core.trainers.flow import (
-    ZERO,
-    commonest_end,
-    factors,
-    from_reference,
-    own_ends,
-    signals,
-    thirds,
-    total_push,
-)
+from grpo_core.trainers.flow import ZERO, commonest_end, factors, from_reference, own_ends, signals, thirds, total_push
 
 FAR_TOKEN, FAR_REWARD, ONE, ALIKE = 10.0, 10.0, 1e-3, 1e-6
 """Nats of k3 of a far token, distance of a far reward from the median, and rounding errors of a ratio and a reward."""
@@ -54,7 +45,8 @@ class Row(Kind[Run]):
 
 def _is_own(settings: Settings) -> bool:
     """Return whether this program trained the run."""
-    return isinstance(settings.recorded.trainer_values.get("task"), dict)
+    values = settings.recorded.trainer_values
+    return all(isinstance(values.get(name), dict) for name in ("task", "learner", "optimizer"))
 
 
 def _is_bandit(settings: Settings) -> bool:
@@ -65,22 +57,12 @@ def _unless(fits: Fits) -> Fits:
     return lambda settings: not fits(settings)
 
 
-def _may_hold(settings: Settings) -> bool:
-    """Return whether the loss may have a KL term."""
-    return bool(settings.objective.beta) or not settings.recorded.names_loss
-
-
 def _rate_scales(settings: Settings) -> bool:
     """Return whether a smaller learning rate can make the steps smaller: no rate of 0 or fixed length is known."""
     values = settings.recorded.trainer_values
-    optimizer = values.get("optimizer", values)
+    optimizer = values["optimizer"] if _is_own(settings) else values
     rate = optimizer.get("learning_rate", optimizer.get("optim.lr"))
     return rate != 0 and optimizer.get("step_length") is None
-
-
-def _uses_twice(settings: Settings) -> bool:
-    """Return whether a batch is used more than once, or may be."""
-    return settings.learner.mu > 1 or not settings.recorded.names_loss
 
 
 def _stops_pushes(settings: Settings) -> bool:
@@ -111,10 +93,6 @@ def _is_uncorrected(settings: Settings) -> bool:
     return settings.objective.importance_cap is None and not any(applied)
 
 
-def _by_length(settings: Settings) -> bool:
-    return settings.recorded.names_loss and REDUCTIONS[settings.objective.reduction].by_length
-
-
 # -- what the arrays of a run show -------------------------------------------------------------------------------------
 
 
@@ -131,12 +109,6 @@ def _steps(data: Run) -> list[Step]:
 def _clips(data: Run) -> bool:
     logged = any((clipped_share(update.logged) or 0.0) > 0 for update in data)
     return logged or any((recompute.terms(step, n).clipped & used).any() for step, n, used in _passes(data))
-
-
-def _leaves_one(data: Run) -> bool:
-    """Return whether some ratio is not 1."""
-    ratios = (recompute.terms(step, n).ratio[used] for step, n, used in _passes(data))
-    return any((np.abs(ratio - 1) > ONE).any() for ratio in ratios)
 
 
 def _far_gaps(data: Run) -> list[np.ndarray]:
@@ -213,10 +185,6 @@ def _counts_others(data: Run) -> bool:
     return any(update.turns is not None and update.turns[update.turns[:, 0] == 0, 1].any() for update in data)
 
 
-def _is_alone(data: Run) -> bool:
-    return not any(update.groups for update in data)
-
-
 def _differs(data: Run) -> bool:
     """Return whether sampler and trainer differ, by their log-probabilities or by the trainer's log."""
     known = [update.from_sampler for update in data if update.from_sampler is not None]
@@ -247,10 +215,10 @@ ADVICE: dict[str, Row] = {
     "groups": _row(
         tr("Sample several completions per prompt (TRL: num_generations, verl: rollout.n), and give those of a "
            "prompt the same group (verl: uid)."),
-        _is_alone, _unless(_is_own)),
+        lambda data: not any(u.groups for u in data), _unless(_is_own)),
     "groups_own": _row(
         tr("Sample several completions per prompt (G)."),
-        _is_alone, _is_own),
+        lambda data: not any(u.groups for u in data), _is_own),
     "assignment": _row(
         tr("Compare how the trainer groups completions with how the rewards are assigned to them."),
         lambda data: any(u.advantage is not None and not np.nan_to_num(u.advantage).any() for u in data)),
@@ -296,7 +264,8 @@ ADVICE: dict[str, Row] = {
     "slower": _row(tr("A lower learning rate may help."), bool, _rate_scales),
     "fewer_passes": _row(
         tr("Fewer passes over a batch (μ) may help."),
-        lambda data: not _steps(data) or any(step.passes > 1 for step in _steps(data)), _uses_twice),
+        lambda data: not _steps(data) or any(step.passes > 1 for step in _steps(data)),
+        lambda settings: settings.learner.mu > 1 or not settings.recorded.names_loss),
     "wider": _row(tr("A wider clip range ε may help."), _clips, _stops_pushes),
     "clip_higher": _row(
         tr("If the upper clip bound stops pushes, raising it alone may help (clip-higher)."), bool, _stops_pushes),
@@ -360,7 +329,8 @@ ADVICE: dict[str, Row] = {
         tr("The estimator k2, or k3 times the ratio, may help."), lambda data: bool(_far_gaps(data)), _is_spiky),
     "limit_log_ratios": _row(
         tr("A limit on the log-ratios of policy and reference may help."),
-        lambda data: bool(_far_gaps(data)), _may_hold),
+        lambda data: bool(_far_gaps(data)),
+        lambda settings: bool(settings.objective.beta) or not settings.recorded.names_loss),
     "paid_less": _row(
         tr("Check whether the reward falls with length, and whether a penalty for overlong answers is too strong."),
         lambda data: _drift(data) < 0),
@@ -373,7 +343,8 @@ ADVICE: dict[str, Row] = {
         lambda data: _drift(data) > 0, lambda settings: not settings.recorded.names_loss),
     "divided": _row(
         tr("This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
-           "(DAPO) or a constant (Dr. GRPO)."), lambda data: _drift(data) > 0, _by_length),
+           "(DAPO) or a constant (Dr. GRPO)."), lambda data: _drift(data) > 0,
+        lambda settings: settings.recorded.names_loss and REDUCTIONS[settings.objective.reduction].by_length),
     "mask_others": _row(
         tr("Leave what tools and users wrote out of the loss: TRL multiplies its mask by tool_mask (with a "
            "rollout_func: env_mask), verl by response_mask, and in verifiers the mask of every message that was not "
@@ -419,7 +390,10 @@ ADVICE: dict[str, Row] = {
     "sampler_age": _row(
         tr("The ratios differ from 1 although each completion was used once: check the age of the policy that "
            "sampled, or widen the clip range ε."),
-        lambda data: _leaves_one(data) and any(step.passes == 1 for step in _steps(data))),
+        lambda data: any(
+            (np.abs(recompute.terms(step, n).ratio[used] - 1) > ONE).any() and step.passes == 1
+            for step, n, used in _passes(data)
+        )),
 }  # fmt: skip # table
 """The kinds of claims in this module, by name."""
 

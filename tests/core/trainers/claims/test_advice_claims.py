@@ -139,6 +139,13 @@ def test_advice_is_left_out_if_the_settings_leave_no_room_for_it(name: str) -> N
             assert not Advice.of(kind).check(as_seen(run)), f"{kind} has no premise here"
 
 
+@pytest.mark.parametrize("values", [{"optimizer": "adamw"}, {"task": {}, "optimizer": 3}, {"task": 5, "learner": []}])
+def test_any_settings_of_a_trainer_leave_its_advice(values: dict[str, Any]) -> None:
+    run = clipped(0.95)
+    known = advice(Steps(run.steps, run.tables, with_values(run.settings, **values)), "clip_saturation")
+    assert known == ("slower", "fewer_passes", "wider")
+
+
 BANDIT = {"task.landscape": "custom", "task.custom": (0.0,) * 9 + (1.0,), "task.bias_action": 1, "task.bias": 9.0}
 AGENT = {"task.problem": "calculator", "model.checkpoint": "calculator", "task.mask_tool": False}
 OWN_RUNS: dict[str, tuple[Settings, int, str, set[str]]] = {
