@@ -150,7 +150,7 @@ def _judge_dead(measures: Sequence[Measure], kind: str, *, sparse: bool = False)
     claims = [what, *([Fault.of("all_cut", since=since[0].label, sort=kind)] if cut_off else [])]
     if kind == "wrong" and (larger := LargerGroups.of([p for m in since for p in m.more["patterns"]], since[0].label)):
         claims.append(larger)
-    bad, advice = grade("dead"), ()
+    bad, advice = grade("dead"), tuple[str, ...]()
     if kind != "right" and live >= limit("sparse_live") * groups:
         before, after = _thirds(measures)
         claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
