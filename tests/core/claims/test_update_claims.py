@@ -55,7 +55,7 @@ OF_WHAT = {"group", "passed", "stop", "call_end", "number"}
 """Fields that say what a claim of a card is about. It can be equally true of another group or pass."""
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("count", [1, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 @np.errstate(all="ignore")
 def test_every_claim_of_a_card_is_borne_out_and_every_other_one_refused(count: int) -> None:
     chance, seen, refused = np.random.default_rng(31), Counter[str](), 0
@@ -168,7 +168,7 @@ def other_pushes(claim: Claim[Any]) -> Iterator[Claim[Pair]]:
 IN_WHAT_IFS = ("NoPush", "SamePush", "TimesPush", *WHAT_IFS)
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize("count", [2, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 @np.errstate(all="ignore")
 def test_every_claim_of_a_what_if_is_borne_out_and_every_other_one_refused(count: int) -> None:
     chance, seen, refused = np.random.default_rng(41), Counter[str](), 0
