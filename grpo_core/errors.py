@@ -15,7 +15,7 @@ def shortened(value: object, longest: int = LONGEST_SHOWN) -> str:
     try:
         text = str(value)
     except ValueError:  # an integer with more digits than Python prints
-        return tr("a number of thousands of digits")
+        return tr("a number with thousands of digits")
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

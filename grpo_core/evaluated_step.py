@@ -19,6 +19,7 @@ from grpo_core.config.presets import nearest_preset, preset_of
 from grpo_core.kl import ESTIMATORS
 from grpo_core.objective import Terms
 from grpo_core.record import Step
+from grpo_core.rounding import vanishes
 from grpo_core.text import tr
 
 ROUNDING, ROUNDING_32 = 1e-9, 1e-6
@@ -272,7 +273,7 @@ class EvaluatedStep:
         distributions.
         """
         gradient = self.whole_gradient(passed)
-        return gradient is None or not bool(np.abs(gradient).max(initial=0.0) <= self.precision * 1e-3)
+        return gradient is None or not vanishes(gradient, self.precision)
 
     def ratios_are_one(self, passed: int) -> bool:
         """Return whether every ratio of a pass is 1 up to rounding."""

@@ -16,11 +16,24 @@ DOUBLE, SINGLE = 1e-9, 1e-5
 """Relative accuracy to expect of numbers computed from records in float64 and in float32."""
 SMALLEST = {DOUBLE: sys.float_info.min, SINGLE: 1.2e-38}
 """The smallest normal numbers of float64 and float32. A computation may return 0 for anything smaller."""
+LEAST = 1e-3
+"""Largest gradient that counts as 0, as a multiple of the accuracy."""
 
 
 def precision_of(arrays: Iterable[np.ndarray | None]) -> float:
     """Return the relative accuracy that the dtypes of ``arrays`` allow: :data:`DOUBLE` or :data:`SINGLE`."""
     return DOUBLE if all(x is None or x.dtype == np.float64 for x in arrays) else SINGLE
+
+
+def vanishes(gradient: np.ndarray, precision: float, beside: float = 0.0) -> bool:
+    """Return whether a gradient is 0 but for rounding.
+
+    Args:
+        gradient: the gradient, of any shape.
+        precision: :data:`DOUBLE` or :data:`SINGLE`.
+        beside: what rounding can add to it because its summands cancel; negative to be sure that it can be 0.
+    """
+    return bool(np.abs(gradient).max(initial=0.0) <= precision * LEAST + beside)
 
 
 def tolerance(precision: float, *magnitudes: float) -> float:

@@ -152,7 +152,7 @@ FINDING = Recipe(
             """    "any_cut": Check(
         title=tr("A completion that is cut off"), quantity=None,
         missing=lengths.no_limit, measure=lengths.cut_off, judge=lengths.judge_any_cut,
-        change=tr("Raise the limit."), source=tr("by definition"), of_texts=True,
+        advice=("longer_limit",), source=tr("by definition"), of_texts=True,
     ),
 """,
         ),

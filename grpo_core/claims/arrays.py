@@ -8,6 +8,7 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.pushes import on_logits, on_tokens, spreads
 from grpo_core.record import Step
+from grpo_core.rounding import vanishes
 from grpo_core.surrogates import SURROGATES, Ratio
 
 ALIKE = 1e-12
@@ -101,7 +102,7 @@ def whole_gradient(step: Step, passed: int) -> np.ndarray | None:
 def is_still(step: Step, passed: int) -> bool:
     """Return whether the gradient of a pass is known and can be 0, given the rounding of the pushes that cancel."""
     whole = whole_gradient(step, passed)
-    return whole is not None and float(np.abs(whole).max(initial=0.0)) <= step.precision * 1e-3 + _lost(step, passed)
+    return whole is not None and vanishes(whole, step.precision, _lost(step, passed))
 
 
 def is_moving(step: Step, passed: int) -> bool:
@@ -109,7 +110,7 @@ def is_moving(step: Step, passed: int) -> bool:
     :func:`is_still` are True of a gradient within rounding of the limit.
     """
     whole = whole_gradient(step, passed)
-    return whole is None or not float(np.abs(whole).max(initial=0.0)) <= step.precision * 1e-3 - _lost(step, passed)
+    return whole is None or not vanishes(whole, step.precision, -_lost(step, passed))
 
 
 def _lost(step: Step, passed: int) -> float:
@@ -126,7 +127,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
     if o.kl != "exact" or o.kl_in_reward or not o.beta:
         return False
     exact = recompute.exact_kl(step, passed)
-    return exact is not None and bool((np.abs(exact[used]) > step.precision * 1e-3).any())
+    return exact is not None and not vanishes(exact[used], step.precision)
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
@@ -142,4 +143,4 @@ def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
         return True
     at = logp[step.context[used]]
     slope = np.exp(at) * (at - (np.exp(at) * at).sum(axis=-1, keepdims=True))
-    return bool(np.abs(slope).max() > step.precision * 1e-3)
+    return not vanishes(slope, step.precision)

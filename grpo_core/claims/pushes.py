@@ -16,6 +16,7 @@ from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.kl import EXACT
 from grpo_core.record import Step
+from grpo_core.rounding import vanishes
 from grpo_core.text import tr
 
 SAME, RESIDUE = 1e-8, 1e-11
@@ -71,7 +72,7 @@ class NoPush(Claim[Pair]):
 
     def check(self, data: Pair) -> bool:
         still = not any(x.any() for x in data.tokens)
-        return still and self.at_all == all(np.abs(x).max(initial=0.0) <= RESIDUE for x in data.logits)
+        return still and self.at_all == all(vanishes(x, data.ran.precision) for x in data.logits)
 
     def words(self) -> str:
         if self.at_all:

@@ -12,6 +12,7 @@ from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.premises import can_move, step_follows_rate
 from grpo_core.reasons.reason import Check, Reason
+from grpo_core.rounding import LEAST
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 
@@ -98,8 +99,9 @@ def grad_norm(n: Numbers) -> Reason | None:
     """Return why the gradient of the first pass is 0 or large, for display on the update's card."""
     norm = n[Quantity("grad_norm")]
     at = (Quantity("grad_norm"),)
-    moves = n.has_gradient(0) if np.isnan(norm) else norm > n.precision * 1e-3
-    if not moves:
+    if not n.has_gradient(0):  # a trainer can also report 0 where its settings give a gradient
+        if norm > n.precision * LEAST:
+            return None
         chip, claims = _still(n, 0)
         return Reason(key="grad_norm", chip=chip, claims=claims, kind="zero", quantities=at)
     if norm > HUGE:

@@ -144,7 +144,7 @@ def packed() -> dict[str, type]:
     from grpo_core.foreign.recording import Completions, Report, Texts
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
-    from grpo_core.trainers.claims import faults, findings, group_size, measured, measures, put_right
+    from grpo_core.trainers.claims import advice, faults, findings, group_size, measured, measures, put_right
     from grpo_core.trainers.columns import Column
     from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, Link, NotLookedAt
     from grpo_core.trainers.health.checks import CLAIMS
@@ -153,7 +153,7 @@ def packed() -> dict[str, type]:
     from grpo_core.trainers.recorded_jobs import Verdict
 
     claims = (
-        measures.AllCounted, findings.Clipped, measures.CutOff, measures.CutOffMore, measures.Drifts,
+        advice.Advice, measures.AllCounted, findings.Clipped, measures.CutOff, measures.CutOffMore, measures.Drifts,
         findings.EntropyFar, findings.EqualGroups, findings.EqualShares, faults.Fault, measures.FirstPassApart,
         measures.ImportanceCut, group_size.LargerGroups, measured.Measured, put_right.Righted, measures.SamplerApart,
         measures.Stale, measures.Unwritten,

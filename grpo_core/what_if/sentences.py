@@ -15,6 +15,7 @@ from grpo_core.config import PRESETS
 from grpo_core.config.objective import IMPORTANCE
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.reductions import REDUCTIONS
+from grpo_core.rounding import vanishes
 from grpo_core.text import tr
 from grpo_core.what_if.compare import WhatIf, direction
 from grpo_core.what_if.replay import REPLAYED, Difference
@@ -155,8 +156,7 @@ def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
     if wholes[0] is None or wholes[1] is None:
         return None
     if not ran.any() and not other.any():
-        largest = max(float(np.abs(whole).max(initial=0.0)) for whole in wholes if whole is not None)
-        return NoPush(at_all=largest <= w.ran.precision * 1e-3)
+        return NoPush(at_all=all(vanishes(whole, w.ran.precision) for whole in wholes if whole is not None))
     size = float(np.abs(other).max())  # the pushes of tokens can cancel on the logits, up to rounding of this size
     if _is_times(ran, other, 1.0):
         here, there = (float(side.terms(nearest).loss) for side, nearest in pairs)

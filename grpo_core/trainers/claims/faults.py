@@ -37,7 +37,7 @@ TINY = 1e-9
 """Minimum spread, relative to the largest value (at least 1), at which a part of the reward counts as varying."""
 
 
-def _not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
+def not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
     """Yield non-finite numbers in causal order: kind, name, number of the pass, value.
 
     A reward of NaN is an unscored completion, which is not a fault.
@@ -68,7 +68,7 @@ def _not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
 
 
 def _are_not_finite(data: Run, place: str, v: Any) -> bool:
-    bad = [(update.label, first) for update in data if (first := next(_not_finite(update), None)) is not None]
+    bad = [(update.label, first) for update in data if (first := next(not_finite(update), None)) is not None]
     if (v.count, v.all) != (len(bad), len(data)) or not bad or v.label != bad[0][0]:
         return False
     where, name, number, value = bad[0][1]

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from grpo_core.claims.claim import Claim
+from grpo_core.claims.claim import Claim, told
 from grpo_core.config import Settings
 from grpo_core.plugins import credited
 from grpo_core.text import tr
+from grpo_core.trainers.claims.advice import advised
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.finding import Evidence, Finding
 from grpo_core.trainers.health.grade import Grade
@@ -47,14 +48,14 @@ Bad = Callable[[Measure, Measure], bool]
 class Verdict:
     """A judgement that something is wrong. The attributes are described in ``Finding``.
 
-    ``change`` is empty if the advice of the :class:`Check` applies.
+    ``advice`` is empty if that of the :class:`Check` applies.
     """
 
     what: Sequence[Claim[Run]]
     began: int
     evidence: Sequence[Evidence]
     grade: Grade
-    change: str = ""
+    advice: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +76,9 @@ class Check:
         measure: function that measures one update; None if there is nothing to measure.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         quantity: the quantity that ``measure`` returns; None if no single number per update is judged.
-        change: advice on what to change, unless the verdict has its own.
         source: where this problem is described.
+        advice: what to change, keys of :data:`.ADVICE`, unless the verdict has its own.
+        change: the same as words, for the check of a package.
         of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
         least: minimum number of measured updates for a judgement.
         absent: sentence that says why no update had anything to measure.
@@ -93,8 +95,9 @@ class Check:
     measure: Callable[[Update], Measure | None]
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
     quantity: Quantity | None
-    change: str
     source: str
+    advice: tuple[str, ...] = ()
+    change: str = ""
     of_texts: bool = False
     least: int = 1
     absent: str = tr("No update contains what it measures.")
@@ -136,6 +139,7 @@ class Check:
         verdict = self.judge(part, settings)
         if verdict is None:
             return None
+        advice = advised(verdict.advice, settings) or advised(self.advice, settings)
         return Finding(
             check=name,
             title=credited(name, self.title),
@@ -145,7 +149,8 @@ class Check:
             last=None if len(part) == len(measures) else part[-1].label,
             ended=span.ended,
             evidence=tuple(verdict.evidence),
-            change=verdict.change or self.change,
+            change=told(advice) or self.change,
+            advice=advice,
             source=self.source,
             course=course(measures),
         )

@@ -47,8 +47,9 @@ class Finding:
         last: the trainer's number for the last update with the problem; None if it is the last one measured. The
             claims are about the run up to this update.
         ended: whether the problem is over.
+        advice: the claims that ``change`` consists of; empty if a package's check gave words alone.
         evidence: instances of the problem.
-        change: advice on what to change.
+        change: advice on what to change, as words.
         source: where this problem is described.
         course: the check's measurements over the run, (trainer's number, value) each, in order; for a long run the
             largest value of each section.
@@ -65,6 +66,7 @@ class Finding:
     course: tuple[tuple[int, float], ...] = ()
     last: int | None = None
     ended: bool = False
+    advice: tuple[Claim[Run], ...] = ()
 
     def __post_init__(self) -> None:
         assert self.what and all(isinstance(claim, Claim) for claim in self.what), "a finding is made of claims"

@@ -26,12 +26,6 @@ SHOWN = 3
 """Maximum number of dead groups of each kind that are listed as evidence."""
 
 
-SAME_DRAWS = tr(
-    "Find out why a prompt gets the same completion every time: a temperature near 0, top-k 1, one seed for all "
-    "samples of a prompt, or a policy that has collapsed."
-)
-
-
 def no_rewards(update: Update) -> str:
     """Return why the rewards of groups are unknown."""
     if update.table is None:
@@ -149,18 +143,18 @@ def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict
         and (larger := LargerGroups.of([p for m in since for p in m.more["patterns"]], since[0].label))
     ):
         claims.append(larger)
-    bad, change = grade("dead"), "" if alike is None else SAME_DRAWS
+    bad, advice = grade("dead"), () if alike is None else ("same_draws",)
     if kind != "right" and live >= limit("sparse_live") * groups:
         before, after, _ = thirds([m.more["mean"] for m in measures])
         claims.append(Fault.of("sparse", since=since[0].label, live=live, all=groups, before=before, after=after))
         bad = grade("sparse_updates" if len(measures) >= limit("sparse_updates") and after <= before else "sparse_live")
     elif kind == "right" and what.of_task:
         bad = grade("learned")
-        change = tr("Nothing: these groups earn all that the task pays. For more to learn, choose a harder task.")
+        advice = ("solved",)
     elif kind == "right" and _learned(measures, those):
         bad = grade("dead_later")
     seen = worst([_of_kind(m, kind, low, high) for m in those])
-    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=seen, change=change)
+    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=seen, advice=advice)
 
 
 def _sorts(measure: Measure, low: float, high: float) -> list[str]:
@@ -215,7 +209,7 @@ def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | N
         what=[what] if alike is None else [what, alike],
         began=measures[0].label,
         evidence=worst(measures),
-        change="" if alike is None else SAME_DRAWS,
+        advice=() if alike is None else ("same_draws",),
     )
 
 

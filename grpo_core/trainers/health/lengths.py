@@ -10,7 +10,6 @@ import numpy as np
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
-from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
@@ -57,7 +56,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         what=[Drifts(before=before, after=after)],
         began=began,
         evidence=worst([measures[0], measures[-1]]),
-        change=_advice(settings, grows=after > before),
+        advice=("paid_more", "if_divided", "divided") if after > before else ("paid_less",),
     )
 
 
@@ -79,27 +78,6 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
         return None
     began = next(m.label for m in measures if (m.value - before - change / 2) * change > 0)
     return before, after, began
-
-
-def _advice(settings: Settings, *, grows: bool) -> str:
-    """Return advice against a drift in length. Measures that the run already takes are left out."""
-    if not grows:
-        return tr(
-            "Check whether the reward falls with length, and whether a penalty for overlong answers is too strong."
-        )
-    look = tr("Check whether the reward grows with length; a penalty for overlong answers counteracts this.")
-    more = ""
-    if not settings.recorded.names_loss:
-        more = tr(
-            "If each completion's loss is divided by its own length, long wrong answers are favoured: use a token mean "
-            "(DAPO) or a constant (Dr. GRPO)."
-        )
-    elif REDUCTIONS[settings.objective.reduction].by_length:
-        more = tr(
-            "This loss divides each completion by its own length, which favours long wrong answers: use a token mean "
-            "(DAPO) or a constant (Dr. GRPO)."
-        )
-    return f"{look} {more}".strip()
 
 
 def no_limit(update: Update) -> str:
@@ -222,8 +200,8 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         enough = rows >= limit("rows")
         sure = enough and _lower_end(count / rows, rows)
     if sure and sure >= limit("cut_many") and (early := _ends_early(measures)) is not None:
-        bad, change = grade("other_end"), tr("Find out on which token they end, and whether it is a known end.")
-        return Verdict(grade=bad, what=[early], began=measures[0].label, evidence=worst(measures), change=change)
+        bad, began = grade("other_end"), measures[0].label
+        return Verdict(grade=bad, what=[early], began=began, evidence=worst(measures), advice=("which_end",))
     if sure and sure >= limit("cut"):
         what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
         bad = grade("rises" if rises([m.more["reward"] for m in measures]) else "cut")

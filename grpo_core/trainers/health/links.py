@@ -131,16 +131,13 @@ def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
     silent, weighed = ([m for m in since if bool(m.more["tokens"]) is counts] for counts in (False, True))
     if silent:
         what = Fault.of("nothing_counts", since=since[0].label, count=len(silent), all=len(since))
-        change = tr(
-            "Look at the masks of completions and of tools: with mask_truncated_completions, a completion is left out "
-            "that does not end on a token that the trainer knows as an end."
-        )
+        advice: tuple[str, ...] = ("masks",)
     else:
         mean, zero = (
             float(np.mean(values)) for values in zip(*((m.value, m.more["zero"]) for m in weighed), strict=True)
         )
-        what, change = Fault.of("weights_gone", since=since[0].label, left=mean, zero=zero), ""
-    return Verdict(grade=grade("weight_left"), what=[what], began=since[0].label, evidence=worst(since), change=change)
+        what, advice = Fault.of("weights_gone", since=since[0].label, left=mean, zero=zero), ()
+    return Verdict(grade=grade("weight_left"), what=[what], began=since[0].label, evidence=worst(since), advice=advice)
 
 
 def no_weights(update: Update) -> str:

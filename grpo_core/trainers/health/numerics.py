@@ -98,7 +98,8 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
     place, facts = those[0].more["first"]
     label = those[0].label
     what = Fault.of(f"not_finite:{place}", count=len(those), all=len(measures), label=label, **facts)
-    return Verdict(grade=Grade.SERIOUS, what=[what], began=label, evidence=list(those[0].evidence))
+    advice = ("mend_start",) if measures[0].value else ()
+    return Verdict(grade=Grade.SERIOUS, what=[what], began=label, evidence=list(those[0].evidence), advice=advice)
 
 
 def no_old(update: Update) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
-from grpo_core.kl import ESTIMATORS
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -75,12 +74,13 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
         claims.append(EqualShares(since=since[0].label, before=before, after=after))
-    seen, began, bad, change = worst([measures[0], *since]), since[0].label, grade("entropy_collapsed"), ""
+    seen, began, bad = worst([measures[0], *since]), since[0].label, grade("entropy_collapsed")
+    advice: tuple[str, ...] = ()
     if (share := share_earned(since)) is not None:
         claims.append(Fault.of("earns", since=began, share=share))
         bad = grade("learned")
-        change = tr("Nothing: the policy knows what the task pays. An entropy bonus would keep it exploring.")
-    return Verdict(grade=bad, what=claims, began=began, evidence=seen, change=change)
+        advice = ("explores",)
+    return Verdict(grade=bad, what=claims, began=began, evidence=seen, advice=advice)
 
 
 def _far(since: Sequence[Measure], first: Measure, name: str, bad: Bad, extreme: Measure) -> EntropyFar:
@@ -209,12 +209,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         what=[what],
         began=since[0].label,
         evidence=worst(since),
-        change=tr(
-            "The ratios differ from 1 although each completion was used once: check the age of the policy that "
-            "sampled, or widen the clip range ε."
-        )
-        if once
-        else "",
+        advice=("sampler_age",) if once else (),
     )
 
 
@@ -288,18 +283,9 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
     o = settings.objective
     if settings.recorded.names_loss and o.beta == limit("kl_watched"):
         bad = grade("kl_watched")
-    spiky = (
-        o.kl in ESTIMATORS and ESTIMATORS[o.kl].exponential and not o.kl_importance and o.beta and not o.kl_in_reward
-    )
     return Verdict(
         grade=bad,
         what=claims,
         began=those[0].label,
         evidence=worst(those),
-        change=""
-        if spiky
-        else tr(
-            "Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and "
-            "limit log-ratios."
-        ),
     )

@@ -45,7 +45,7 @@ def as_answer(source: Source, result: Diagnosis) -> str:
     lines.append(
         broken.line
         if broken is not None
-        else tr("As far as it shows, no link from the reward to a better policy breaks.")
+        else tr("As far as the record shows, no link from the reward to a better policy breaks.")
     )
     for finding in result.findings:
         lines += ["", _title(finding), f"  {finding.sentence}", f"  {finding.change}"]

@@ -226,7 +226,7 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
         what=[what],
         began=those[0].label,
         evidence=worst(sorted(those, key=lambda m: -m.value)),
-        change=tr("Limit the reward; find out where an advantage of this size comes from.") if divided else "",
+        advice=("limit_reward",) if divided else (),
     )
 
 

@@ -100,7 +100,7 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         found = own_rows.OwnRows(path, index, given) if of_rows else scalars.ScalarRun(path, renamed=renamed)
         found.columns = columns
         if not of_rows:
-            found.note(tr("Columns were read as was said: {columns}.").format(columns=columns))
+            found.note(tr("Columns were read as specified: {columns}.").format(columns=columns))
         return found
     name = _name_of(path)
     if name is None:

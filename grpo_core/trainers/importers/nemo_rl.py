@@ -81,7 +81,7 @@ class NemoRun(RowRun):
             ).format(name=found.path.name)
             if found.path is not None
             else tr(
-                "The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) lies in an opened "
+                "The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) is in an opened "
                 "folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance "
                 "weights), and nothing is compared. Put the recipe there, and open the folder."
             )

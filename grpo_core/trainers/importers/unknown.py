@@ -62,7 +62,7 @@ KINDS = (
     ),
     Kind(
         has=(_LOSSES,), lacks=_PAID,
-        seems=tr("the log of a training without rewards"),
+        seems=tr("the log of a training run without rewards"),
         then=tr("Open the log of the reinforcement learning that came after it."),
     ),
     Kind(

@@ -229,6 +229,17 @@ def others(claim: Claim[Any], chance: np.random.Generator, skipped: Collection[s
             yield dataclasses.replace(claim, **{field.name: other})  # type: ignore[type-var]
 
 
+def is_same(claim: Claim[Any], other: Claim[Any]) -> bool:
+    """Return whether two claims say the same: they are of one kind, and their numbers agree to eight digits."""
+    if kind_of(claim) != kind_of(other):
+        return False
+    of_both = [dict(one.values) if isinstance(one, Tabled) else vars(one) for one in (claim, other)]
+    pairs = [(of_both[0][name], of_both[1].get(name)) for name in of_both[0]]
+    return all(
+        a == b or (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=1e-8)) for a, b in pairs
+    )
+
+
 def _else(name: str, value: Any, chance: np.random.Generator) -> Iterator[Any]:
     match value:
         case bool():

@@ -233,7 +233,7 @@ def odd_rewards(chance: np.random.Generator, number: int) -> Step:
 def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
     """Return an update without a reference, with tokens far from it, with recorded advantages, or off-policy."""
     step = made_up(chance, number)
-    match int(chance.integers(7)):
+    match int(chance.integers(8)):
         case 0:
             return dataclasses.replace(
                 step,
@@ -269,12 +269,12 @@ def recorded_elsewhere(chance: np.random.Generator, number: int) -> Step:
             )
             way = np.where(paid > 0, 1.0, -1.0)[:, None] * chance.choice([1.0, 1.0, 1.0, -1.0])
             return dataclasses.replace(step, old_logp=step.logp[0] - 0.5 * way * np.ones(step.mask.shape))
-        case 4:
+        case 4 | 6:
             measured = {"kl": float(chance.uniform(4, 9)), "grad_norm": float(chance.uniform(5, 50)), "entropy": 0.01}
             goal = step.settings.objective.replace(
                 kl=str(chance.choice(["k1", "k1", "k3"])),
-                kl_in=str(chance.choice(["loss", "loss", "reward"])),
-                baseline=str(chance.choice(["given", "group_mean", "none"])),
+                kl_in=str(chance.choice(["loss", "reward"])),
+                baseline=str(chance.choice(["given", "given", "group_mean", "none"])),
                 kl_importance=False,
                 std=str(chance.choice(["none", "sample"])),
             )

@@ -229,7 +229,7 @@ def _comparison() -> Markup:
     figure = _figure("compared-curves", 64, legend, legend, **lines)
     table = _table("compared", tr("After {last} updates").format(last=parts.UPDATES), heads)
     results = element("div", figure, table, id="comparison", hidden=True)
-    words = tr("The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm has it.")
+    words = tr("The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm sets it.")
     button = element("button", tr("Compare three algorithms"), type="button", id="compare")
     return _section("compare-title", tr("Three algorithms"), element("p", words), button, results)
 

@@ -164,8 +164,8 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         if what == "race":
             ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
             return plural(
-                "Updates until nine decisions of ten are right, median of {seeds} run: {ends}.",
-                "Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.",
+                "Updates until nine out of ten decisions are right, median of {seeds} run: {ends}.",
+                "Updates until nine out of ten decisions are right, median of {seeds} runs: {ends}.",
                 len(SEEDS),
             ).format(seeds=len(SEEDS), ends=", ".join(ends))
         ends = [f"{LINES[name].label} {line.y[-1]:.2f}" for name, line in self.plots[what].lines.items()]

@@ -486,6 +486,11 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
                 for claim in finding.what
             ]
             every += [(claim, None) for claim in result.chain[-1].what]
+            for finding in (*result.findings, *result.ended):
+                assert finding.advice and finding.change
+                those = [update for update in arrays if finding.last is None or update.label <= finding.last]
+                with np.errstate(all="ignore"):
+                    assert all(claim.check(those) for claim in finding.advice), (finding.check, finding.change)
             made = [claim for claim, _ in every]
             for claim, last in every:
                 data = [update for update in arrays if last is None or update.label <= last]

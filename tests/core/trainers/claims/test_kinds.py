@@ -14,6 +14,7 @@ from grpo_core import claims
 from grpo_core.claims.claim import Claim, Tabled
 from grpo_core.claims.leading import LEADING, SIGNALS
 from grpo_core.trainers import claims as claims_of_trainers
+from grpo_core.trainers.claims.advice import ADVICE
 from grpo_core.trainers.claims.effects import EFFECTS
 from grpo_core.trainers.claims.put_right import PUT_RIGHT
 from grpo_core.trainers.claims.reweighted import REWEIGHTED
@@ -75,7 +76,7 @@ def test_every_kind_of_claim_is_drawn() -> None:
         *PUT_RIGHT,
         *test_measured_claims.KINDS,
     }
-    tested |= {*kinds_in("grpo_core.claims.advice")}  # tests/core/claims/test_advice.py
+    tested |= {*kinds_in("grpo_core.claims.advice"), *ADVICE}  # test_advice.py, test_advice_claims.py
     assert (known - tables) | rows == of_experiments | elsewhere | tested - tables
 
 

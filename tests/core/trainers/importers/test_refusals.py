@@ -165,7 +165,7 @@ def test_a_file_that_is_unknown_is_refused_by_what_it_is(content: bytes, tmp_pat
         ("training_args.bin", "PK", "Write what it contains as JSON, CSV or Parquet"),
         ("run-x.wandb", ":W&B", "Export the history of the run as CSV"),
         ("train.jsonl", {"question": "1+1", "answer": "#### 2"}, "looks like a set of prompts with answers"),
-        ("logs.json", [{"step": 1, "loss": 0.5, "lr": 0.1}], "looks like the log of a training without rewards"),
+        ("logs.json", [{"step": 1, "loss": 0.5, "lr": 0.1}], "looks like the log of a training run without rewards"),
         ("own.csv", "step,goodness\n1,0.5\n", "grpo-lab diagnose FILE --columns “NAME=reward”"),
         ("config.json", {"model_type": "qwen2", "vocab_size": 9}, "looks like the settings of a model"),
         ("eval.json", {"task": "gsm8k", "accuracy": 0.5}, "looks like results of an evaluation"),
