@@ -13,10 +13,16 @@ Base = QWidget if TYPE_CHECKING else object
 
 
 class Picture(QObject):
-    """The pixels of a widget, which replace its next paint event unless another event reaches the widget before."""
+    """The pixels of a widget, which replace its next paint event unless another event reaches the widget before.
 
-    def __init__(self, target: QWidget) -> None:
-        super().__init__(target)
+    Args:
+        widget: the widget.
+        target: the widget itself or, if it scrolls, its viewport.
+    """
+
+    def __init__(self, widget: QWidget, target: QWidget) -> None:
+        super().__init__(widget)
+        self._widgets = {widget, target}
         self._target = target
         self._pixels = QPixmap()
 
@@ -40,15 +46,18 @@ class Picture(QObject):
 
     def use(self) -> None:
         """Let the picture replace the next paint event."""
-        self._target.installEventFilter(self)
+        for widget in self._widgets:
+            widget.installEventFilter(self)
 
     def drop(self) -> None:
         """Let the widget paint itself again."""
-        self._target.removeEventFilter(self)
+        for widget in self._widgets:
+            widget.removeEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() is not QEvent.Type.Paint:
             self.drop()  # the pointer, the focus, the size or the look may have changed
+        if event.type() is not QEvent.Type.Paint or watched is not self._target:
             return False
         painter = QPainter(self._target)
         painter.drawPixmap(0, 0, self._pixels)
@@ -102,9 +111,9 @@ class PaintedAhead(Base):
 
     def paint_ahead(self) -> None:
         """Paint the widget into a picture if it is visible. The picture is shown when Qt paints the window."""
-        if self.isVisible() and not self.visibleRegion().isEmpty():
+        if self.isVisible() and not self.canvas.visibleRegion().isEmpty():
             if self._picture is None:
-                self._picture = Picture(self.canvas)
+                self._picture = Picture(self, self.canvas)
             painter = self._picture.painter()
             if painter is not None:
                 self.paint(painter, self.canvas.rect())
