@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 INTERVAL_MS = 1000 / 60
 """Milliseconds between two deadlines. Each is one interval after the previous one, so that frames are evenly spaced."""
-SLICE_MS = 2.0
+SLICE_MS = 1.5
 """Milliseconds of processor time after which a frame drawn in parts lets input be handled before its next part."""
 REST = 0.1
 """Idle time after a frame, as a share of the frame's processor time.
@@ -108,8 +108,10 @@ class FrameTimer(QObject):
     def _draw_slice(self) -> None:
         end = time.thread_time() + SLICE_MS / 1000
         try:
-            while self._parts and time.thread_time() < end:
+            while self._parts:
                 self._parts.popleft()()
+                if time.thread_time() > end:
+                    break
         finally:
             if self._drawing:
                 self._timer.start(0)
