@@ -9,6 +9,10 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QRect
 from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
+MARGIN = 64
+"""Pixels of a picture around its widget, so that Qt begins the dots of a line that leaves the widget where it does in
+the window.
+"""
 Base = QWidget if TYPE_CHECKING else object
 
 
@@ -34,12 +38,14 @@ class Picture(QObject):
         target, ratio = self._target, self._target.devicePixelRatioF()
         if ratio != int(ratio):
             return None
-        size, colours = target.size() * int(ratio), target.palette()
+        colours = target.palette()
+        size = target.rect().adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN).size() * int(ratio)
         if self._pixels.size() != size or self._pixels.devicePixelRatioF() != ratio:
             self._pixels = QPixmap(size)
             self._pixels.setDevicePixelRatio(ratio)
         self._pixels.fill(colours.color(target.backgroundRole()))
         painter = QPainter(self._pixels)
+        painter.translate(MARGIN, MARGIN)
         painter.setFont(target.font())
         painter.setPen(colours.color(target.foregroundRole()))
         return painter
@@ -60,7 +66,7 @@ class Picture(QObject):
         if event.type() is not QEvent.Type.Paint or watched is not self._target:
             return False
         painter = QPainter(self._target)
-        painter.drawPixmap(0, 0, self._pixels)
+        painter.drawPixmap(-MARGIN, -MARGIN, self._pixels)
         painter.end()
         return True
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QFocusEvent, QImage
@@ -137,6 +138,16 @@ def pictured(window: QWidget) -> list[PaintedAhead]:
     return [found for kind in PaintedAhead.__subclasses__() for found in window.findChildren(kind)]
 
 
+def alike(one: QImage, other: QImage) -> bool:
+    """Return whether two pictures are equal, except that antialiasing rounds by the position in the window."""
+    levels = []
+    for image in (one, other):
+        plain = image.convertToFormat(QImage.Format.Format_RGB32)
+        levels.append(np.frombuffer(plain.constBits(), np.uint8).astype(int))
+    apart = np.abs(levels[0] - levels[1])
+    return apart.max() <= 1 and np.count_nonzero(apart) < 100
+
+
 def painted_twice(driver: Driver, step: int) -> tuple[QImage, QImage]:
     """Draw an update in parts. Return the window with its pictures, and painted without them."""
     window = driver.program.window
@@ -167,7 +178,7 @@ def test_what_is_painted_ahead_looks_as_if_painted_directly(
         panel(driver, spec.id)
         driver.settle()
         shown, direct = painted_twice(driver, 3 + number % 2)
-        if shown != direct:
+        if not alike(shown, direct):
             different.append(spec.id)
     workspace.running = False
     assert len({type(widget) for widget in ahead}) >= 3
