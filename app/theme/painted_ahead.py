@@ -13,7 +13,10 @@ MARGIN = 64
 """Pixels of a picture around its widget, so that Qt begins the dots of a line that leaves the widget where it does in
 the window.
 """
-Base = QWidget if TYPE_CHECKING else object
+if TYPE_CHECKING:
+    Base = QWidget
+else:
+    Base = object
 
 
 class Picture(QObject):
