@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QRect
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect
 from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
@@ -13,6 +13,8 @@ MARGIN = 64
 """Pixels of a picture around its widget, so that Qt begins the dots of a line that leaves the widget where it does in
 the window.
 """
+HATCH = 8
+"""Period of hatched brushes in pixels of the screen. They begin at the corner of the window, not of the widget."""
 if TYPE_CHECKING:
     Base = QWidget
 else:
@@ -32,6 +34,8 @@ class Picture(QObject):
         self._widgets = {widget, target}
         self._target = target
         self._pixels = QPixmap()
+        self._corner = QPoint()
+        """Position of the widget in the picture."""
 
     def painter(self) -> QPainter | None:
         """Return a painter of the picture, prepared as Qt prepares one of the widget.
@@ -42,13 +46,15 @@ class Picture(QObject):
         if ratio != int(ratio):
             return None
         colours = target.palette()
-        size = target.rect().adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN).size() * int(ratio)
+        size = target.rect().adjusted(-MARGIN, -MARGIN, MARGIN + HATCH, MARGIN + HATCH).size() * int(ratio)
+        place = target.mapTo(target.window(), QPoint())
+        self._corner = QPoint(MARGIN + place.x() % HATCH, MARGIN + place.y() % HATCH)
         if self._pixels.size() != size or self._pixels.devicePixelRatioF() != ratio:
             self._pixels = QPixmap(size)
             self._pixels.setDevicePixelRatio(ratio)
         self._pixels.fill(colours.color(target.backgroundRole()))
         painter = QPainter(self._pixels)
-        painter.translate(MARGIN, MARGIN)
+        painter.translate(self._corner)
         painter.setFont(target.font())
         painter.setPen(colours.color(target.foregroundRole()))
         return painter
@@ -69,7 +75,7 @@ class Picture(QObject):
         if event.type() is not QEvent.Type.Paint or watched is not self._target:
             return False
         painter = QPainter(self._target)
-        painter.drawPixmap(-MARGIN, -MARGIN, self._pixels)
+        painter.drawPixmap(-self._corner, self._pixels)
         painter.end()
         return True
 
