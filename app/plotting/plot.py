@@ -55,7 +55,7 @@ class Plot(PaintedAhead, Canvas):
     def __init__(
         self, title: str, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None
     ) -> None:
-        super().__init__(x, y, zoomable=zoomable, parent=parent)
+        Canvas.__init__(self, x, y, zoomable=zoomable, parent=parent)
         self.title, self.empty, self.zoomable = title, "", zoomable
         self._pressed: QPointF | None = None
         self._ringed = False

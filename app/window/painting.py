@@ -59,7 +59,7 @@ class Painting(QObject):
     def _hold(self) -> None:
         if not self._held:
             windows = [window for window in QApplication.topLevelWidgets() if window.isVisible()]
-            self._held = [*windows, *(handle for window in windows if (handle := window.windowHandle()) is not None)]
+            self._held = [*windows, *filter(None, (window.windowHandle() for window in windows))]
             for held in self._held:
                 held.installEventFilter(self)
 
