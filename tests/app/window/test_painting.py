@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
-from PySide6.QtGui import QFocusEvent, QImage
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QFocusEvent, QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -123,9 +123,13 @@ def test_a_widget_that_gets_the_focus_before_its_picture_is_shown_paints_itself(
     assert isinstance(chart, BarChart)
     begin(going_on, 3)
     going_on.program.workspace.complete_frame()
-    painted: list[BarChart] = []
-    original = BarChart.paint
-    monkeypatch.setattr(BarChart, "paint", lambda self, *args: (painted.append(self), original(self, *args)))
+    painted, original = list[BarChart](), BarChart.paint
+
+    def paint(self: BarChart, painter: QPainter, area: QRect) -> None:
+        painted.append(self)
+        original(self, painter, area)
+
+    monkeypatch.setattr(BarChart, "paint", paint)
     chart.grab()
     assert not painted
     QApplication.sendEvent(chart, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))
@@ -145,7 +149,7 @@ def alike(one: QImage, other: QImage) -> bool:
         plain = image.convertToFormat(QImage.Format.Format_RGB32)
         levels.append(np.frombuffer(plain.constBits(), np.uint8).astype(int))
     apart = np.abs(levels[0] - levels[1])
-    return apart.max() <= 1 and np.count_nonzero(apart) < 100
+    return bool(apart.max() <= 1) and np.count_nonzero(apart) < 100
 
 
 def painted_twice(driver: Driver, step: int) -> tuple[QImage, QImage]:
@@ -172,7 +176,12 @@ def test_what_is_painted_ahead_looks_as_if_painted_directly(
     driver.settle()
     workspace, ahead = driver.program.workspace, list[PaintedAhead]()
     original = PaintedAhead.paint_ahead
-    monkeypatch.setattr(PaintedAhead, "paint_ahead", lambda self: (ahead.append(self), original(self)))
+
+    def paint_ahead(self: PaintedAhead) -> None:
+        ahead.append(self)
+        original(self)
+
+    monkeypatch.setattr(PaintedAhead, "paint_ahead", paint_ahead)
     workspace.running, different = True, []
     for number, spec in enumerate(shown_with(kind)):
         panel(driver, spec.id)
