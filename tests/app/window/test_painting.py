@@ -149,7 +149,7 @@ def alike(one: QImage, other: QImage) -> bool:
         plain = image.convertToFormat(QImage.Format.Format_RGB32)
         levels.append(np.frombuffer(plain.constBits(), np.uint8).astype(int))
     apart = np.abs(levels[0] - levels[1])
-    return bool(apart.max() <= 1) and np.count_nonzero(apart) < 100
+    return bool(apart.max() <= 1 and np.count_nonzero(apart) < 100)
 
 
 def painted_twice(driver: Driver, step: int) -> tuple[QImage, QImage]:
