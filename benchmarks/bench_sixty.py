@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QEventLoop, QObject, QTimer
 
 from app.experiments.controller import ExperimentController
 from app.panel_registry import COMPARISON, KL_OVER_BETA
@@ -70,6 +70,9 @@ class Felt:
             frames.
         flushes: number of times the window was painted for each change of the displayed update.
         shown: number of times per second that the displayed update changed.
+        pieces: milliseconds of the GUI thread's processor time without handling input, the longest for each change of
+            the displayed update.
+        between: milliseconds between two of these changes.
         disagreeing: number of frames since the start after which two panels showed different updates.
     """
 
@@ -77,10 +80,13 @@ class Felt:
         self.window = Window(folder)
         self.late = self.frames = self.cost = self.thread = self.flushes = self.shown = 0.0
         self.intervals: list[float] = []
+        self.pieces: list[float] = []
+        self.between: list[float] = []
         self.disagreeing = 0
         self._probe = Probe()
         self._painted = Flushes(self.window.program.window)
         self._drawn, self._changes, self._place = list[float](), list[float](), object()
+        self._piece, self._shown_at = 0.0, list[float]()
         self.window.program.workspace.drawn.connect(self._on_drawn)
 
     def _on_drawn(self) -> None:
@@ -91,6 +97,9 @@ class Felt:
             return
         self._place = place
         self._changes.append(self.window.timer.cost)
+        self._shown_at.append(self._drawn[-1])
+        self.pieces.append(self._piece)
+        self._piece = 0.0
         seen = [panel for panel in program.window.panels.made.values() if in_window(panel)]
         self.disagreeing += len({panel.place_drawn for panel in seen} - {None}) > 1
 
@@ -98,15 +107,22 @@ class Felt:
         """Measure the window in its current state for one period."""
         self._drawn.clear()
         self._changes.clear()
+        self._shown_at.clear()
+        self.pieces.clear()
         self._painted.count = 0
         busy, begin = time.thread_time(), time.perf_counter()
         self._probe.begin()
-        self.window.wait(round(1000 * SECONDS))
+        loop, self._piece = QEventLoop(), 0.0
+        while time.perf_counter() < begin + SECONDS:
+            started = time.thread_time()
+            loop.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+            self._piece = max(self._piece, 1e3 * (time.thread_time() - started))
         self._probe.stop()
         took = time.perf_counter() - begin
         self.late = float(np.percentile(self._probe.late, 99))
         self.frames, self.shown = len(self._drawn) / took, len(self._changes) / took
         self.intervals = (1e3 * np.diff(self._drawn)).tolist()
+        self.between = (1e3 * np.diff(self._shown_at)).tolist()
         self.cost = statistics.median(self._changes) if self._changes else 0.0
         self.thread = 1e3 * (time.thread_time() - busy) / max(len(self._drawn), 1)
         self.flushes = self._painted.count / max(len(self._changes), 1)
@@ -200,6 +216,8 @@ def main() -> None:
             found["late"].append(felt.late - idle[-1])
             found["frame_cost"].append(felt.cost)
             found["flushes"].append(felt.flushes)
+            found["piece"].append(statistics.median(felt.pieces))
+            found["between"].append(float(np.percentile(felt.between, 95)))
             found["rate"].append(100 * rate / alone(folder / f"{number}.grpo", Settings()))
             felt.training(None, moving=True)
             found["frames"].append(felt.frames)

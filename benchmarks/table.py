@@ -49,6 +49,8 @@ ROWS = (
     Row(key="shown_60", what="times a second that numbers change at 60/s", must=10.5, unit=""),
     Row(key="frame_cost", what="processor time of a frame that shows another update", must=15, unit="ms"),
     Row(key="large", what="the same at 3840 x 2160 and 200 %", must=12, unit="ms"),
+    Row(key="piece", what="longest time without input while another update is drawn", must=6, unit="ms"),
+    Row(key="between", what="time between two updates shown, flat out, 95th percentile", must=120, unit="ms"),
     Row(key="slider_cost", what="processor time of a slider step, nothing training", must=9, unit="ms"),
     Row(key="start", what="first painted window", must=1.1, unit="s"),
     Row(key="blocked", what="its thread blocked after that, longest in a second", must=30, unit="ms"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from PySide6.QtGui import (
     QFontMetricsF,
@@ -40,23 +42,27 @@ def _revealed(name: str, view: View) -> bool:
     return at_the_end or (view.cursor.stage >= Stage.SCORE and METRICS[name].scored)
 
 
-def numbers_of(view: View) -> dict[str, float]:
-    """Return the numbers of the update shown. For a recorded run, they are read from its source."""
+def number_of(name: str, view: View) -> float:
+    """Return a number of the update shown, from the run's series.
+
+    It is computed if the series lacks it: before the first update, and in files of versions that did not record it.
+    For a run of another trainer, it is what the source says.
+    """
     if view.run.is_recorded:
-        return dict.fromkeys(METRICS, float("nan")) | view.run.numbers(view.cursor.step)
-    return view.step.metrics
+        return view.run.numbers(view.cursor.step).get(name, math.nan)
+    recorded = _in_series(name, view, view.cursor.step)
+    return view.step.metrics[name] if math.isnan(recorded) else recorded
 
 
 def _text(name: str, view: View) -> str:
     """Return the number of the update shown, formatted as on its card."""
-    return metric_text(name, numbers_of(view)[name], view.run.origin.vocabulary, view.step.rounding(name))
+    return metric_text(name, number_of(name, view), view.run.origin.vocabulary, view.step.rounding(name))
 
 
-def _before(name: str, view: View) -> float:
-    """Return the value of the previous update, or NaN if there is none."""
+def _in_series(name: str, view: View, step: int) -> float:
+    """Return the value of an update in the run's series, or NaN if there is none."""
     values = view.run.series[name].values
-    place = view.cursor.step - 2  # the value of update n is at index n - 1
-    return float(values[place]) if 0 <= place < len(values) else float("nan")
+    return float(values[step - 1]) if 1 <= step <= len(values) else math.nan
 
 
 def _cards(settings: Settings) -> tuple[str, ...]:
@@ -103,7 +109,6 @@ class MetricsPanel(Panel):
 
     def draw(self, view: View) -> None:
         self._suit(view.run.origin.settings)
-        values = numbers_of(view)
         hint = self.cards[0].sizeHint()
         small, digits = (QFontMetricsF(view.theme.font(role, view.scale)).height() for role in ("small", "digits"))
         self.set_row_height(hint.height() + round(digits - small))  # in presenting mode titles are larger
@@ -116,7 +121,7 @@ class MetricsPanel(Panel):
                 card.show_number(view.theme, view.scale, title, float(view.run.label(view.cursor.step)), None)
             else:
                 title, known = METRICS[card.name].title, _revealed(card.name, view)
-                value = values[card.name] if known else _before(card.name, view)
+                value = number_of(card.name, view) if known else _in_series(card.name, view, view.cursor.step - 1)
                 card.note, card.shorter_note = _held_out(view) if card.name == "accuracy" else ("", "")
                 reason = view.step.reason(card.name) if known else None
                 stale = not known and value == value

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFontMetricsF,
@@ -14,7 +14,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPainterPath,
-    QPaintEvent,
     QPen,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -40,6 +39,7 @@ from app.plotting.lane_painter import (
 from app.plotting.layer import Layer
 from app.plotting.table_model import Column, Rows
 from app.theme.labels import plain_tip
+from app.theme.painted_ahead import PaintedAhead
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
@@ -58,7 +58,7 @@ NOTHING = BarPicture(names=(), label="", lanes=())
 Key = Qt.Key
 
 
-class BarChart(QWidget):
+class BarChart(PaintedAhead, QWidget):
     """A painted chart over positions 0, 1, ..., whose bars or diamonds can be selected and dragged.
 
     Each lane has its own vertical axis. A selected position is selected in all lanes. An axis widens as soon as its
@@ -285,8 +285,7 @@ class BarChart(QWidget):
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def paint(self, painter: QPainter, area: QRect) -> None:
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         if self.count:
             places = self.places()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QRegion,
     QResizeEvent,
     QWheelEvent,
 )
@@ -24,13 +25,14 @@ from app.plotting.labels import ReadOut
 from app.plotting.numbers import is_missing, shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_rows import SeriesRows
+from app.theme.painted_ahead import PaintedAhead
 
 ZOOM = 0.8
 CLICK = 4
 """Maximum distance in pixels between press and release of a click."""
 
 
-class Plot(Canvas):
+class Plot(PaintedAhead, Canvas):
     """A plot. Subclass it or add items to it, and call ``refresh`` once per frame.
 
     Attributes:
@@ -53,7 +55,7 @@ class Plot(Canvas):
     def __init__(
         self, title: str, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None
     ) -> None:
-        super().__init__(x, y, zoomable=zoomable, parent=parent)
+        Canvas.__init__(self, x, y, zoomable=zoomable, parent=parent)
         self.title, self.empty, self.zoomable = title, "", zoomable
         self._pressed: QPointF | None = None
         self._ringed = False
@@ -156,6 +158,7 @@ class Plot(Canvas):
 
     def refresh(self) -> None:
         super().refresh()
+        self.note_change()
         instead = "" if self.has_data() else self.empty
         if instead != self._instead:
             self._instead = instead
@@ -165,6 +168,7 @@ class Plot(Canvas):
         self.hover_band.refresh(bottom, top)
 
     def _read_out_at(self, x: float | None) -> None:
+        self.note_change()
         self.hover_band.place = x
         if x is None or self.places() is None:
             self.hover_band.place = None
@@ -181,10 +185,17 @@ class Plot(Canvas):
             self.refresh()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        if not (self._instead or self._ringed):
-            return
-        painter = QPainter(self.viewport())
+        Canvas.paintEvent(self, event)
+        if self._instead or self._ringed:
+            painter = QPainter(self.viewport())
+            self._paint_over(painter)
+            painter.end()
+
+    def paint(self, painter: QPainter, area: QRect) -> None:
+        self.viewport().render(painter, QPoint(), QRegion(area), QWidget.RenderFlag(0))
+
+    def _paint_over(self, painter: QPainter) -> None:
+        """Paint what is not part of the scene: a sentence in its place, and the focus."""
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         if self._instead:
             painter.setPen(self.theme.colour("muted"))
@@ -195,7 +206,6 @@ class Plot(Canvas):
         if self._ringed:
             painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
             painter.drawRect(self.viewport().rect().adjusted(1, 1, -2, -2))
-        painter.end()
 
     # -- input --------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.plotting.table_model import Column, Rows, TableModel
 from app.plotting.table_painter import TablePainter
+from app.theme.painted_ahead import PaintedAhead
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
@@ -27,7 +28,7 @@ LARGEST = (1 << 24) - 1
 """Maximum height of a widget in Qt, in pixels."""
 
 
-class TableTwin(QTableView):
+class TableTwin(PaintedAhead, QTableView):
     """A sortable table of numbers. Copied rows are tab-separated text at full precision.
 
     Attributes:
@@ -96,6 +97,7 @@ class TableTwin(QTableView):
         selected it.
         """
         self._filling = True
+        self.note_change()
         try:
             self.table.set_rows(rows)
         finally:
@@ -142,6 +144,7 @@ class TableTwin(QTableView):
         chosen.setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
         chosen.blockSignals(blocked)
         self.scrollTo(index)
+        self.note_change()
         self.viewport().update()
 
     def current_cell(self) -> tuple[int, str] | None:
@@ -224,15 +227,22 @@ class TableTwin(QTableView):
         return hidden
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if self.plain:
+            super().paintEvent(event)
+        else:
+            QTableView.paintEvent(self, event)
+
+    def paint_ahead(self) -> None:
+        if self.plain:
+            super().paint_ahead()
+
+    def paint(self, painter: QPainter, area: QRect) -> None:
         """Paint all cells in one loop, column by column.
 
         This takes half the time of a delegate called for each cell.
         """
-        if not self.plain:
-            super().paintEvent(event)
-            return
-        dirty, count = event.rect(), self.table.rowCount()
-        first, last = self.rowAt(max(dirty.top(), 0)), self.rowAt(dirty.bottom())
+        count = self.table.rowCount()
+        first, last = self.rowAt(max(area.top(), 0)), self.rowAt(area.bottom())
         if first < 0 or not count:
             return
         last = count - 1 if last < 0 else last
@@ -242,10 +252,10 @@ class TableTwin(QTableView):
             for n in range(len(self.table.columns))
             if not self.isColumnHidden(n)
         ]
-        columns = [(n, x, w) for n, x, w in columns if x <= dirty.right() and x + w >= dirty.left()]
+        columns = [(n, x, w) for n, x, w in columns if x <= area.right() and x + w >= area.left()]
         if not columns:
             return
-        painter, selection = QPainter(self.viewport()), self.selectionModel()
+        selection = self.selectionModel()
         left, right = min(x for _, x, _ in columns), max(x + w for _, x, w in columns)
         high = float(self.rowHeight(first))
         strips = [QRectF(left, top, right - left, high) for _, top in rows]

@@ -8,10 +8,11 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app.theme.labels import plain_tip
+from app.theme.painted_ahead import PaintedAhead
 from app.theme.tokens import Theme
 from app.token_grid.cells import BETWEEN, Cells, Note
 from app.token_grid.flow import Flow, flow
@@ -54,7 +55,7 @@ class TokenRows:
     counts: list[list[bool]] | None = None
 
 
-class TokenGrid(QAbstractScrollArea):
+class TokenGrid(PaintedAhead, QAbstractScrollArea):
     """The grid widget. Arrow keys move between tokens, PageUp and PageDown between groups.
 
     A click selects a token; Return explains it.
@@ -102,12 +103,14 @@ class TokenGrid(QAbstractScrollArea):
         self._lay_out()
         if moved and selected is not None:
             self._reveal(*selected)
+        self.note_change()
         self.viewport().update()
 
     def show_moment(self, moment: Moment | None) -> None:
         """Reveal only what ``moment`` describes, or everything if it is None."""
         if moment != self._moment:
             self._moment = moment
+            self.note_change()
             self.viewport().update()
 
     # -- geometry ----------------------------------------------------------------------------------------------------
@@ -165,10 +168,9 @@ class TokenGrid(QAbstractScrollArea):
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paint(self, painter: QPainter, area: QRect) -> None:
         if self.rows is None or self._cells is None:
             return
-        painter = QPainter(self.viewport())
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         shift = self.verticalScrollBar().value()
         painter.translate(0, -shift)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
+from shiboken6 import Shiboken
 
 from app.clock import now
 from app.workspace.view import View
@@ -60,7 +62,7 @@ class Panel(QWidget):
         self.row_height = 0
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAutoFillBackground(True)  # so that Qt paints neither the dock nor the window below it
-        workspace.frame.connect(self.on_frame)
+        workspace.drawing.connect(self._add_part)
 
     def set_identity(self, id: str, title: str) -> None:
         """Set the stable name and the title."""
@@ -77,7 +79,7 @@ class Panel(QWidget):
         """Draw a frame if the panel is visible and something that it shows has changed."""
         if not self.seen:
             return
-        view = self.workspace.view
+        view = self.workspace.drawn_view
         stamp = view.stamp(planned=self.plans, filmed=self.films)
         if stamp == self._drawn:
             return
@@ -87,6 +89,13 @@ class Panel(QWidget):
             self.begin_run()
         self.draw(view)
         self._describe(view)
+
+    def _add_part(self, parts: list[Callable[[], object]]) -> None:
+        parts.append(self._draw_part)
+
+    def _draw_part(self) -> None:
+        if Shiboken.isValid(self):  # not deleted since the frame began
+            self.on_frame()
 
     def _describe(self, view: View) -> None:
         """Update the description for screen readers, throttled during a run."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
-from app.clock import Timer
 from app.messages.message_bar import MessageBar
 from app.messages.overlay import MessageOverlay
 from app.panel_registry import EXPLAIN, PANELS, TIMELINE
@@ -17,6 +16,7 @@ from app.widgets.panel_spec import Area, PanelSpec
 from app.window.docks import Dock, style_tabs
 from app.window.explain_homes import ExplainHomes
 from app.window.layouts import arrange, arrangement, layout_for
+from app.window.painting import Painting
 from app.window.panel_set import PanelSet
 from app.window.picture_room import PictureRoom
 from app.window.saved_docks import SavedDocks, put_back
@@ -59,9 +59,6 @@ class MainWindow(QMainWindow):
         self.alone = ""
         self._beside: QByteArray | None = None
         """The docks before one panel filled the window."""
-        self._flush_waits = False
-        """Whether Qt has requested to paint a frame before it was completely drawn."""
-        self._paint = Timer(self, self._on_paint)
         self.setWindowTitle("GRPO Lab")
         self.setAcceptDrops(True)
         self.setDockNestingEnabled(True)
@@ -81,7 +78,7 @@ class MainWindow(QMainWindow):
         self.arranged.connect(self._space.forget)
         self.messages = MessageBar(self)
         self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
-        workspace.frame.connect(self._on_frame)
+        self.painting = Painting(workspace, self)
         workspace.frame.connect(self.overlay.lift)
         self.explain_homes = ExplainHomes(
             self,
@@ -98,26 +95,8 @@ class MainWindow(QMainWindow):
 
     @property
     def paints_later(self) -> bool:
-        """Whether a frame that has been drawn still has to be painted."""
-        return self._paint.isActive()
-
-    @Slot()
-    def _on_frame(self) -> None:
-        """Paint the complete frame once it is drawn, after pending input."""
-        self._paint.start(0)
-
-    def event(self, event: QEvent) -> bool:
-        """Hold back painting while a frame is drawn, because the scene of each plot requests an immediate flush."""
-        if event.type() is QEvent.Type.UpdateRequest and self.paints_later:
-            self._flush_waits = True
-            return True
-        return super().event(event)
-
-    @Slot()
-    def _on_paint(self) -> None:
-        if self._flush_waits:
-            self._flush_waits = False
-            QCoreApplication.sendEvent(self, QEvent(QEvent.Type.UpdateRequest))
+        """Whether a frame still has to be drawn to the end or painted."""
+        return self.painting.due
 
     def _hold(self, spec: PanelSpec[Panel], panel: Panel) -> None:
         if spec.id in self.docks:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import deque
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 INTERVAL_MS = 1000 / 60
 """Milliseconds between two deadlines. Each is one interval after the previous one, so that frames are evenly spaced."""
+SLICE_MS = 1.5
+"""Milliseconds of processor time after which a frame drawn in parts lets input be handled before its next part."""
 REST = 0.1
 """Idle time after a frame, as a share of the frame's processor time.
 
@@ -21,6 +25,9 @@ class FrameTimer(QObject):
     The cost of a frame is measured as processor time of this thread, so that frames become late on a busy machine,
     but not fewer. If a run is computed in this process, the timer pauses for as long as the frame took: because of
     Python's global interpreter lock, the run's thread gets only the time in which this thread is idle.
+
+    A frame can be drawn in parts. Between slices of :data:`SLICE_MS`, pending input is handled, and nothing is waited
+    for: a thread that slept would have to wait for a processor again on a busy machine.
 
     Attributes:
         shared: whether a run is computed in this process.
@@ -44,6 +51,8 @@ class FrameTimer(QObject):
         self._wanted = False
         self._live = False
         self._drawing = False
+        self._parts: deque[Callable[[], object]] = deque()
+        """What remains to be done for the frame being drawn."""
         self.cost = 0.0
         self._began = self._spent = 0.0
         self._deadline = 0.0
@@ -60,6 +69,15 @@ class FrameTimer(QObject):
         if not (self._timer.isActive() or self._drawing):
             self._timer.start(0)
 
+    def add_parts(self, parts: Iterable[Callable[[], object]]) -> None:
+        """Add parts to the frame being drawn, which are done after the tick and after the parts added before."""
+        self._parts.extend(parts)
+
+    def complete(self) -> None:
+        """Draw the remaining parts of the frame at once."""
+        while self._parts:
+            self._parts.popleft()()
+
     def set_live(self, live: bool) -> None:
         """Set whether to tick continually because updates may arrive."""
         self._live = live
@@ -69,7 +87,10 @@ class FrameTimer(QObject):
     @Slot()
     def _on_timeout(self) -> None:
         if self._drawing:
-            self._finish()
+            if self._parts:
+                self._draw_slice()
+            else:
+                self._finish()
             return
         if not (self._wanted or self._live):
             return
@@ -83,6 +104,17 @@ class FrameTimer(QObject):
         finally:
             if self._drawing:  # not stopped in the meantime
                 self._timer.start(0)  # after all painting requested during the tick
+
+    def _draw_slice(self) -> None:
+        end = time.thread_time() + SLICE_MS / 1000
+        try:
+            while self._parts:
+                self._parts.popleft()()
+                if time.thread_time() > end:
+                    break
+        finally:
+            if self._drawing:
+                self._timer.start(0)
 
     def _finish(self) -> None:
         self._drawing = False
@@ -104,7 +136,8 @@ class FrameTimer(QObject):
         return max(self._deadline - now, 0.0)
 
     def stop(self) -> None:
-        """Cancel any requested frame, and ignore later requests."""
+        """Complete the frame being drawn, cancel any requested one, and ignore later requests."""
+        self.complete()
         self._wanted = self._live = self._drawing = False
         self._timer.stop()
         self._timer.blockSignals(True)

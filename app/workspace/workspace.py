@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -50,9 +52,11 @@ class Workspace(QObject):
         mode: what has taken over the window for now.
         shared: objects that a part of the program shares with its panels, by type; each has a method ``close``.
         approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
+        divided: whether the frame that is being drawn lets input be handled between its parts.
 
     Signals:
-        frame: emitted at most 60 times per second, to make panels redraw what has changed.
+        frame: emitted at most 60 times per second, when the panels have redrawn what has changed.
+        drawing: emitted when a frame begins, with a list to which each panel adds the function that draws it.
         pull: emitted before each frame, to load new updates.
         drawn: emitted when the frame is on the screen.
         activated: emitted when another run becomes the active one.
@@ -64,6 +68,7 @@ class Workspace(QObject):
     """
 
     frame = Signal()
+    drawing = Signal(object)  # a list of Signal(list) would be a copy
     pull = Signal()
     drawn = Signal()
     activated = Signal()
@@ -112,6 +117,11 @@ class Workspace(QObject):
         """A message about the current update, with its severity, kept until the frame that reports it begins."""
         self._changed = False
         """Whether anything has changed since the last frame began."""
+        self.divided = False
+        self._place: object = None
+        """The :attr:`View.place` of the last frame."""
+        self._drawing: View | None = None
+        """The view of the frame that is being drawn; None between frames."""
         self._timer = FrameTimer(self)
         self._timer.tick.connect(self._on_tick)
         self._timer.drawn.connect(self.drawn)
@@ -124,6 +134,13 @@ class Workspace(QObject):
         if self._view is None:
             self._view = self._build()
         return self._view
+
+    @property
+    def drawn_view(self) -> View:
+        """The view that panels draw: that of the frame being drawn, even if something has changed since it began,
+        otherwise the current one.
+        """
+        return self._drawing or self.view
 
     def _build(self) -> View:
         assert self.run is not None, "a window always has an active run"
@@ -343,14 +360,47 @@ class Workspace(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
-        """Draw what has changed since the last tick, if anything."""
+        """Draw what has changed since the last tick, if anything. Another update of a run that goes on is drawn in
+        parts.
+        """
+        self.complete_frame()
         self.pull.emit()
         if self.run is not None and self._changed:
             self._changed, self._view = False, None
             self.cursor, problem = self.view.cursor, self._problem
             if problem is not None:
                 self.problem.emit(*problem)
-            self.frame.emit()
+            self.divided = self.running and self.view.place != self._place
+            self._drawing, panels = self.view, list[Callable[[], object]]()
+            self._place = self._drawing.place
+            self.drawing.emit(panels)
+            self.add_parts([*panels, self._end_drawing])
+            if not self.divided:
+                self.complete_frame()
+
+    def _end_drawing(self) -> None:
+        self.frame.emit()  # receivers can add parts
+        self.add_parts([self._forget_drawing])
+
+    def _forget_drawing(self) -> None:
+        self._drawing, self.divided = None, False
+
+    def add_parts(self, parts: Iterable[Callable[[], object]]) -> None:
+        """Add parts to the frame that is being drawn."""
+        self._timer.add_parts(partial(self._do, part) for part in parts)
+
+    def _do(self, part: Callable[[], object]) -> None:
+        """Do a part with the view of its frame, whatever has changed since the frame began."""
+        self._view = self._drawing
+        try:
+            part()
+        finally:
+            if self._changed:
+                self._view = None
+
+    def complete_frame(self) -> None:
+        """Draw the remaining parts of a frame at once."""
+        self._timer.complete()
 
     def close(self) -> None:
         """Stop the frames, close all files, and end the processes of experiments."""

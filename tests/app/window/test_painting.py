@@ -1,0 +1,207 @@
+"""Another update of a run that goes on is drawn in parts, and shown in all windows at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QFocusEvent, QImage, QPainter
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.plotting.bar_chart import BarChart
+from app.theme.painted_ahead import PaintedAhead
+from app.widgets.panel import Panel, in_window
+from app.workspace import frame
+from app.workspace.frame import FrameTimer
+from tests.app.conftest import Driver
+from tests.app.stories.hands import panel
+from tests.app.window.test_every_panel import arranged, open_run, shown_with
+
+pytestmark = pytest.mark.one_window
+
+
+class Paints(QObject):
+    """The windows in which anything has been painted, in order."""
+
+    def __init__(self, *widgets: QWidget) -> None:
+        super().__init__()
+        self.windows: list[QWidget] = []
+        for widget in widgets:
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Paint and isinstance(watched, QWidget):
+            self.windows.append(watched.window())
+        return False
+
+
+@pytest.fixture
+def going_on(driver: Driver) -> Iterator[Driver]:
+    """A window whose run has 12 updates and seems to go on."""
+    driver.run(12)
+    driver.program.workspace.running = True
+    yield driver
+    driver.program.workspace.running = False
+    driver.settle()
+
+
+def begin(driver: Driver, step: int) -> None:
+    """Begin to draw another update. The first part follows when events are processed."""
+    workspace = driver.program.workspace
+    workspace.move_to(step)
+    timer = workspace.findChild(FrameTimer)
+    assert timer is not None
+    timer.tick.emit()
+    assert workspace.divided
+
+
+def places(driver: Driver) -> list[object]:
+    """Return what the visible panels have drawn."""
+    made = driver.program.window.panels.made.values()
+    return [panel.place_drawn for panel in made if in_window(panel) and panel.place_drawn is not None]
+
+
+def test_nothing_is_painted_in_any_window_before_all_panels_have_drawn(
+    going_on: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = going_on.program
+    monkeypatch.setattr(frame, "SLICE_MS", 0.0)  # one part in each slice
+    program.window.docks["step_detail"].setFloating(True)
+    going_on.settle()
+    going_on.qtbot.waitUntil(lambda: not program.window.paints_later)
+    shown: list[Panel] = [program.window.panels[name] for name in ("policy_bars", "step_detail")]
+    paints, slices = Paints(program.window.panels["policy_bars"], *shown[1].findChildren(QWidget)), 0
+    assert shown[0].window() is not shown[1].window()
+    program.workspace.running = True
+    program.workspace.move_to(3)
+    while not program.workspace.divided:
+        QApplication.processEvents()
+    while program.workspace.divided:
+        assert not paints.windows
+        QApplication.processEvents()
+        slices += 1
+    assert slices > 5
+    going_on.qtbot.waitUntil(lambda: not program.window.paints_later)
+    assert shown[1].window() in paints.windows
+    assert len(set(places(going_on))) == 1
+    paints.deleteLater()
+
+
+def test_a_click_meets_panels_that_have_all_drawn_the_same_update(going_on: Driver) -> None:
+    workspace, window = going_on.program.workspace, going_on.program.window
+    begin(going_on, 3)
+    assert workspace.view.place not in places(going_on)
+    handle = window.windowHandle()
+    assert handle is not None
+    corner = QPoint(window.width() - 2, window.height() - 2)
+    QTest.mouseClick(handle, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, corner)
+    assert not workspace.divided
+    assert set(places(going_on)) == {workspace.view.place}
+
+
+def test_a_change_while_a_frame_is_drawn_is_shown_by_no_panel_before_the_next(going_on: Driver) -> None:
+    workspace = going_on.program.workspace
+    begin(going_on, 3)
+    place = workspace.view.place
+    workspace.move_to(5)
+    assert workspace.view.step.number == 5
+    workspace.complete_frame()
+    assert set(places(going_on)) == {place}
+
+
+def test_a_widget_that_gets_the_focus_before_its_picture_is_shown_paints_itself(
+    going_on: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chart = going_on.program.window.panels["policy_bars"].findChild(BarChart)
+    assert isinstance(chart, BarChart)
+    begin(going_on, 3)
+    going_on.program.workspace.complete_frame()
+    painted, original = list[BarChart](), BarChart.paint
+
+    def paint(self: BarChart, painter: QPainter, area: QRect) -> None:
+        painted.append(self)
+        original(self, painter, area)
+
+    monkeypatch.setattr(BarChart, "paint", paint)
+    chart.grab()
+    assert not painted
+    QApplication.sendEvent(chart, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))
+    chart.grab()
+    assert painted == [chart]
+
+
+def pictured(window: QWidget) -> list[PaintedAhead]:
+    """Return the widgets of a window that are painted ahead."""
+    return [found for kind in PaintedAhead.__subclasses__() for found in window.findChildren(kind)]
+
+
+def alike(one: QImage, other: QImage) -> bool:
+    """Return whether two pictures are equal, except that antialiasing rounds by the position in the window."""
+    levels = []
+    for image in (one, other):
+        plain = image.convertToFormat(QImage.Format.Format_RGB32)
+        levels.append(np.frombuffer(plain.constBits(), np.uint8).astype(int))
+    apart = np.abs(levels[0] - levels[1])
+    return bool(apart.max() <= 1 and np.count_nonzero(apart) < 100)
+
+
+def painted_twice(driver: Driver, step: int) -> tuple[QImage, QImage]:
+    """Draw an update in parts. Return the window with its pictures, and painted without them."""
+    window = driver.program.window
+    begin(driver, step)
+    driver.program.workspace.complete_frame()
+    ahead = window.grab().toImage()
+    for widget in pictured(window):
+        widget.drop_picture()
+    return ahead, window.grab().toImage()
+
+
+@pytest.mark.own_window
+@pytest.mark.quick_cases("bandit-light")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["bandit", "language", "recorded"])
+def test_what_is_painted_ahead_looks_as_if_painted_directly(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, kind: str, theme: str
+) -> None:
+    open_run(driver, kind)
+    arranged(driver, 1366, 768, 1.0)
+    driver.program.look.set(theme, 1.0)
+    driver.settle()
+    workspace, ahead = driver.program.workspace, list[PaintedAhead]()
+    original = PaintedAhead.paint_ahead
+
+    def paint_ahead(self: PaintedAhead) -> None:
+        ahead.append(self)
+        original(self)
+
+    monkeypatch.setattr(PaintedAhead, "paint_ahead", paint_ahead)
+    workspace.running, different = True, []
+    for number, spec in enumerate(shown_with(kind)):
+        panel(driver, spec.id)
+        driver.settle()
+        shown, direct = painted_twice(driver, 3 + number % 2)
+        if not alike(shown, direct):
+            different.append(spec.id)
+    workspace.running = False
+    assert len({type(widget) for widget in ahead}) >= 3
+    assert different == []
+
+
+@pytest.mark.long
+def test_what_is_painted_ahead_looks_the_same_on_a_screen_of_twice_the_resolution() -> None:
+    name = test_what_is_painted_ahead_looks_as_if_painted_directly.__name__
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", f"{Path(__file__)}::{name}"],
+        env=os.environ | {"QT_SCALE_FACTOR": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
