@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.clock import Timer
@@ -73,9 +73,6 @@ class MainWindow(QMainWindow):
         self.docks = {spec.id: Dock(spec, self) for spec in PANELS if spec.area is not Area.TOP}
         for dock in self.docks.values():
             dock.wanted.connect(self.panels.__getitem__)
-        for spec in PANELS:
-            if spec.eager:
-                self.panels.of(spec)
         self.saved_docks = SavedDocks(self, self.docks)
         self._space = PictureRoom(self, self.docks)
         self.arranged.connect(self._space.forget)
@@ -174,7 +171,7 @@ class MainWindow(QMainWindow):
         elif self.alone != id:
             self._set_bare(False)
         self.alone = id
-        for dock in self.docks.values():
+        for dock in sorted(self.docks.values(), key=in_window):  # the front tab last: hiding it shows the next one
             dock.setFloating(False)
             dock.setVisible(dock is self.docks[id])
         self._set_bare(True)
@@ -185,6 +182,7 @@ class MainWindow(QMainWindow):
         if self.alone and self._beside is not None and not self.saved_docks.lent:
             self._set_bare(False)
             self.alone = ""
+            self._make_panels()
             put_back(self, self.docks, self._beside)
             self.left_alone.emit()
 
@@ -208,7 +206,8 @@ class MainWindow(QMainWindow):
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels.of(TIMELINE).show()
-        self.panels[arrangement(name, language=language).picture].focus_picture()
+        if self.isVisible():
+            self.panels[arrangement(name, language=language).picture].focus_picture()
         self.arranged.emit()
         if left:
             self.left_alone.emit()
@@ -223,6 +222,17 @@ class MainWindow(QMainWindow):
         seen = [name for name in pictures if in_window(self.docks[name])]
         if seen:
             self.panels[seen[0]].focus_picture()
+
+    def _make_panels(self) -> None:
+        """Create the panels that the window shows or that work in the background."""
+        for spec in PANELS:
+            if spec.eager:
+                self.panels.of(spec)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        if not self.alone:
+            self._make_panels()
+        super().showEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:
