@@ -233,6 +233,8 @@ class MainWindow(QMainWindow):
         if not self.alone:
             self._make_panels()
         super().showEvent(event)
+        if not self.alone and not event.spontaneous():
+            self.focus_picture()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:
