@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QChildEvent, QCoreApplication, QEvent, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.clock import Timer
@@ -229,11 +229,13 @@ class MainWindow(QMainWindow):
             if spec.eager:
                 self.panels.of(spec)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        if not self.alone:
+    def setVisible(self, visible: bool) -> None:
+        """Create the panels before Qt shows their docks, which would lay out the window for each of them."""
+        first = visible and not self.alone and not self.isVisible()
+        if first:
             self._make_panels()
-        super().showEvent(event)
-        if not self.alone and not event.spontaneous():
+        super().setVisible(visible)
+        if first:
             self.focus_picture()
 
     def closeEvent(self, event: QCloseEvent) -> None:
