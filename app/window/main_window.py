@@ -224,7 +224,7 @@ class MainWindow(QMainWindow):
             self.panels[seen[0]].focus_picture()
 
     def _make_panels(self) -> None:
-        """Create the panels that the window shows or that work in the background."""
+        """Create the panels that layouts show or that work in the background."""
         for spec in PANELS:
             if spec.eager:
                 self.panels.of(spec)
