@@ -117,9 +117,9 @@ class MainWindow(QMainWindow):
             QCoreApplication.sendEvent(self, QEvent(QEvent.Type.UpdateRequest))
 
     def _hold(self, spec: PanelSpec[Panel], panel: Panel) -> None:
+        self.panel_made.emit(panel)  # first, because a dock that is shown draws the panel
         if spec.id in self.docks:
             self.docks[spec.id].hold(panel)
-        self.panel_made.emit(panel)
 
     def show_panel(self, spec: PanelSpec[P]) -> P:
         """Show the dock of a panel, in front of its tabs, and return the panel."""
