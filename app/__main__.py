@@ -40,7 +40,9 @@ def main() -> int:
         return _about(sys.argv[1:])
     try:
         from app import language
+        from app.qt_features import skip_feature_detection
 
+        skip_feature_detection()
         untranslated = language.choose(sys.argv[1:])  # before importing any module with translatable strings
         from app.start import start
     except ImportError as error:

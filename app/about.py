@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib.metadata import files
 from pathlib import Path
 
 from PySide6.QtCore import QUrl
@@ -40,6 +39,8 @@ def about(say: Callable[[str], None]) -> Message:
 def licences() -> Path:
     """Return the path of the licences: in a package those of all parts, in the source tree the program's own."""
     if not getattr(sys, "frozen", False):
+        from importlib.metadata import files  # 10 ms of the start
+
         installed = (
             [path for path in files("grpo-lab") or () if path.match("licenses/LICENSE")] if is_installed() else []
         )

@@ -1,24 +1,21 @@
 """The registry of panels, with one row for each.
 
 The order is that of the menu, and of panels with equal rank in an area. A new panel is a file with its class and a row
-in ``PANELS``. Menus, docks, layouts, export, lessons and the self-test read the rows. A panel that is created with the
-window is imported at the top of this module. One that is created when it is first shown has a factory that imports it
-then: importing all of these would add 0.1 to 0.3 s to the start of the program. The packager, which follows import
-statements, still finds every module.
+in ``PANELS``. Menus, docks, layouts, export, lessons and the self-test read the rows. A panel that every
+window creates is imported at the top of this module. One that is created when it is first shown has a factory that
+imports it then: importing all of these would add 0.2 to 0.4 s to the start of the program. The packager, which follows
+import statements, still finds every module.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.panels.controls.panel import ControlsPanel
 from app.panels.explain import ExplainPanel
 from app.panels.metrics import MetricsPanel
 from app.panels.pipeline import PipelinePanel
-from app.panels.policy_bars import PolicyBarsPanel
 from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
-from app.panels.training_history import TrainingHistoryPanel
 from app.parts import rows
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec, at
@@ -30,11 +27,14 @@ if TYPE_CHECKING:
     from app.experiments.kl_over_beta import KlOverBetaPanel
     from app.experiments.queue import QueuePanel
     from app.panels.breakpoints import BreakpointsPanel
+    from app.panels.controls.panel import ControlsPanel
     from app.panels.evolution.panel import EvolutionPanel
     from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
     from app.panels.home.panel import HomePanel
+    from app.panels.policy_bars import PolicyBarsPanel
     from app.panels.score import ScorePanel
     from app.panels.tokens.panel import TokenInspectorPanel
+    from app.panels.training_history import TrainingHistoryPanel
     from app.panels.what_if.panel import WhatIfPanel
 
 TIMELINE = PanelSpec(
@@ -48,10 +48,17 @@ TIMELINE = PanelSpec(
     help=tr("All updates of the run, with the one shown, the events and the branches."),
 )
 
+
+def _controls(workspace: Workspace) -> ControlsPanel:
+    from app.panels.controls.panel import ControlsPanel
+
+    return ControlsPanel(workspace)
+
+
 CONTROLS = PanelSpec(
     id="controls",
     title=tr("Controls"),
-    factory=ControlsPanel,
+    factory=_controls,
     area=Area.LEFT,
     eager=True,
     size=(256, 640),
@@ -87,10 +94,17 @@ PIPELINE = PanelSpec(
     shown=at(Area.STRIP),
 )
 
+
+def _policy_bars(workspace: Workspace) -> PolicyBarsPanel:
+    from app.panels.policy_bars import PolicyBarsPanel
+
+    return PolicyBarsPanel(workspace)
+
+
 POLICY_BARS = PanelSpec(
     id="policy_bars",
     title=tr("Policy π(a)"),
-    factory=PolicyBarsPanel,
+    factory=_policy_bars,
     eager=True,
     size=(768, 260),
     shows_recorded=True,
@@ -101,10 +115,17 @@ POLICY_BARS = PanelSpec(
     | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, rank=-1),
 )
 
+
+def _training_history(workspace: Workspace) -> TrainingHistoryPanel:
+    from app.panels.training_history import TrainingHistoryPanel
+
+    return TrainingHistoryPanel(workspace)
+
+
 TRAINING_HISTORY = PanelSpec(
     id="training_history",
     title=tr("Training history"),
-    factory=TrainingHistoryPanel,
+    factory=_training_history,
     eager=True,
     size=(768, 220),
     shows_recorded=True,

@@ -85,8 +85,10 @@ def drawing_command(name: str) -> Callable[[list[str]], int] | None:
             from app.export.command import main
         case "film":
             from app.export.film_command import main
-        case _:
+        case _ if name in parts.command_reasons():
             return parts.merged("programs").get(name)
+        case _:  # a file to open
+            return None
     return main
 
 
@@ -125,15 +127,15 @@ def _windowed(options: argparse.Namespace) -> int:
         program.window.resize(first_size(space))
     if QGuiApplication.platformName() != "offscreen" and fills(program.window.size(), space):
         program.window.setWindowState(program.window.windowState() | Qt.WindowState.WindowMaximized)
+    for sentence in (*sentences, marker.sentence, *plugins.refusals()):
+        program.messages.say(sentence)
+    opens = any(part.opens(options) for part in program.parts)
+    program.startup.open(options.files, getattr(options, "present", None), last_run=not (safe or options.new or opens))
     program.window.show()
     program.window.activateWindow()  # without a window manager nothing else gives it the keyboard
     watchdog = _watched(program)
     interrupt = Interrupt(program)
     interrupt.requested.connect(program.shutdown.close)
-    for sentence in (*sentences, marker.sentence, *parts.problems(), *plugins.refusals()):
-        program.messages.say(sentence)
-    opens = any(part.opens(options) for part in program.parts)
-    program.startup.open(options.files, getattr(options, "present", None), last_run=not (safe or options.new or opens))
     for part in program.parts:
         part.started(options)
     app.open_with(program.runs.open_path)
@@ -141,11 +143,13 @@ def _windowed(options: argparse.Namespace) -> int:
         for part in program.parts:
             part.offer()
         program.startup.offer_unfinished()
+    Timer(program, program.startup.try_parts).start(1500)
     if not safe:
         Timer(program, program.startup.offer_clean_up).start(1500)
         Timer(program, program.background_runs.offer).start(1500)
         Timer(program, program.warm_reader).start(0 if options.files or opens else 3000)
     Timer(program, marker.settle).start(round(EARLY_SECONDS * 1000))
+    _spare_the_collector()
     status = app.exec()
     watchdog.close()
     marker.close()

@@ -36,6 +36,7 @@ UPDATES = 200
 
 WATCHED = """
 import sys, time
+import PySide6.QtWidgets
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QMainWindow
 
@@ -57,32 +58,33 @@ class Gaps(QTimer):  # looks at the clock every 2 ms; the longest time between t
     def look(self):
         now = time.perf_counter()
         self.longest, self.looked = max(self.longest, now - self.looked), now
-        if now - self.began > float(sys.argv[3]):
+        if now - self.began > float(watch):
             self.stop()
             ended(self.longest)
 
 def told():
-    global painted
-    painted = time.time()
+    global painted, spent
+    painted, spent = time.time(), time.process_time()
     Gaps(QApplication.instance())
 
 def ended(longest):
-    print(painted, longest, *(name for name in sys.argv[2].split(",") if name in sys.modules), flush=True)
+    print(painted, longest, spent, *(name for name in names.split(",") if name in sys.modules), flush=True)
     for window in QApplication.topLevelWidgets():
         if isinstance(window, QMainWindow):
             window.close()
 
-import app.start
-class QtApplication(app.start.QtApplication):
+class Watched(QApplication):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.watch = Watch()
         self.installEventFilter(self.watch)
-app.start.QtApplication = QtApplication
-sys.exit(app.start.start(sys.argv[4:]))
+PySide6.QtWidgets.QApplication = Watched
+from app.__main__ import main
+names, watch, sys.argv[1:] = sys.argv[2], sys.argv[3], sys.argv[4:]
+sys.exit(main())
 """
-"""Source of a program that starts ours, reports when its window is painted and how long it then freezes, and closes
-it.
+"""Source of a program that starts ours, reports when its window is painted, how long it then freezes and how much
+processor time it has used until it was painted, and closes it.
 """
 
 
@@ -92,9 +94,9 @@ def compiled(folder: Path) -> dict[str, str]:
     return kept | {"PYTHONPYCACHEPREFIX": str(folder)}
 
 
-def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -> tuple[float, float]:
-    """Return the time in seconds from the start of a process to its first painted window, and the longest freeze of its
-    thread after that.
+def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -> tuple[float, float, float]:
+    """Return the time in seconds from the start of a process to its first painted window, the longest freeze of its
+    thread after that, and the processor time used until the window was painted.
     """
     environment = environment | {"GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, "-c", WATCHED, "window", ",".join(FORBIDDEN), str(WATCH), *arguments]
@@ -103,9 +105,9 @@ def seconds_to_paint(home: Path, environment: dict[str, str], *arguments: str) -
     words = done.stdout.split()
     if done.returncode or not words:
         raise SystemExit(f"The program did not show a window:\n{done.stderr}")
-    if words[2:]:
-        raise SystemExit(f"The window imports {', '.join(words[2:])}, which it should not.")
-    return float(words[0]) - begin, float(words[1])
+    if words[3:]:
+        raise SystemExit(f"The window imports {', '.join(words[3:])}, which it should not.")
+    return float(words[0]) - begin, float(words[1]), float(words[2])
 
 
 def seconds_to_first_update(home: Path) -> float:
@@ -164,14 +166,16 @@ def main() -> None:
             again.append(seconds_to_paint(used, environment, str(run)))
         learned = [seconds_to_first_update(Path(folder, "language", str(start))) for start in range(STARTS)]
         imports = seconds_of_imports("app.application", environment, 10)
-    medians, standstills = [], []
-    for name, pairs in (("first start", first), (f"opening a run of {UPDATES} updates", again)):
-        samples, still = zip(*pairs, strict=True)
+    medians, standstills, costs = [], [], []
+    for name, starts in (("first start", first), (f"opening a run of {UPDATES} updates", again)):
+        samples, still, spent = zip(*starts, strict=True)
         medians.append(statistics.median(samples))
         standstills.append(1e3 * statistics.median(still))
+        costs.append(statistics.median(spent))
         print(f"{name:<32} {medians[-1]:6.2f} s to the first painted window ", end="")
         print(
-            f"({', '.join(f'{sample:.2f}' for sample in samples)}), then blocked for {standstills[-1]:.0f} ms at most"
+            f"({', '.join(f'{sample:.2f}' for sample in samples)}), {costs[-1]:.2f} s of processor time, "
+            f"then blocked for {standstills[-1]:.0f} ms at most"
         )
     learning = statistics.median(learned)
     shown = ", ".join(f"{sample:.2f}" for sample in learned)
@@ -180,6 +184,8 @@ def main() -> None:
     for took, name in imports:
         print(f"  {name:<30} {took:8.1f}")
     measured("start", max(medians))
+    measured("start_cost", costs[0])
+    measured("start_cost_run", costs[1])
     measured("blocked", max(standstills))
     measured("first_update", learning)
     good = max(medians) < SECONDS

@@ -53,6 +53,8 @@ ROWS = (
     Row(key="between", what="time between two updates shown, flat out, 95th percentile", must=120, unit="ms"),
     Row(key="slider_cost", what="processor time of a slider step, nothing training", must=9, unit="ms"),
     Row(key="start", what="first painted window", must=1.1, unit="s"),
+    Row(key="start_cost", what="its processor time, first start", must=0.6, unit="s"),
+    Row(key="start_cost_run", what="its processor time, opening a run", must=0.8, unit="s"),
     Row(key="blocked", what="its thread blocked after that, longest in a second", must=30, unit="ms"),
     Row(key="first_update", what="a language model's first update after the click", must=3, unit="s"),
     Row(key="opening", what="opening a run of a million updates", must=0.3, unit="s"),

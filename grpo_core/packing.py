@@ -92,10 +92,6 @@ def unpacked(tree: Tree, blobs: Sequence[bytes]) -> Any:
 
 
 def _tree(value: object, blobs: list[bytes]) -> Tree:
-    if type(value) in _names():
-        assert dataclasses.is_dataclass(value)
-        fields = {field.name: _tree(getattr(value, field.name), blobs) for field in dataclasses.fields(value)}
-        return {"kind": _names()[type(value)], "fields": fields}
     match value:
         case np.generic():
             return value.item()
@@ -124,6 +120,10 @@ def _tree(value: object, blobs: list[bytes]) -> Tree:
             return {type(value).__name__: [_tree(one, blobs) for one in value]}
         case dict():
             return {"dict": [(_tree(key, blobs), _tree(one, blobs)) for key, one in value.items()]}
+        case _ if type(value) in _names():  # last, because the kinds of the parts take 0.1 s to import
+            assert dataclasses.is_dataclass(value)
+            fields = {field.name: _tree(getattr(value, field.name), blobs) for field in dataclasses.fields(value)}
+            return {"kind": _names()[type(value)], "fields": fields}
         case _:
             raise TypeError(f"{type(value).__name__} does not cross to the process of an experiment")
 

@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app.clock import ManualClock, manual
 from app.garbage import collect_if_due
+from app.qt_features import skip_feature_detection
 from grpo_core import parts
 from tests.times import slow_tests
 
@@ -53,22 +54,7 @@ os.environ["GRPO_LAB_PACKAGES"] = ""  # no row of an installed package in the ta
 os.environ[HOME] = _session_home.name
 os.environ.update({name: str(Path(_session_home.name, below)) for name, below in BELOW_HOME.items()})
 
-
-def _spare_the_sources() -> None:
-    """Keep PySide6 from reading the source code of every module that is imported after it.
-
-    PySide6 checks whether a module, including those of torch, uses Qt, because such a module can select another
-    spelling of Qt's names. No module here does.
-    """
-    import PySide6.QtCore  # noqa: F401
-
-    feature: Any = sys.modules.get("shibokensupport.feature")
-    if hasattr(feature, "_mod_uses_pyside"):
-        feature._mod_uses_pyside = lambda module: True
-
-
-_spare_the_sources()
-
+skip_feature_detection()
 
 SWITCHED_OFF = set(parts.PARTS) - set(parts.names())
 """Parts that the environment switches off for this run of the tests (``make test-lab``)."""

@@ -73,6 +73,7 @@ APP_FLOORS = (
         "examples",
         "garbage",
         "jobs",
+        "qt_features",
         "resources",
         "training",
     ),

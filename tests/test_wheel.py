@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from setuptools.discovery import PEP420PackageFinder
 
 from tools.package import backend, pythons
 from tools.package.names import Renaming
@@ -123,6 +124,24 @@ def test_what_building_and_running_import_is_found_with_the_root_first_on_the_pa
     here = {name for name, place in places if Path(place).is_relative_to(ROOT)}
     installed = {name for name, place in places if Path(place).is_relative_to(sys.prefix)}  # into the tree's .venv
     assert here - installed == {"app", "grpo_core"}
+
+
+def test_packages_are_not_looked_for_in_what_was_built(tmp_path: Path) -> None:
+    """The folder of Wine has a link to the whole disk, which setuptools would walk through."""
+    looked_at = []
+
+    class Finder(PEP420PackageFinder):  # type: ignore[misc] # setuptools is untyped
+        @staticmethod
+        def _looks_like_package(path: str, package: str) -> bool:
+            looked_at.append(package)
+            return True
+
+    for folder in ("app/panels", "build/windows/prefix", "dist/slim"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "build/windows/prefix/z").symlink_to("/", target_is_directory=True)
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"]["find"]
+    Finder.find(tmp_path, exclude=["build.windows.prefix.z.*", *rules["exclude"]], include=rules["include"])
+    assert sorted(looked_at) == ["app", "app.panels", "build", "dist"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Slot
 
+from app import parts
 from app.controllers.doors import DoorsController
 from app.controllers.layouts import LayoutsController
 from app.controllers.run_files import RunFiles
@@ -131,6 +132,16 @@ class Startup(QObject):
             len(broken),
         ).format(count=len(broken), error=broken[0])
         self._messages.post(Message(text=text, severity=Severity.WARNING, id="broken"))
+
+    @Slot()
+    def try_parts(self) -> None:
+        """Import the parts in the background, and report those that cannot be used."""
+        self._search(lambda cancelled: parts.problems(), self._on_problems)
+
+    @Slot(object)
+    def _on_problems(self, sentences: list[str]) -> None:
+        for sentence in sentences:
+            self._messages.say(sentence)
 
     def close(self) -> None:
         """Cancel a search when the program closes."""

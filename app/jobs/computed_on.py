@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from PySide6.QtCore import QObject, Signal
 
 from app.jobs.jobs import Jobs
-from grpo_core.jobs.cluster_client import NEEDED
 
 
 class ComputedOn(QObject):
@@ -33,7 +32,11 @@ class ComputedOn(QObject):
     @property
     def why_not(self) -> str:
         """The reason why clusters are unavailable, or an empty string if they are available."""
-        return "" if find_spec("distributed") is not None else NEEDED
+        if find_spec("distributed") is not None:
+            return ""
+        from grpo_core.jobs.cluster_client import NEEDED  # with all that crosses to a cluster, 50 ms of the start
+
+        return NEEDED
 
     @property
     def cluster(self) -> str | None:

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
 from app.jobs.computed_on import ComputedOn
-from app.jobs.job_process import JobProcess
 from app.jobs.runner import Poll, Runner
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.queue import queue as runs
 from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.jobs.job_process import JobProcess
 
 BEAT_MS = 50
 """Milliseconds between two checks for messages from the process."""
@@ -288,6 +290,8 @@ def _started(folder: Path, where: str | None) -> JobProcess:
         "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
         "runs' files; press Resume to go on."
     )
+    from app.jobs.job_process import JobProcess
+
     process = JobProcess(lost, NICE)
     if where is None:
         process.ask("queue", [str(folder)])

@@ -6,12 +6,21 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Slot
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QMenuBar, QTabBar, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QGraphicsView,
+    QMainWindow,
+    QMenuBar,
+    QTabBar,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
 from shiboken6 import Shiboken
 
 from app.messages.message_bar import MessageBar
 from app.plotting.bar_chart import BarChart
-from app.plotting.plot import Plot
 from app.theme.labels import plain_tip
 from app.widgets.panel import in_window
 from grpo_core.text import tr
@@ -134,7 +143,8 @@ class MessageOverlay(QObject):
 
     def _place(self, widget: QWidget, size: QSize) -> None:
         """Show ``widget`` in a free corner of the window."""
-        pictures = (self._box(one) for one in self._window.findChildren(QWidget) if isinstance(one, (Plot, BarChart)))
+        widgets = self._window.findChildren(QWidget)
+        pictures = (self._box(one) for one in widgets if isinstance(one, (QGraphicsView, BarChart)))  # plots and bars
         widget.setGeometry(free_corner(self.space, size, self._taken(), pictures))
         self.lift()
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-import pyqtgraph as pg
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QPoint, QRect, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetrics, QImage, QPageLayout, QPageSize, QPaintDevice, QPainter, QPdfWriter, QRegion
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QWidget
 
-from app.plotting.curve import Curve
 from app.theme.tokens import Theme
 
 FORMATS = ("png", "svg", "pdf")
@@ -143,12 +141,16 @@ def plain(widget: QWidget) -> Iterator[None]:
 
 
 def _make_plain(item: QGraphicsItem, stack: ExitStack) -> None:
+    from pyqtgraph import ScatterPlotItem  # 90 ms of the start
+
+    from app.plotting.curve import Curve
+
     if item.cacheMode() is not QGraphicsItem.CacheMode.NoCache:
         stack.callback(item.setCacheMode, item.cacheMode())
         item.setCacheMode(QGraphicsItem.CacheMode.NoCache)
     if isinstance(item, Curve):
         stack.callback(setattr, item, "keeps_pixels", True)
         item.keeps_pixels = False
-    if isinstance(item, pg.ScatterPlotItem):
+    if isinstance(item, ScatterPlotItem):
         item.setExportMode(True, {"antialias": True, "resolutionScale": 1.0})
         stack.callback(item.setExportMode, False)

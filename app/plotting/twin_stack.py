@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -12,11 +13,13 @@ from app.boxes import down
 from app.plotting.bar_chart import BarChart
 from app.plotting.headline import Headline
 from app.plotting.legend import Entry, Legend
-from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.plotting.plot import Plot
 
 SENTENCE = 320
 """Minimum width in pixels, at 100 %, for a headline next to the legend. If there is less space, it is above the

@@ -42,6 +42,5 @@ LESSON = PanelSpec(
     title=tr("Lessons"),
     factory=_lesson,
     area=Area.CENTRE,
-    eager=True,
     help=tr("Questions about GRPO, each with a prediction to make and an experiment that answers it."),
 )

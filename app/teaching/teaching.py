@@ -25,7 +25,7 @@ from app.teaching.controllers.rehearsals import RehearsalController
 from app.teaching.lessons.own import is_lesson_file
 from app.teaching.lessons.recovery import LessonRecovery
 from app.teaching.lessons.saved_state import SavedState
-from app.teaching.panel_rows import HOMEWORK, LESSON
+from app.teaching.panel_rows import LESSON
 from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
@@ -103,8 +103,8 @@ class Teaching(WindowPart):
         self.presenter.speaker.use_commands(by_id)
 
     def connect_panel(self, panel: Panel) -> None:
-        if panel.id == HOMEWORK.id:
-            self.homework.serve(panel)  # type: ignore[arg-type]
+        self.lessons.connect_panel(panel)
+        self.homework.connect_panel(panel)
 
     def doors(self) -> tuple[Door, ...]:
         learn = Door(

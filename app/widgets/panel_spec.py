@@ -76,7 +76,7 @@ class PanelSpec(Generic[P_co]):
         factory: creates the panel: its class, or a function that imports the class when the panel is first shown.
         area: where the panel opens in a layout that does not include it.
         shown: its location in each layout that shows it initially.
-        eager: whether it is created with the window, because the window shows it or because it works in the background.
+        eager: whether it is created before the window shows its layout, because it is in it or works in the background.
         size: width and height in pixels at 100 % that suit the panel on its own, as in an exported picture.
         shows_recorded: whether it shows a recorded run without further input, so that "all" exports it; other panels
             compute something or are text.

@@ -70,9 +70,6 @@ class MainWindow(QMainWindow):
         self.docks = {spec.id: Dock(spec, self) for spec in PANELS if spec.area is not Area.TOP}
         for dock in self.docks.values():
             dock.wanted.connect(self.panels.__getitem__)
-        for spec in PANELS:
-            if spec.eager:
-                self.panels.of(spec)
         self.saved_docks = SavedDocks(self, self.docks)
         self._space = PictureRoom(self, self.docks)
         self.arranged.connect(self._space.forget)
@@ -99,9 +96,9 @@ class MainWindow(QMainWindow):
         return self.painting.due
 
     def _hold(self, spec: PanelSpec[Panel], panel: Panel) -> None:
+        self.panel_made.emit(panel)  # first, because a dock that is shown draws the panel
         if spec.id in self.docks:
             self.docks[spec.id].hold(panel)
-        self.panel_made.emit(panel)
 
     def show_panel(self, spec: PanelSpec[P]) -> P:
         """Show the dock of a panel, in front of its tabs, and return the panel."""
@@ -153,7 +150,7 @@ class MainWindow(QMainWindow):
         elif self.alone != id:
             self._set_bare(False)
         self.alone = id
-        for dock in self.docks.values():
+        for dock in sorted(self.docks.values(), key=in_window):  # the front tab last: hiding it shows the next one
             dock.setFloating(False)
             dock.setVisible(dock is self.docks[id])
         self._set_bare(True)
@@ -164,6 +161,7 @@ class MainWindow(QMainWindow):
         if self.alone and self._beside is not None and not self.saved_docks.lent:
             self._set_bare(False)
             self.alone = ""
+            self._make_panels()
             put_back(self, self.docks, self._beside)
             self.left_alone.emit()
 
@@ -187,10 +185,11 @@ class MainWindow(QMainWindow):
         language = self.workspace.run is not None and self.workspace.run.origin.settings.is_language
         arrange(self, self.docks, name, self.workspace.scale, language)
         self.panels.of(TIMELINE).show()
-        focus: QWidget | None = self.focusWidget()
-        self.panels[arrangement(name, language=language).picture].focus_picture()
-        if focus is not None and self.focusWidget() is focus:  # not on the button to which Qt has moved it
-            self.setFocus(Qt.FocusReason.OtherFocusReason)
+        if self.isVisible():
+            focus: QWidget | None = self.focusWidget()
+            self.panels[arrangement(name, language=language).picture].focus_picture()
+            if focus is not None and self.focusWidget() is focus:  # not on the button to which Qt has moved it
+                self.setFocus(Qt.FocusReason.OtherFocusReason)
         self.arranged.emit()
         if left:
             self.left_alone.emit()
@@ -213,6 +212,21 @@ class MainWindow(QMainWindow):
             button.click()
         else:
             super().keyPressEvent(event)
+
+    def _make_panels(self) -> None:
+        """Create the panels that layouts show or that work in the background."""
+        for spec in PANELS:
+            if spec.eager:
+                self.panels.of(spec)
+
+    def setVisible(self, visible: bool) -> None:
+        """Create the panels before Qt shows their docks, which would lay out the window for each of them."""
+        first = visible and not self.alone and not self.isVisible()
+        if first:
+            self._make_panels()
+        super().setVisible(visible)
+        if first:
+            self.focus_picture()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.may_close:

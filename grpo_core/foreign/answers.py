@@ -211,7 +211,8 @@ def files_table() -> dict[str, Answer]:
 
 def kind_of_reply(what: str) -> Any:
     """Return the type of the replies to the request ``what`` (:func:`grpo_core.foreign.replies.fits`)."""
-    return yielded_by({**Sources().table(), **files_table()}[what])
+    ours = {**Sources().table(), **FILES}
+    return yielded_by(ours[what] if what in ours else files_table()[what])  # a part takes 0.1 s to import
 
 
 def serve(connection: Connection) -> None:

@@ -196,7 +196,7 @@ def _open_source(path: Path, index: Path | None, columns: str) -> Source:
 
 
 def _place_of(path: Path) -> Path:
-    from grpo_core.trainers.importers.text_run import file_and_run
+    from grpo_core.trainers.run_paths import file_and_run
 
     return file_and_run(path)[0]
 

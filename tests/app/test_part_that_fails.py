@@ -8,7 +8,17 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from tests.app.conftest import make, take_down
+from app import parts
+from tests.app.conftest import Driver, make, take_down
+
+
+def test_parts_are_tried_in_the_background_and_one_that_is_missing_is_one_sentence(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(parts.PARTS, "teaching", "part_that_is_not_there")
+    driver.program.startup.try_parts()
+    missing = "The part “teaching” is missing: ModuleNotFoundError: No module named 'part_that_is_not_there'."
+    driver.qtbot.waitUntil(lambda: missing in driver.messages)
 
 
 def failing(self: object, program: object) -> None:

@@ -12,7 +12,7 @@ from app.messages.message import Severity
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
 from app.teaching.lessons.homework import HomeworkDialog, homework_of, suggested
-from app.teaching.panel_rows import HOMEWORK
+from app.teaching.panel_rows import HOMEWORK, LESSON
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
 from grpo_core.regular_file import write_whole
@@ -34,8 +34,13 @@ class HomeworkController(QObject):
         self._window, self._lessons = window, lessons
         self._name = ""
         self._process: ExportProcess | None = None
-        if lessons.panel.page is not None:
-            lessons.panel.page.handed_in.connect(self.ask_save)
+
+    def connect_panel(self, panel: Any) -> None:
+        """Connect a panel that has just been created: that of the lessons, or that of a class's homework."""
+        if panel.id == LESSON.id:
+            panel.page.handed_in.connect(self.ask_save)
+        elif panel.id == HOMEWORK.id:
+            self.serve(panel)
 
     @property
     def blocked(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Slot
 from PySide6.QtGui import QKeyEvent
@@ -11,7 +12,6 @@ from PySide6.QtWidgets import QWidget
 
 from app.messages.message import Severity
 from app.panel_registry import POLICY_BARS
-from app.panels.policy_chart import Guess
 from app.teaching.controllers.own_lessons import OwnLessons
 from app.teaching.lesson_layout import LessonLayout
 from app.teaching.lessons.catalogue import find_lesson
@@ -32,6 +32,9 @@ from app.workspace.workspace import Workspace
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
 
+if TYPE_CHECKING:  # panels are imported only when they are created
+    from app.teaching.lessons.panel import LessonPanel
+
 CSV = tr("Tables (*.csv)")
 
 
@@ -41,7 +44,6 @@ class LessonController(QObject):
     Attributes:
         progress: the stored progress and predictions.
         player: the player of the open lesson.
-        panel: the panel with the list and the open lesson.
         own: the user's own lessons.
     """
 
@@ -62,19 +64,27 @@ class LessonController(QObject):
         self.progress = LessonProgress(file)
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
         self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
-        self.panel = window.panels.of(LESSON)
-        self.panel.use(self.player)
-        self.own = OwnLessons(self.player, self.panel, window.messages, folder, self)
-        self.panel.left.connect(self._on_left)
-        assert self.panel.page is not None
+        self.own = OwnLessons(self.player, lambda: self.panel, window.messages, folder, self)
         speaker.key_target = self._key_target
         window.installEventFilter(self)
-        bars = window.panels.of(POLICY_BARS)
-        self.panel.page.guess_shown.connect(self._on_guess_shown)
-        bars.guessed.connect(self.panel.page.prediction.put)
         self.player.changed.connect(self._on_changed)
         window.arranged.connect(self._on_arranged)
         workspace.frame.connect(self._on_frame)
+
+    @property
+    def panel(self) -> LessonPanel:
+        """The panel with the list and the open lesson, created on first use."""
+        return self._window.panels.of(LESSON)
+
+    def connect_panel(self, panel: Any) -> None:
+        """Connect a panel that has just been created: that of the lessons, or the one that takes guesses."""
+        if panel.id == LESSON.id:
+            panel.use(self.player)
+            panel.left.connect(self._on_left)
+            panel.page.guess_shown.connect(self._on_guess_shown)
+            self.own.list_in(panel)
+        elif panel.id == POLICY_BARS.id:
+            panel.guessed.connect(self._on_guessed)
 
     def show(self) -> None:
         """Bring the list of lessons, or the open lesson, to the front."""
@@ -156,8 +166,9 @@ class LessonController(QObject):
 
     def _question(self) -> Input | None:
         """Return the input of the open question, or None."""
-        page = self.panel.page
-        return page.prediction.input if page is not None and self.is_open and self.player.covered else None
+        if not self.is_open or not self.player.covered or self.panel.page is None:
+            return None
+        return self.panel.page.prediction.input
 
     def _key_target(self) -> QWidget | None:
         """Return the widget that gets the keys of the speaker's window: the open question, or the widget of the lesson
@@ -200,8 +211,15 @@ class LessonController(QObject):
         else:
             self._window.focus_picture()
 
+    @Slot(float)
+    def _on_guessed(self, height: float) -> None:
+        if self.panel.page is not None:
+            self.panel.page.prediction.put(height)
+
     @Slot(object, bool)
     def _on_guess_shown(self, height: float | None, asks: bool) -> None:
+        from app.panels.policy_chart import Guess
+
         wanted = asks or height is not None
         self._window.panels.of(POLICY_BARS).show_guess(Guess(height=height, asks=asks) if wanted else None)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
@@ -13,10 +15,12 @@ from app.messages.message_bar import MessageBar
 from app.panel_registry import lesson_panels
 from app.settings.files import exists, write_or_say
 from app.teaching.lessons.own import ENDING, own_lessons, read_own, template
-from app.teaching.lessons.panel import LessonPanel
 from app.teaching.lessons.player import LessonPlayer
 from grpo_core.teaching.lessons import LessonError
 from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.teaching.lessons.panel import LessonPanel
 
 SETTLED_MS = 150
 """Milliseconds without further changes before a file is read. An editor may save in several steps."""
@@ -33,7 +37,7 @@ class OwnLessons(QObject):
     def __init__(
         self,
         player: LessonPlayer,
-        panel: LessonPanel,
+        panel: Callable[[], LessonPanel],
         messages: MessageBar,
         folder: Path,
         parent: QObject | None = None,
@@ -47,8 +51,11 @@ class OwnLessons(QObject):
         self._watcher.directoryChanged.connect(self._on_touched)
         self._settled = Timer(self, self._read_again, SETTLED_MS)
         player.changed.connect(self._on_changed)
+
+    def list_in(self, panel: LessonPanel) -> None:
+        """List the lessons of the folder in ``panel``."""
         panel.own_read.connect(self._watch)
-        panel.own_folder = folder
+        panel.own_folder = self.folder
 
     def open_folder(self) -> None:
         """Show the folder in the system's file manager. If it is empty, a lesson template is added first."""
@@ -58,7 +65,7 @@ class OwnLessons(QObject):
             ):
                 self._messages.say(refusal, Severity.ERROR)
                 return
-            self._panel.read_own()
+            self._panel().read_own()
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder))):
             sentence = tr("Your lessons are in {folder}.").format(folder=self.folder)
             self._messages.say(sentence, Severity.INFO)
@@ -66,7 +73,7 @@ class OwnLessons(QObject):
     def open_file(self, path: Path) -> None:
         """Open the lesson in a file, or show what is wrong with the file."""
         try:
-            lesson = read_own(path, lesson_panels(), self._panel.own)
+            lesson = read_own(path, lesson_panels(), self._panel().own)
         except LessonError as error:
             self._messages.say(str(error))
             return
@@ -77,7 +84,7 @@ class OwnLessons(QObject):
     @Slot()
     def _watch(self) -> None:
         """Watch the folder and its files again, because an editor that replaces a file ends the watch on it."""
-        own = [path for path, _ in self._panel.own]
+        own = [path for path, _ in self._panel().own]
         wanted = {str(path) for path in (self.folder, *own, self.file) if path is not None and exists(path)}
         watched = {*self._watcher.files(), *self._watcher.directories()}
         if watched - wanted:
@@ -91,7 +98,7 @@ class OwnLessons(QObject):
         lesson = self._player.lesson
         if lesson is None:
             self.file = None
-        elif file := next((path for path, own in self._panel.own if own == lesson), None):
+        elif file := next((path for path, own in self._panel().own if own == lesson), None):
             self.file = file
 
     @Slot()
@@ -102,7 +109,7 @@ class OwnLessons(QObject):
     def _read_again(self) -> None:
         """Reread what has been saved: the list, and the open lesson at its current step."""
         shown, file, place = self._player.lesson, self.file, self._player.place
-        self._panel.read_own()
+        self._panel().read_own()
         self._watch()
         if shown is None or file is None:
             return

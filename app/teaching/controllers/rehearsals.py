@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject
 
 from app.teaching.controllers.lessons import LessonController
-from app.teaching.export.rehearsal_window import RehearsalWindow
 from app.window.main_window import MainWindow
+
+if TYPE_CHECKING:
+    from app.teaching.export.rehearsal_window import RehearsalWindow
 
 
 class RehearsalController(QObject):
@@ -23,6 +27,8 @@ class RehearsalController(QObject):
 
     def start(self) -> None:
         """Rehearse the open lesson, replacing any earlier rehearsal."""
+        from app.teaching.export.rehearsal_window import RehearsalWindow
+
         lesson = self._lessons.player.lesson
         if lesson is not None:
             self.close()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QGraphicsView, QWidget
 
 from app.plotting.bar_chart import BarChart
-from app.plotting.plot import Plot
 from app.teaching.presenting.presenting_words import shown_now
 from app.theme.labels import Label
 from app.theme.tokens import LIGHT, RADIUS, Theme
@@ -19,7 +18,7 @@ LARGE, SMALL = 1.5, 1.6
 MARGIN = 12
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
 """Classes of widgets that can be clicked or dragged."""
-CONTENT = (Plot, BarChart, Label)
+CONTENT = (QGraphicsView, BarChart, Label)
 """Classes of widgets with content to read."""
 CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 """Possible positions, as fractions of the free space in each direction, in order of preference."""
@@ -38,7 +37,7 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
 def seen_content(window: QWidget) -> list[QRect]:
     """Return the rectangles of the visible plots and labels of ``window``."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
-    drawn = [part.viewport() if isinstance(part, Plot) else part for part in parts]  # it hides its plot from Qt
+    drawn = [part.viewport() if isinstance(part, QGraphicsView) else part for part in parts]  # a plot hides itself
     return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
 
 

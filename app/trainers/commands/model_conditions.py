@@ -6,7 +6,6 @@ from app.commands.conditions import Conditions
 from grpo_core.errors import SettingsError
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
-from grpo_core.trainers.hf.trl_script import refuse_what_trl_cannot
 
 
 class ModelConditions:
@@ -20,6 +19,8 @@ class ModelConditions:
         settings = self._when.workspace.editing.wanted
         if not settings.is_language or not settings.model.folder:
             return tr("TRL trains a model from a folder; the run shown does not use one.")
+        from grpo_core.trainers.hf.trl_script import refuse_what_trl_cannot
+
         try:
             refuse_what_trl_cannot(settings)
         except SettingsError as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
@@ -17,7 +17,6 @@ from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.sessions.file_task import PATIENCE_MS, FileTasks
 from app.settings.store import PreferenceStore
-from app.trainers.columns_dialog import ColumnsDialog
 from app.trainers.controllers.recorded_follower import RecordedFollower
 from app.trainers.prepared import prepare
 from app.trainers.recorded_run import RecordedRun
@@ -29,8 +28,10 @@ from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.recording import Source, columns_of
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
-from grpo_core.trainers.columns import Column, is_table, key_of
-from grpo_core.trainers.importers.series_cache import SeriesCache
+
+if TYPE_CHECKING:
+    from grpo_core.trainers.columns import Column
+    from grpo_core.trainers.importers.series_cache import SeriesCache
 
 TRIED = 20
 """Number of updates at the end of a run, at least one of which must be readable."""
@@ -44,7 +45,7 @@ COLUMNS = "columns of"
 """Beginning of the id of the message about a table whose columns are not recognised; its path follows."""
 NOTES = "recorded notes"
 """Id of the message about defects in the run opened last."""
-Refusal: TypeAlias = tuple[str, list[Column]]
+Refusal: TypeAlias = "tuple[str, list[Column]]"
 """The reason why a table was not opened, and its columns, of which the user can say what they mean."""
 
 
@@ -71,7 +72,7 @@ class RecordedRuns(QObject):
         super().__init__(parent)
         self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
         self._recent_files, self._messages, self._preferences = recent_files, messages, preferences
-        self.cache = SeriesCache(cache)
+        self._cache = cache
         self._tasks = FileTasks(messages, READING, self, abandon=True)
         self._waiting: list[tuple[Path, Callable[[Path], object], str, str]] = []
         self._tasks.ended.connect(self._open_next)
@@ -80,6 +81,13 @@ class RecordedRuns(QObject):
         self._approach.changed.connect(self._on_approach)
         self._patience = Timer(self, self._say_preparing, PATIENCE_MS)
         run_manager.runs_changed.connect(self._on_runs)
+
+    @cached_property
+    def cache(self) -> SeriesCache:
+        """The cached numbers of recorded runs."""
+        from grpo_core.trainers.importers.series_cache import SeriesCache  # with all importers, 20 ms of the start
+
+        return SeriesCache(self._cache)
 
     @property
     def busy(self) -> bool:
@@ -180,6 +188,9 @@ class RecordedRuns(QObject):
 
     def _ask_columns(self, path: Path, otherwise: Callable[[Path], object], columns: Sequence[Column]) -> None:
         """Ask what the columns of a table mean, and open it with the answer."""
+        from app.trainers.columns_dialog import ColumnsDialog
+        from grpo_core.trainers.columns import key_of
+
         dialog = ColumnsDialog(path.name, columns, self._messages.window())
         dialog.chosen.connect(lambda chosen: self.open(path, otherwise, chosen, key_of(columns)))
         dialog.open()
@@ -277,6 +288,8 @@ def _read(
         GrpoError: it cannot be read; the message says why.
         Cancelled: ``cancelled()`` returned True.
     """
+
+    from grpo_core.trainers.columns import is_table, key_of
 
     def poll() -> None:
         if cancelled():

@@ -25,8 +25,8 @@ from grpo_core.trainers.importers import (
 )
 from grpo_core.trainers.importers.joined import with_log
 from grpo_core.trainers.importers.row_columns import parsed_columns
-from grpo_core.trainers.importers.text_run import file_and_run
 from grpo_core.trainers.importers.unknown import what_it_looks_like
+from grpo_core.trainers.run_paths import file_and_run
 
 
 @dataclass(frozen=True, kw_only=True)

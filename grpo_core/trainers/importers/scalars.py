@@ -27,7 +27,8 @@ from grpo_core.trainers.importers.scalar_rows import (
     reports_of,
     rows_of,
 )
-from grpo_core.trainers.importers.text_run import TextRun, file_and_run, recorded_settings
+from grpo_core.trainers.importers.text_run import TextRun, recorded_settings
+from grpo_core.trainers.run_paths import file_and_run
 
 STATE = "trainer_state.json"
 """Name of the file in which transformers keeps a trainer's state, with all that it logged."""

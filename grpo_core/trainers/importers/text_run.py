@@ -235,14 +235,6 @@ def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
-def file_and_run(path: Path) -> tuple[Path, str]:
-    """Split a path such as ``project.db/a-run`` into the file and the name of a run in it, else empty."""
-    with suppress(OSError, ValueError):  # names that a file cannot have
-        if path.parent.is_file():
-            return path.parent, path.name
-    return path, ""
-
-
 def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
     """Return (number, file) for the files named ``before`` + number + ``after``, ordered by number."""
     files = []

@@ -21,7 +21,7 @@ from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection
 from grpo_core.text import plural, tr
 from grpo_core.trainers.concepts import concept_of
-from grpo_core.trainers.importers.text_run import TextRun, file_and_run, recorded_settings, whole
+from grpo_core.trainers.importers.text_run import TextRun, recorded_settings, whole
 from grpo_core.trainers.importers.trackio_database import (
     check_tables,
     config_of,
@@ -33,6 +33,7 @@ from grpo_core.trainers.importers.trackio_database import (
 )
 from grpo_core.trainers.importers.trl_settings import objective_of
 from grpo_core.trainers.importers.trl_table import table
+from grpo_core.trainers.run_paths import file_and_run
 
 HEADER = b"SQLite format 3\0"
 SMALL = 1 << 16

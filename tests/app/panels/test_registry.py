@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.panel_registry import PANELS, lesson_panels
+from app.panel_registry import HOME, PANELS, lesson_panels
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, PanelSpec
 from tests.app.conftest import Driver
@@ -51,6 +51,13 @@ def test_panels_behind_tabs_are_made_when_they_are_first_seen(driver: Driver) ->
     assert late
     for spec in late:
         assert driver.program.window.panels.of(spec) is made[spec.id]
+
+
+def test_the_first_screen_creates_no_panel_that_it_hides(driver: Driver) -> None:
+    made = driver.program.window.panels.made
+    before = {*made}
+    driver.program.doors.show_home()
+    assert {*made} - before == {HOME.id}
 
 
 def test_panels_beside_lessons_have_a_dock() -> None:

@@ -84,6 +84,29 @@ def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, check=True, timeout=150)
 
 
+LATE = (
+    *("torch", "pyarrow", "distributed", "importlib.metadata", "email", "app.jobs.job_process", "app.teaching.export"),
+    *("app.teaching.lessons.panel", "app.experiments.comparison", "app.experiments.kl_over_beta", "app.panels.tokens"),
+    *("grpo_core.jobs.cluster_client", "grpo_core.teaching.lessons.experiments", "grpo_core.trainers.importers"),
+    *("grpo_core.trainers.audit", "grpo_core.trainers.health", "grpo_core.trainers.recorded_jobs"),
+)
+"""Modules that the program must not import before its first frame, with all below them."""
+PLOTS = ("pyqtgraph", "app.panels.policy_bars", "app.panels.training_history", "app.panels.controls.panel")
+"""The same for the first screen, which shows no run."""
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first screen", "a run"])
+def test_the_first_frame_imports_and_creates_only_what_it_shows(tmp_path: Path, first: bool) -> None:
+    shown = "import sys; print('made', *self.window.panels.made, 'modules', *sys.modules)"
+    output, _ = started(tmp_path, *(() if first else ("--new",)), begin=shown)
+    (line,) = (line for line in output.splitlines() if line.startswith("made "))
+    made, _, modules = line.removeprefix("made ").partition(" modules ")
+    seen = {"metrics", "pipeline", "policy_bars", "training_history", "step_detail", "controls"}
+    assert {*made.split()} == {"timeline", "explain"} | ({"home"} if first else seen)
+    late = (*LATE, *PLOTS) if first else LATE
+    assert not [name for name in modules.split() if any(f"{name}.".startswith(f"{one}.") for one in late)]
+
+
 @pytest.mark.long
 def test_the_garbage_is_collected_by_the_windows_thread_alone(tmp_path: Path) -> None:
     out, _ = started(tmp_path, begin="import gc; print('by itself', gc.isenabled())")
