@@ -72,7 +72,7 @@ def figures(update: Update) -> Iterator[Figure]:
                     ours=_mean(step.part[n], step.mask, values, by_row=name == CLIPPED and of_completion),
                     theirs=theirs[name],
                 )
-        if n == 0 and REWARD in theirs:
+        if n == 0 and REWARD in theirs and np.isfinite(step.rewards).any():
             ours = float(np.nanmean(step.rewards))
             yield Figure(name=REWARD, step=number, first=True, ours=ours, theirs=theirs[REWARD])
 

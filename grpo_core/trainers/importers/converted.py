@@ -143,6 +143,7 @@ def plain_table(table: Completions) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "prompts": table.prompts,
         "completions": table.completions,
+        "answers": table.answers,
         "reward_names": table.reward_names,
         "reward_weights": table.reward_weights,
         "repeated": table.repeated,
@@ -173,6 +174,8 @@ def table_from(plain: dict[str, Any]) -> Completions:
     if any(array is not None and len(array) != count for array in arrays.values()):
         raise ValueError("its columns are of different lengths")
     made: dict[str, Any] = {**arrays, **tokens}
+    if plain.get("answers") is not None:
+        made["answers"] = tuple(None if one is None else str(one) for one in plain["answers"])
     turns = plain.get("trajectories")
     if turns is not None:
         if len(turns) != count:
