@@ -1,0 +1,175 @@
+"""Catalogues: slices for translators and back, what a translation must keep, and the terms of the field."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.app.languages.test_languages import lrelease, written
+from tools import catalogue, messages, slices, terms
+
+SHIPPED = sorted(catalogue.TRANSLATIONS.glob("*.ts"))
+
+MESSAGES: dict[tuple[str, str], str | tuple[str, ...]] = {
+    ("Run", "verb"): "",
+    ("{count} seed", "{count} seeds"): ("",),
+    ("The <b>policy</b> of {run}", ""): "",
+    ("&File", ""): "",
+    ("seed ", ""): "",
+}
+GOOD: dict[str, Any] = {
+    "Run": "运行",
+    "{count} seed": ["{count} 个种子"],
+    "The <b>policy</b> of {run}": "{run} 的<b>策略</b>",
+    "&File": "文件(&F)",
+    "seed ": "种子 ",
+}
+REFUSED = {
+    "{count} seed": [
+        ("{count} 个种子", "a list of forms"),
+        (["{count} 个种子", "{count} 个种子"], "it needs 1 plural forms"),
+        (["{n} 个种子"], "it has the fields “n”"),
+    ],
+    "The <b>policy</b> of {run}": [
+        ("策略", "it has the fields none"),
+        ("{run} 的策略", "it has the tags none"),
+        ("{run} 的<b>方针</b>", "the term “policy” is not translated as 策略"),
+    ],
+    "&File": [("文件", "it has 0 mnemonics")],
+    "seed ": [("种子", "the white space")],
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> ET.ElementTree[ET.Element]:
+    tree = ET.parse(written(tmp_path / "zh_CN.ts", MESSAGES))
+    for translation in tree.iter("translation"):
+        translation.set("type", "unfinished")
+    return tree
+
+
+def exported(tree: ET.ElementTree[ET.Element], folder: Path, count: int = 1) -> list[Path]:
+    subjects = {messages.key(message): "app/window/window.py" for message in tree.iter("message")}
+    return slices.export(tree, subjects, folder, count)
+
+
+def filled(path: Path, translations: dict[str, Any], **fields: Any) -> Path:
+    """Fill the translations of a slice, by their sources, into its file."""
+    entries = json.loads(path.read_text("utf-8"))
+    kept = [{**entry, "translation": translations[entry["source"]], **fields} for entry in entries
+            if entry["source"] in translations]  # fmt: skip
+    path.write_text(json.dumps(kept), "utf-8")
+    return path
+
+
+def test_a_slice_comes_back_as_finished_translations(tree: ET.ElementTree[ET.Element], tmp_path: Path) -> None:
+    (path,) = exported(tree, tmp_path)
+    entries = {entry["source"]: entry for entry in json.loads(path.read_text("utf-8"))}
+    assert entries["{count} seed"] == {
+        "id": entries["{count} seed"]["id"],
+        "where": "app/window/window.py",
+        "source": "{count} seed",
+        "plural": "{count} seeds",
+        "translation": [""],
+    }
+    assert entries["Run"]["comment"] == "verb"
+    assert slices.enter(tree, [path], "zh_CN") == (0, len(MESSAGES), [])
+    assert slices.enter(tree, [filled(path, GOOD)], "zh_CN") == (len(GOOD), 0, [])
+    found = {messages.key(message)[0]: messages.forms(message) for message in tree.iter("message")}
+    assert found == {source: said if isinstance(said, list) else [said] for source, said in GOOD.items()}
+    assert not any(messages.is_marked(message, "unfinished") for message in tree.iter("message"))
+    assert exported(tree, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "why"), [(source, *row) for source, rows in REFUSED.items() for row in rows]
+)
+def test_a_translation_that_does_not_fit_is_refused_and_named(
+    source: str, translation: Any, why: str, tree: ET.ElementTree[ET.Element], tmp_path: Path
+) -> None:
+    (path,) = exported(tree, tmp_path)
+    entered, _, refused = slices.enter(tree, [filled(path, {source: translation})], "zh_CN")
+    assert entered == 0 and len(refused) == 1
+    assert path.name in refused[0] and source in refused[0] and why in refused[0]
+
+
+def test_a_term_in_another_meaning_is_noted_in_the_catalogue(tree: ET.ElementTree[ET.Element], tmp_path: Path) -> None:
+    (path,) = exported(tree, tmp_path)
+    source = "The <b>policy</b> of {run}"
+    filled(path, {source: "{run} 的<b>方针</b>"}, without=["policy"])
+    assert slices.enter(tree, [path], "zh_CN") == (1, 0, [])
+    (message,) = [message for message in tree.iter("message") if messages.key(message)[0] == source]
+    assert messages.free(message) == ["policy"]
+    made = tmp_path / "again.ts"
+    messages.write(tree, made)
+    lrelease(made)
+
+
+def test_a_text_that_is_gone_is_refused(tree: ET.ElementTree[ET.Element], tmp_path: Path) -> None:
+    (path,) = exported(tree, tmp_path)
+    filled(path, {"Run": "运行"}, id="00000000")
+    assert slices.enter(tree, [path], "zh_CN")[2] == [
+        f"{path.name}: 00000000 “Run”: the program no longer has this text"
+    ]
+
+
+def test_slices_are_of_equal_length_and_of_one_subject(tmp_path: Path) -> None:
+    paths = ["resources/lessons/01.toml", "app/window/window.py", "app/trainers/part.py", "grpo_core/text.py"]
+    sources = {(f"{letter} {number}", ""): "" for letter in "abcd" for number in range(10)}
+    tree = ET.parse(written(tmp_path / "de.ts", sources))
+    for translation in tree.iter("translation"):
+        translation.set("type", "unfinished")
+    subjects = {key: paths["abcd".index(key[0][0])] for key in sources}
+    made = slices.export(tree, subjects, tmp_path / "slices", 4)
+    assert [path.name for path in made] == [f"de-{number}.json" for number in (1, 2, 3, 4)]
+    where = [{entry["where"] for entry in json.loads(path.read_text("utf-8"))} for path in made]
+    assert where == [{paths[0]}, {paths[2]}, {paths[3]}, {paths[1]}]
+
+
+def test_each_message_has_a_file_as_its_subject() -> None:
+    subjects = catalogue.subjects()
+    assert {(text, "") for text in catalogue.shipped()} <= {*subjects}
+    assert all((catalogue.ROOT / path).is_file() for path in {*subjects.values()})
+    assert subjects["Run", "verb"].endswith(".py")
+
+
+def test_a_longer_term_is_asked_for_in_place_of_its_words() -> None:
+    assert [term.english for term in terms.missing("The log-ratio", "比率", "zh_CN")] == ["log-ratio"]
+    assert [term.english for term in terms.missing("Policies of {group} [π|policy]", "策", "zh_CN")] == ["policy"]
+    assert not [*terms.missing("a grouping, prompted", "", "zh_CN")], "only whole words and their plurals"
+
+
+def test_the_terms_are_well_formed() -> None:
+    rows = tomllib.loads(terms.TERMS.read_text("utf-8"))
+    assert len(rows) > 140
+    sources = terms.TERMS.read_text("utf-8").partition("# Sources\n")[2]
+    for english, row in rows.items():
+        assert {*row} <= {"zh_CN", "de", "demanded", "source", "note"}, english
+        assert row["zh_CN"] and all(form.strip() == form and form for form in row["zh_CN"])
+        assert f"# {row.get('source', 'slime')}: " in sources, english
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_catalogue_fits_the_program_and_uses_the_terms(path: Path, tmp_path: Path) -> None:
+    found = []
+    for message in ET.parse(path).iter("message"):
+        if not messages.is_marked(message, "unfinished"):
+            source = messages.key(message)[0]
+            for form in messages.forms(message):
+                for term in terms.missing(source, form, path.stem, messages.free(message)):
+                    found.append(f"{source} -> {form}: {term.english} is {' or '.join(term.forms)}")
+    assert found == []
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_catalogue_is_compiled_from_its_translations(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
+    assert catalogue.release(copy).read_bytes() == path.with_suffix(".qm").read_bytes(), (
+        f"run python -m tools.catalogue {path.stem}"
+    )
