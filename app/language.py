@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
 
+from app.folders import PREFERENCES, wanted_folders
 from grpo_core import text
 from grpo_core.shipped import resource
 
@@ -23,12 +25,16 @@ TRANSLATIONS = resource("translations")
 For example, de.qm is generated from de.ts by Qt's lrelease (``python -m tools.catalogue``).
 """
 
+START_AGAIN = "start_again"
+"""Property of the application that says whether to start the program again after it ends, in another language."""
+
 _chosen = ""
 _catalogue: QTranslator | None = None
 
 
 def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
-    """Choose the language given by ``--language``, or otherwise the system's, if there is a catalogue for it.
+    """Choose the language given by ``--language``, or otherwise the remembered one, or the system's, if there is a
+    catalogue for it.
 
     Return an error message if the requested language is not available; the program is then in English.
     """
@@ -37,15 +43,43 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     _chosen, _catalogue = "", None
     _fits.cache_clear()
     text.use(None)
-    name = asked or QLocale.system().name()
-    catalogue = QTranslator()
-    if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
-        _chosen, _catalogue = name, catalogue
-        text.use(_translated, (f"{choose_again.__module__}:{choose_again.__qualname__}", name, str(folder)))
-    elif asked and not asked.startswith("en"):
-        there = sorted({"en", *(path.stem for path in folder.glob("*.qm"))})
-        return f"There is no translation into “{asked}”. Choose one of {', '.join(there)}."
+    wanted = asked or _remembered()
+    for name in [wanted] if wanted else _of_system():
+        catalogue = QTranslator()
+        if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
+            _chosen, _catalogue = name, catalogue
+            again = (f"{choose_again.__module__}:{choose_again.__qualname__}", name, str(folder))
+            text.use(_translated, again, name.replace("_", "-"))
+            return ""
+    if asked and not asked.startswith("en"):
+        return f"There is no translation into “{asked}”. Choose one of {', '.join(languages(folder))}."
     return ""
+
+
+def languages(folder: Path = TRANSLATIONS) -> list[str]:
+    """Return the codes of the available languages, such as “en” and “zh_CN”."""
+    return sorted({"en", *(path.stem for path in folder.glob("*.qm"))})
+
+
+def _remembered() -> str:
+    """Return the language in the user's preferences, or "" for the system's.
+
+    :mod:`app.settings.preferences` contains translated text, so that it can be imported only after this.
+    """
+    try:
+        stored = json.loads((wanted_folders()["config"] / PREFERENCES).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    name = stored.get("language", "") if isinstance(stored, dict) else ""
+    return name if isinstance(name, str) else ""
+
+
+def _of_system() -> Iterator[str]:
+    """Yield the system's languages in the user's order, up to English: zh-CN as zh_CN, and zh-Hans as zh_CN."""
+    for name in QLocale.system().uiLanguages():
+        if name.startswith("en"):
+            return
+        yield QLocale(name).name() if "-" in name else name
 
 
 def choose_again(name: str, folder: str) -> None:

@@ -31,6 +31,7 @@ def _as_written(text: str, context: str, count: int | None) -> str:
 
 _translate: Translate = _as_written
 _chooser: tuple[str, ...] = ()
+_language = "en"
 
 
 def tr(text: str, context: str = "") -> str:
@@ -85,15 +86,20 @@ def _listed(names: set[str]) -> str:
     return ", ".join(f"“{name}”" for name in sorted(names)) or "none"
 
 
-def use(translate: Translate | None, chooser: Sequence[str] = ()) -> None:
+def use(translate: Translate | None, chooser: Sequence[str] = (), language: str = "en") -> None:
     """Set the function that ``tr`` and ``plural`` use. With None, text is left in English.
 
     Module constants are translated when they are imported, so the language must be set before that. ``chooser``
     consists of the name of a function, as “module:function”, and its arguments; child processes call it to choose the
-    same language.
+    same language. ``language`` is its code, as for :func:`language`.
     """
-    global _translate, _chooser
-    _translate, _chooser = translate or _as_written, tuple(chooser)
+    global _translate, _chooser, _language
+    _translate, _chooser, _language = translate or _as_written, tuple(chooser), language
+
+
+def language() -> str:
+    """Return the code of the current language as pages declare it, for example “en” or “zh-CN”."""
+    return _language
 
 
 def chooser() -> tuple[str, ...]:

@@ -417,6 +417,10 @@
         <translation>演示</translation>
     </message>
     <message>
+        <source>Language</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
         <source>The lesson that is open</source>
         <translation>打开的这一课</translation>
     </message>
@@ -665,6 +669,22 @@
     </message>
     <message>
         <source>Change the colours; they keep their meaning.</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>The program uses another language from its next start.</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>Start again now</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>Choose the language of the program.</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>Language of the system</source>
         <translation type="unfinished" />
     </message>
     <message>
@@ -1889,7 +1909,7 @@
     <message>
         <source>View</source>
         <comment>noun</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">视图</translation>
     </message>
     <message>
         <source>The same sweep with k1, k2, k3, ratio × k3 and the exact KL</source>
@@ -20347,7 +20367,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Run</source>
-        <translation type="unfinished" />
+        <translation type="unfinished">运行</translation>
     </message>
     <message>
         <source>A sequence of updates from a seed and settings; it is on disk from its first update on.</source>

@@ -325,6 +325,43 @@ def test_a_language_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert language.choose(["--language"], tmp_path) == ""
 
 
+def test_the_remembered_language_is_used_unless_another_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRPO_LAB_HOME", str(tmp_path))
+    preferences = tmp_path / "config" / "preferences.json"
+    preferences.parent.mkdir()
+    catalogue.release(written(tmp_path / "zh_CN.ts", {("Run", "verb"): "运行"}))
+    catalogue.release(written(tmp_path / "de.ts", {("Run", "verb"): "Los"}))
+    chosen = {'{"language": "zh_CN"}': "zh-CN", '{"language": "../x"}': "en", '{"language": 1}': "en", "[": "en"}
+    for stored, code in chosen.items():
+        preferences.write_text(stored, "utf-8")
+        assert (language.choose([], tmp_path), text.language()) == ("", code)
+    preferences.write_text('{"language": "zh_CN"}', "utf-8")
+    assert (language.choose(["--language", "de"], tmp_path), text.language()) == ("", "de")
+    assert (language.choose(["--language", "en"], tmp_path), text.language()) == ("", "en")
+    assert language.languages(tmp_path) == ["de", "en", "zh_CN"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [("zh_CN", "zh-CN"), ("zh_SG", "zh-CN"), ("zh_TW", "en"), ("de_AT:zh_CN", "de-AT"), ("en:zh_CN", "en")],
+)
+def test_the_first_language_of_the_system_is_used(wanted: str, code: str, tmp_path: Path) -> None:
+    for name in ("zh_CN", "de"):
+        catalogue.release(written(tmp_path / f"{name}.ts", {("Run", "verb"): "x"}))
+    program = (
+        "from app import language; from grpo_core import text; from pathlib import Path; "
+        f"language.choose([], Path({str(tmp_path)!r})); print(text.language())"
+    )
+    system = {"LC_ALL": wanted.partition(":")[0] + ".UTF-8", "LANGUAGE": wanted}
+    environment = os.environ | system | {"GRPO_LAB_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == code
+
+
 def test_the_made_up_language_is_longer_and_keeps_what_is_filled_in() -> None:
     said = "The [group mean] of {count:,} samples is {mean:.{digits}f}, <b>no</b> more."
     longer = pseudo.longer(said)
