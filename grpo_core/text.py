@@ -17,7 +17,7 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-_TERM = re.compile(r"\[([A-Za-z][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
+_TERM = re.compile(r"\[([^\W\d_][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
 """Pattern of a glossary term in text: [term], or [shown text|term]."""
 
 

@@ -7044,8 +7044,8 @@
     <message numerus="yes">
         <source>Update {update}: {right} of {count} answer right; {dead} of {groups} groups dead.</source>
         <comment>Update {update}: {right} of {count} answers right; {dead} of {groups} groups dead.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {update} 次更新：{count} 个答案中 {right} 个正确，{groups} 个组中 {dead} 个为零方差组。</numerusform>
         </translation>
     </message>
     <message>
@@ -20923,7 +20923,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The [ratio] compares the policy with the one that drew the samples. In the [first pass|first_pass] they are the same policy.</source>
-        <translation type="unfinished" />
+        <translation>[比率|ratio]比较的是当前策略与采出这些样本的策略。在[第一遍|first_pass]里，两者是同一个策略。</translation>
     </message>
     <message>
         <source>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 7?</source>
@@ -20939,7 +20939,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>[Surrogate]: the smaller of ratio times advantage and its clipped version. At a ratio of 1 both are the advantage itself.</source>
-        <translation type="unfinished" />
+        <translation>[代理目标|Surrogate]：取“比率乘以优势”与其裁剪后的值中较小者。比率为 1 时，两者都等于优势本身。</translation>
     </message>
     <message>
         <source>The [loss] is minus the mean of the column “min”. Without a KL term, and with every completion counting the same, it is zero up to rounding.</source>

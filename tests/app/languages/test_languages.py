@@ -258,6 +258,7 @@ def test_a_translation_without_a_field_or_a_link_is_refused_and_never_used(sourc
     [
         ("{count:,} of {all}", "{all}: {count}"),
         ("The [group mean]", "Das [Gruppenmittel|group mean]"),
+        ("The [group mean] in [low, 1]", "[0, 1] [组均值|group mean] [下限|low, 1]"),
         ("{value:.{digits}f}", "{value:.{digits}f} !"),
         ("a set {", "eine Menge {"),
     ],
