@@ -198,7 +198,13 @@ def test_the_wheel_installs_two_names_and_one_program(made: Path) -> None:
     shipped = {name.removeprefix("grpo_lab/resources/") for name in wheel.namelist()}
     assert shipped >= installed_resources()
     texts = [name.split("/")[-1] for name in wheel.namelist() if "LICENSE" in name or "OFL" in name]
-    assert sorted(texts) == ["LICENSE", "OFL-Inter.txt", "OFL-JetBrainsMono.txt", "OFL-Signs.txt"], "each of them once"
+    assert sorted(texts) == [
+        "LICENSE",
+        "OFL-Chinese.txt",
+        "OFL-Inter.txt",
+        "OFL-JetBrainsMono.txt",
+        "OFL-Signs.txt",
+    ], "each of them once"
 
 
 def test_the_metadata_are_complete_and_pin_nothing(made: Path) -> None:
