@@ -23,7 +23,7 @@ from app.panel_registry import lesson_panels
 from app.plotting.numbers import full, shown
 from app.resources import resource
 from app.teaching.export.lesson_file import lesson_called
-from app.teaching.export.page.document import LARGEST, document
+from app.teaching.export.page.document import LARGEST, document, html_page
 from app.teaching.export.page.explained import Explained
 from app.teaching.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.lesson_page import lesson_page, walk_through
@@ -35,6 +35,7 @@ from app.teaching.export.page_command import main
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.own import template
 from app.teaching.lessons.prediction import Placed, result_text, verdict
+from grpo_core import text
 from grpo_core.commands.cli import main as core
 from grpo_core.config import Settings, language_settings
 from grpo_core.explain import Numbers, Quantity, explain_from
@@ -219,6 +220,16 @@ def test_the_policy_of_a_page_lets_in_its_own_style_and_program_alone(run: Path)
 
 
 @pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize("code", ["en", "zh-CN"])
+def test_a_page_says_its_language(code: str) -> None:
+    text.use(None, language=code)
+    try:
+        page = html_page("t", [], "", largest=LARGEST, without_script="")
+    finally:
+        text.use(None)
+    assert page.startswith(b"<!DOCTYPE html>\n<html lang=\"%s\">" % code.encode())
+
+
 def test_hostile_words_of_a_run_stay_words() -> None:
     settings = Settings()
     step = next(iter(learner(settings)))
