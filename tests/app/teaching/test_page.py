@@ -35,13 +35,13 @@ from app.teaching.export.page_command import main
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.own import template
 from app.teaching.lessons.prediction import Placed, result_text, verdict
-from grpo_core import text
 from grpo_core.commands.cli import main as core
 from grpo_core.config import Settings, language_settings
 from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner, origin
 from grpo_core.runs.run_file import RunReader
 from grpo_core.teaching.lessons import right, spoken
+from grpo_core.text import use
 from tests.app.conftest import Driver
 from tests.core.trainers.sources import DATA, DISEASED
 
@@ -222,12 +222,12 @@ def test_the_policy_of_a_page_lets_in_its_own_style_and_program_alone(run: Path)
 @pytest.mark.usefixtures("qapp")
 @pytest.mark.parametrize("code", ["en", "zh-CN"])
 def test_a_page_says_its_language(code: str) -> None:
-    text.use(None, language=code)
+    use(None, language=code)
     try:
         page = html_page("t", [], "", largest=LARGEST, without_script="")
     finally:
-        text.use(None)
-    assert page.startswith(b"<!DOCTYPE html>\n<html lang=\"%s\">" % code.encode())
+        use(None)
+    assert page.startswith(b'<!DOCTYPE html>\n<html lang="%s">' % code.encode())
 
 
 def test_hostile_words_of_a_run_stay_words() -> None:
