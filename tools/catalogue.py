@@ -95,16 +95,18 @@ def check(most: float | None = None) -> int:
         with tempfile.TemporaryDirectory() as made:
             current = Path(shutil.copy(catalogue, made))
             renew(current)
-            found = list(ET.parse(current).iter("message"))
-        undone = [message for message in found if messages.is_marked(message, "unfinished")]
-        stale = sum(any(messages.forms(message)) for message in undone)
-        share = 100 * len(undone) / len(found)
-        print(
-            f"{catalogue.stem}: {len(undone) - stale:,} translations are missing and {stale:,} are stale, "
-            f"{share:.1f} % of {len(found):,}"
-        )
+            share, missing, stale = undone(current)
+        print(f"{catalogue.stem}: {missing:,} translations are missing and {stale:,} are stale, {share:.1f} % of all")
         too_many |= most is not None and share > most
     return int(too_many)
+
+
+def undone(catalogue: Path) -> tuple[float, int, int]:
+    """Return the percentage of unfinished translations in a catalogue, and how many are missing and how many stale."""
+    found = list(ET.parse(catalogue).iter("message"))
+    unfinished = [message for message in found if messages.is_marked(message, "unfinished")]
+    stale = sum(any(messages.forms(message)) for message in unfinished)
+    return 100 * len(unfinished) / len(found), len(unfinished) - stale, stale
 
 
 def renew(catalogue: Path, language: str = "") -> None:

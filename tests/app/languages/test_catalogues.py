@@ -138,6 +138,19 @@ def test_each_message_has_a_file_as_its_subject() -> None:
     assert subjects["Run", "verb"].endswith(".py")
 
 
+def test_what_is_missing_or_stale_is_counted_and_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = {("Run", "verb"): "Los", ("A text that is gone", ""): "Weg"}
+    written(tmp_path / "de.ts", every)
+    monkeypatch.setattr(catalogue, "TRANSLATIONS", tmp_path)
+    assert (catalogue.main(["--check"]), catalogue.main(["--check", "--most", "2"])) == (0, 1)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second and first.startswith("de: ") and "and 0 are stale, 100.0 % of all" in first
+    message = next(ET.parse(tmp_path / "de.ts").iter("message"))
+    assert messages.key(message) == ("Run", "verb"), "the catalogue itself is left as it was"
+
+
 def test_a_longer_term_is_asked_for_in_place_of_its_words() -> None:
     assert [term.english for term in terms.missing("The log-ratio", "比率", "zh_CN")] == ["log-ratio"]
     assert [term.english for term in terms.missing("Policies of {group} [π|policy]", "策", "zh_CN")] == ["policy"]

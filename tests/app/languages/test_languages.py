@@ -373,19 +373,31 @@ def test_the_made_up_language_is_longer_and_keeps_what_is_filled_in() -> None:
     assert pseudo.mirrored(said).format(count=3, mean=1.0, digits=2)
 
 
-@pytest.mark.parametrize("made_up", ["pseudo", pytest.param("pseudo-rtl", marks=pytest.mark.long)])
-def test_the_whole_window_is_translated_and_nothing_is_cut(made_up: str, tmp_path: Path) -> None:
-    """Only the first of the two languages shows what is untranslated."""
-    found = surveyed(made_up, tmp_path, "panels")
+@pytest.mark.parametrize(
+    "chosen", ["pseudo", *(pytest.param(name, marks=pytest.mark.long) for name in ("pseudo-rtl", "pseudo-zh", "zh_CN"))]
+)
+def test_the_whole_window_is_translated_and_nothing_is_cut(chosen: str, tmp_path: Path) -> None:
+    """Only “pseudo” and shipped languages show what is untranslated."""
+    skip_unless_whole(chosen)
+    found = surveyed(chosen, tmp_path, "panels")
     assert found["clipped"] == {}
     assert found["turned"] == {}
-    assert made_up == "pseudo-rtl" or found["untranslated"] == {}
+    assert chosen in ("pseudo-rtl", "pseudo-zh") or found["untranslated"] == {}
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_the_lessons_are_translated_and_nothing_is_cut(tmp_path: Path) -> None:
-    assert surveyed("pseudo", tmp_path, "lessons") == {"untranslated": {}, "clipped": {}, "turned": {}}
+@pytest.mark.parametrize("chosen", ["pseudo", "zh_CN"])
+def test_the_lessons_are_translated_and_nothing_is_cut(chosen: str, tmp_path: Path) -> None:
+    skip_unless_whole(chosen)
+    assert surveyed(chosen, tmp_path, "lessons") == {"untranslated": {}, "clipped": {}, "turned": {}}
+
+
+def skip_unless_whole(chosen: str) -> None:
+    """Skip the test for a shipped language that is not whole, as a release would refuse it."""
+    path = catalogue.TRANSLATIONS / f"{chosen}.ts"
+    if path.exists() and (share := catalogue.undone(path)[0]) > 2:
+        pytest.skip(f"{share:.0f} % of {chosen} are not translated")
 
 
 def surveyed(made_up: str, home: Path, what: str) -> dict[str, dict[str, str]]:
