@@ -39,7 +39,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     Return an error message if the requested language is not available; the program is then in English.
     """
     global _chosen, _catalogue
-    asked = _asked(arguments)
+    asked, _ = split(arguments)
     _chosen, _catalogue = "", None
     _fits.cache_clear()
     text.use(None)
@@ -120,10 +120,15 @@ def _fits(source: str, translation: str, many: str) -> bool:
     return not why
 
 
-def _asked(arguments: Sequence[str]) -> str:
-    for place, argument in enumerate(arguments):
+def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the language given by ``--language``, or "", and the other arguments."""
+    asked, others = "", list[str]()
+    left = iter(arguments)
+    for argument in left:
         if argument == "--language":
-            return arguments[place + 1] if place + 1 < len(arguments) else ""
-        if argument.startswith("--language="):
-            return argument.partition("=")[2]
-    return ""
+            asked = asked or next(left, "")
+        elif argument.startswith("--language="):
+            asked = asked or argument.partition("=")[2]
+        else:
+            others.append(argument)
+    return asked, others

@@ -28,7 +28,7 @@ from app.crash.safe_mode import EARLY_SECONDS, StartMarker
 from app.crash.watchdog import Watchdog
 from app.display import missing_display
 from app.garbage import collect_at
-from app.language import START_AGAIN, arrange
+from app.language import START_AGAIN, arrange, split
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
@@ -55,7 +55,7 @@ def start(arguments: list[str]) -> int:
     command = drawing_command(arguments[0]) if arguments else None
     if command is not None:
         with plain_output():
-            return command(arguments[1:])
+            return command(split(arguments[1:])[1])
     options = parser().parse_args(arguments)
     if options.self_test:
         from app.self_test.run import self_test

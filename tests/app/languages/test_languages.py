@@ -17,6 +17,7 @@ import PySide6
 import pytest
 
 from app import language
+from app.start import start
 from grpo_core import text
 from tools import catalogue, pseudo
 
@@ -324,6 +325,16 @@ def test_a_language_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert text.tr("Run") == "Run"
     assert language.choose(["--language", "../../etc"], tmp_path).startswith("There is no translation")
     assert language.choose(["--language"], tmp_path) == ""
+
+
+def test_commands_that_draw_take_the_language_besides_their_own_options(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert language.split(["a", "--language", "de", "-b", "--language=fr"]) == ("de", ["a", "-b"])
+    assert language.split(["a", "--language"]) == ("", ["a"])
+    with pytest.raises(SystemExit):
+        start(["export", "run.grpo", "--out", "x.png", "--language", "de", "--no-such-option"])
+    assert "Unrecognized arguments: --no-such-option;" in capsys.readouterr().err
 
 
 def test_the_remembered_language_is_used_unless_another_is_asked_for(
