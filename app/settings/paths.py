@@ -104,17 +104,17 @@ def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:
-        start = tr("The folder for {what}, {place},").format(what=names[0], place=places[0])
-    else:
-        listed = tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
-        one_drive = len({place.drive for place in places}) == 1
-        shown = (
-            tr("below {place}").format(place=os.path.commonpath(places)) if one_drive else ", ".join(map(str, places))
-        )
-        start = tr("The folders for {names}, {places},").format(names=listed, places=shown)
+        return tr(
+            "The folder for {what}, {place}, cannot be written: {reason}. Until this is fixed, {root} is used instead, "
+            "which the system may clear."
+        ).format(what=names[0], place=places[0], reason=reasons[0], root=root)
+    listed = tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
+    one_drive = len({place.drive for place in places}) == 1
+    shown = tr("below {place}").format(place=os.path.commonpath(places)) if one_drive else ", ".join(map(str, places))
     return tr(
-        "{start} cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear."
-    ).format(start=start, reason=reasons[0], root=root)
+        "The folders for {names}, {places}, cannot be written: {reason}. Until this is fixed, {root} is used instead, "
+        "which the system may clear."
+    ).format(names=listed, places=shown, reason=reasons[0], root=root)
 
 
 def _refusal(folder: Path) -> str:

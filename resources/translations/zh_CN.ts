@@ -5038,19 +5038,15 @@
         <translation type="unfinished" />
     </message>
     <message>
-        <source>The folder for {what}, {place},</source>
+        <source>The folder for {what}, {place}, cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>The folders for {names}, {places}, cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</source>
         <translation type="unfinished" />
     </message>
     <message>
         <source>below {place}</source>
-        <translation type="unfinished" />
-    </message>
-    <message>
-        <source>The folders for {names}, {places},</source>
-        <translation type="unfinished" />
-    </message>
-    <message>
-        <source>{start} cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</source>
         <translation type="unfinished" />
     </message>
     <message>
