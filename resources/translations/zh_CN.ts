@@ -4,23 +4,23 @@
     <name />
     <message>
         <source>MIT licence. The window is drawn by Qt and PySide6, which are used under the GNU LGPL, version 3.</source>
-        <translation type="unfinished" />
+        <translation>MIT 许可证。窗口由 Qt 和 PySide6 绘制，它们按 GNU LGPL 第 3 版使用。</translation>
     </message>
     <message>
         <source>The licences are in {path}.</source>
-        <translation type="unfinished" />
+        <translation>许可证在 {path} 中。</translation>
     </message>
     <message>
         <source>Read the licences</source>
-        <translation type="unfinished" />
+        <translation>阅读许可证</translation>
     </message>
     <message>
         <source>Copy</source>
-        <translation type="unfinished" />
+        <translation>复制</translation>
     </message>
     <message>
         <source>The part “{name}” of the program cannot be used: {error}.</source>
-        <translation type="unfinished" />
+        <translation>程序的部件“{name}”不能使用：{error}。</translation>
     </message>
     <message>
         <source>  or  </source>
@@ -28,55 +28,55 @@
     </message>
     <message>
         <source>Two commands have the id {id}.</source>
-        <translation type="unfinished" />
+        <translation>两个命令的 id 都是 {id}。</translation>
     </message>
     <message>
         <source>The shortcut {name} of {id} is not a key.</source>
-        <translation type="unfinished" />
+        <translation>{id} 的快捷键 {name} 不是按键。</translation>
     </message>
     <message>
         <source>{owners} and {id} share the shortcut {name} in context {context}.</source>
-        <translation type="unfinished" />
+        <translation>{owners} 和 {id} 在上下文 {context} 中共用快捷键 {name}。</translation>
     </message>
     <message>
         <source>This lesson's picture does not show a run.</source>
-        <translation type="unfinished" />
+        <translation>这一课的图不显示运行。</translation>
     </message>
     <message>
         <source>This is the run before its first update.</source>
-        <translation type="unfinished" />
+        <translation>这是运行的第一次更新之前。</translation>
     </message>
     <message>
         <source>The run has no update yet; press Run first.</source>
-        <translation type="unfinished" />
+        <translation>运行还没有更新；请先按“运行”。</translation>
     </message>
     <message>
         <source>Another program trained this run: its files stay where they are.</source>
-        <translation type="unfinished" />
+        <translation>这个运行由另一个程序训练：它的文件留在原处。</translation>
     </message>
     <message>
         <source>Another program trained this run: it cannot be repeated here.</source>
-        <translation type="unfinished" />
+        <translation>这个运行由另一个程序训练：不能在这里重复。</translation>
     </message>
     <message>
         <source>The run is already at update 0.</source>
-        <translation type="unfinished" />
+        <translation>运行已经在第 0 次更新。</translation>
     </message>
     <message>
         <source>The seed is locked for this session.</source>
-        <translation type="unfinished" />
+        <translation>种子在本次会话中被锁定。</translation>
     </message>
     <message>
         <source>No number is selected; click one, or move to it with the arrow keys.</source>
-        <translation type="unfinished" />
+        <translation>没有选中任何数；请点击一个，或用方向键移到它上面。</translation>
     </message>
     <message>
         <source>No picture is in focus; click one, or reach it with Tab.</source>
-        <translation type="unfinished" />
+        <translation>没有图有焦点；请点击一个，或用 Tab 移到它上面。</translation>
     </message>
     <message>
         <source>The picture of “{title}” is on the clipboard.</source>
-        <translation type="unfinished" />
+        <translation>“{title}”的图已放到剪贴板上。</translation>
     </message>
     <message>
         <source>Undo</source>
@@ -88,7 +88,7 @@
     </message>
     <message>
         <source>Undo the last change of a setting; updates are never removed.</source>
-        <translation type="unfinished" />
+        <translation>撤销最近一次设置的改动；更新从不会被删除。</translation>
     </message>
     <message>
         <source>Redo</source>
@@ -108,7 +108,7 @@
     </message>
     <message>
         <source>Show its formula, the values in it, and where they came from.</source>
-        <translation type="unfinished" />
+        <translation>显示它的公式、其中的值，以及它们从何而来。</translation>
     </message>
     <message>
         <source>Keep Explain as a panel</source>
@@ -116,7 +116,7 @@
     </message>
     <message>
         <source>Show explanations in a panel next to the others, or in a sheet at the number.</source>
-        <translation type="unfinished" />
+        <translation>在其他面板旁边的面板中显示解释，或在数字处的一页中显示。</translation>
     </message>
     <message>
         <source>What if…</source>
@@ -124,7 +124,7 @@
     </message>
     <message>
         <source>Show what another algorithm or other settings would have made of the update shown.</source>
-        <translation type="unfinished" />
+        <translation>显示另一种算法或其他设置会把所显示的更新变成什么。</translation>
     </message>
     <message>
         <source>Show as table</source>
@@ -132,7 +132,7 @@
     </message>
     <message>
         <source>Switch the picture in focus between plot and table.</source>
-        <translation type="unfinished" />
+        <translation>把有焦点的图在图和表格之间切换。</translation>
     </message>
     <message>
         <source>Copy picture</source>
@@ -140,7 +140,7 @@
     </message>
     <message>
         <source>Copy the picture in focus to the clipboard.</source>
-        <translation type="unfinished" />
+        <translation>把有焦点的图复制到剪贴板。</translation>
     </message>
     <message>
         <source>New run</source>
@@ -148,7 +148,7 @@
     </message>
     <message>
         <source>Start again at update 0 with the settings shown; the run you leave stays in the list.</source>
-        <translation type="unfinished" />
+        <translation>用所显示的设置从第 0 次更新重新开始；你离开的运行留在列表中。</translation>
     </message>
     <message>
         <source>Open…</source>
@@ -156,7 +156,7 @@
     </message>
     <message>
         <source>Open a run, a session, a model, or what another trainer wrote: the program recognizes it.</source>
-        <translation type="unfinished" />
+        <translation>打开运行、会话、模型，或其他训练框架所写的内容：程序能识别它。</translation>
     </message>
     <message>
         <source>Save run as…</source>
@@ -172,7 +172,7 @@
     </message>
     <message>
         <source>Save all open runs, settings, layout, notes and locked controls in one file to hand out.</source>
-        <translation type="unfinished" />
+        <translation>把所有打开的运行、设置、布局、笔记和锁定的控件保存在一个文件中，用来分发。</translation>
     </message>
     <message>
         <source>Close run</source>
@@ -180,7 +180,7 @@
     </message>
     <message>
         <source>Remove the run from the list; its file is kept.</source>
-        <translation type="unfinished" />
+        <translation>把运行从列表中移除；它的文件会保留。</translation>
     </message>
     <message>
         <source>Quit</source>
@@ -188,7 +188,7 @@
     </message>
     <message>
         <source>Close the window; the run is already on disk.</source>
-        <translation type="unfinished" />
+        <translation>关闭窗口；运行已经在磁盘上。</translation>
     </message>
     <message>
         <source>Open {name}</source>
@@ -204,7 +204,7 @@
     </message>
     <message>
         <source>Write a panel as PNG, SVG or PDF, in any size and theme, with a caption.</source>
-        <translation type="unfinished" />
+        <translation>把面板写成 PNG、SVG 或 PDF，可用任意尺寸和主题，并带图注。</translation>
     </message>
     <message>
         <source>Export table…</source>
@@ -212,7 +212,7 @@
     </message>
     <message>
         <source>Write all numbers of the panel in focus as CSV.</source>
-        <translation type="unfinished" />
+        <translation>把有焦点的面板的所有数写成 CSV。</translation>
     </message>
     <message>
         <source>Export image sequence…</source>
@@ -220,7 +220,7 @@
     </message>
     <message>
         <source>Write a panel at each of several updates as a picture.</source>
-        <translation type="unfinished" />
+        <translation>把面板在若干次更新时的样子各写成一张图。</translation>
     </message>
     <message>
         <source>Export film…</source>
@@ -228,7 +228,7 @@
     </message>
     <message>
         <source>Write an update, stage by stage, or the lesson that is open as an animated picture.</source>
-        <translation type="unfinished" />
+        <translation>把一次更新逐个阶段，或把打开的课程，写成动画图。</translation>
     </message>
     <message>
         <source>Export run as CSV…</source>
@@ -236,7 +236,7 @@
     </message>
     <message>
         <source>Write every series, sample and setting of the run into a folder.</source>
-        <translation type="unfinished" />
+        <translation>把运行的每条曲线、每个样本和每个设置写入一个文件夹。</translation>
     </message>
     <message>
         <source>Export update as script…</source>
@@ -244,7 +244,7 @@
     </message>
     <message>
         <source>Write the update shown as a short program that needs only NumPy.</source>
-        <translation type="unfinished" />
+        <translation>把所显示的更新写成只需要 NumPy 的短程序。</translation>
     </message>
     <message>
         <source>Update, 0 to {head}</source>
@@ -288,7 +288,7 @@
     </message>
     <message>
         <source>Jump to the next clip, dead group, new best action or changed setting.</source>
-        <translation type="unfinished" />
+        <translation>跳到下一个裁剪、零方差组、新的最佳动作或改动的设置。</translation>
     </message>
     <message>
         <source>Previous event</source>
@@ -308,7 +308,7 @@
     </message>
     <message>
         <source>Choose another way in: play, or what the parts of the program offer.</source>
-        <translation type="unfinished" />
+        <translation>选择另一个入口：玩一玩，或程序各部件提供的内容。</translation>
     </message>
     <message>
         <source>Messages</source>
@@ -320,7 +320,7 @@
     </message>
     <message>
         <source>Move the keyboard focus to the newest message; Esc moves it back.</source>
-        <translation type="unfinished" />
+        <translation>把键盘焦点移到最新的消息；Esc 移回去。</translation>
     </message>
     <message>
         <source>Keyboard shortcuts</source>
@@ -336,7 +336,7 @@
     </message>
     <message>
         <source>Type a few letters of what you want to do.</source>
-        <translation type="unfinished" />
+        <translation>输入你想做的事的几个字母。</translation>
     </message>
     <message>
         <source>Glossary</source>
@@ -344,7 +344,7 @@
     </message>
     <message>
         <source>Every term in one sentence, with its formula.</source>
-        <translation type="unfinished" />
+        <translation>每个术语一句话，附公式。</translation>
     </message>
     <message>
         <source>References</source>
@@ -360,7 +360,7 @@
     </message>
     <message>
         <source>The version of this build, and its licences.</source>
-        <translation type="unfinished" />
+        <translation>这个版本的版本号和许可证。</translation>
     </message>
     <message>
         <source>File</source>
@@ -418,7 +418,7 @@
     </message>
     <message>
         <source>Language</source>
-        <translation type="unfinished" />
+        <translation>语言</translation>
     </message>
     <message>
         <source>The lesson that is open</source>
@@ -426,7 +426,7 @@
     </message>
     <message>
         <source>not now: {why}</source>
-        <translation type="unfinished" />
+        <translation>现在不行：{why}</translation>
     </message>
     <message>
         <source>What do you want to do?</source>
@@ -434,7 +434,7 @@
     </message>
     <message>
         <source>Up and down choose, Enter runs, Escape closes.</source>
-        <translation type="unfinished" />
+        <translation>上下键选择，Enter 执行，Escape 关闭。</translation>
     </message>
     <message>
         <source>Commands</source>
@@ -442,11 +442,11 @@
     </message>
     <message>
         <source>Python with torch</source>
-        <translation type="unfinished" />
+        <translation>带 torch 的 Python</translation>
     </message>
     <message>
         <source>From the next run on, language models on a GPU and models from folders are trained in {path}.</source>
-        <translation type="unfinished" />
+        <translation>从下一个运行起，GPU 上的语言模型和来自文件夹的模型在 {path} 中训练。</translation>
     </message>
     <message>
         <source>Run or pause</source>
@@ -463,7 +463,7 @@
     </message>
     <message>
         <source>Compute updates at the chosen speed, or replay those of a finished run; the same key pauses.</source>
-        <translation type="unfinished" />
+        <translation>以所选的速度计算更新，或重放已完成运行的更新；同一个键暂停。</translation>
     </message>
     <message>
         <source>Step</source>
@@ -472,7 +472,7 @@
     </message>
     <message>
         <source>Go to the next update, or compute it if this is the newest.</source>
-        <translation type="unfinished" />
+        <translation>转到下一次更新；如果这是最新的，就计算它。</translation>
     </message>
     <message>
         <source>Step back</source>
@@ -480,7 +480,7 @@
     </message>
     <message>
         <source>Go back to the previous update; nothing is lost.</source>
-        <translation type="unfinished" />
+        <translation>回到上一次更新；什么也不会丢失。</translation>
     </message>
     <message>
         <source>Stage</source>
@@ -488,7 +488,7 @@
     </message>
     <message>
         <source>Reveal the next stage of the update: sample, score, normalize, update.</source>
-        <translation type="unfinished" />
+        <translation>揭示更新的下一个阶段：采样、评分、归一化、更新。</translation>
     </message>
     <message>
         <source>Stage back</source>
@@ -504,7 +504,7 @@
     </message>
     <message>
         <source>Fifty more updates, as fast as they can be computed, then pause.</source>
-        <translation type="unfinished" />
+        <translation>再做五十次更新，尽可能快，然后暂停。</translation>
     </message>
     <message>
         <source>Faster</source>
@@ -528,7 +528,7 @@
     </message>
     <message>
         <source>Breakpoints: stop the run at the update where a condition on a series becomes true.</source>
-        <translation type="unfinished" />
+        <translation>断点：在某条曲线的条件变为真的那次更新停止运行。</translation>
     </message>
     <message>
         <source>Reset</source>
@@ -536,7 +536,7 @@
     </message>
     <message>
         <source>Start this run again with its original settings and seed; the old run stays as thin lines.</source>
-        <translation type="unfinished" />
+        <translation>用原来的设置和种子重新开始这个运行；旧的运行以细线保留。</translation>
     </message>
     <message>
         <source>Branch here</source>
@@ -544,7 +544,7 @@
     </message>
     <message>
         <source>Begin a new run at the update shown, with the settings shown.</source>
-        <translation type="unfinished" />
+        <translation>从所显示的更新，用所显示的设置开始新的运行。</translation>
     </message>
     <message>
         <source>New seed</source>
@@ -552,7 +552,7 @@
     </message>
     <message>
         <source>Begin a new run with the next seed and the settings shown; this one stays in the list.</source>
-        <translation type="unfinished" />
+        <translation>用下一个种子和所显示的设置开始新的运行；这一个留在列表中。</translation>
     </message>
     <message>
         <source>Repeat × {count}</source>
@@ -560,7 +560,7 @@
     </message>
     <message>
         <source>Run the same settings with other seeds, side by side, to see how much of this run is chance.</source>
-        <translation type="unfinished" />
+        <translation>用其他种子并排运行同样的设置，看这个运行有多少出于偶然。</translation>
     </message>
     <message>
         <source>Race</source>
@@ -569,7 +569,7 @@
     </message>
     <message>
         <source>Race algorithms over the same seeds, on the rewards of the run shown.</source>
-        <translation type="unfinished" />
+        <translation>让几种算法用相同的种子，在所显示运行的奖励上竞速。</translation>
     </message>
     <message>
         <source>Sweep</source>
@@ -577,7 +577,7 @@
     </message>
     <message>
         <source>Train many seeds at each β of a grid, or at each value of another setting.</source>
-        <translation type="unfinished" />
+        <translation>在一串 β 的每一个、或另一个设置的每个取值上训练许多种子。</translation>
     </message>
     <message>
         <source>Runs in the background</source>
@@ -585,7 +585,7 @@
     </message>
     <message>
         <source>Sweep the language model over a setting: real runs, one after the other, in the background.</source>
-        <translation type="unfinished" />
+        <translation>在语言模型上扫描一个设置：真实的运行，一个接一个，在后台进行。</translation>
     </message>
     <message>
         <source>Python with torch…</source>
@@ -593,7 +593,7 @@
     </message>
     <message>
         <source>Choose the Python in which language models on a GPU and models from folders are trained.</source>
-        <translation type="unfinished" />
+        <translation>选择用来训练 GPU 上的语言模型和来自文件夹的模型的 Python。</translation>
     </message>
     <message>
         <source>Search a command or a key</source>
@@ -621,7 +621,7 @@
     </message>
     <message>
         <source>Fill the screen with the window, or restore it.</source>
-        <translation type="unfinished" />
+        <translation>让窗口充满屏幕，或恢复原状。</translation>
     </message>
     <message>
         <source>Larger</source>
@@ -653,7 +653,7 @@
     </message>
     <message>
         <source>Changes appear at once, without animation.</source>
-        <translation type="unfinished" />
+        <translation>变化立即出现，没有动画。</translation>
     </message>
     <message>
         <source>Show everything</source>
@@ -661,7 +661,7 @@
     </message>
     <message>
         <source>Show every command in the menus, whatever was opened on the first screen.</source>
-        <translation type="unfinished" />
+        <translation>在菜单中显示所有命令，不论在首屏上打开的是什么。</translation>
     </message>
     <message>
         <source>{title} theme</source>
@@ -669,23 +669,23 @@
     </message>
     <message>
         <source>Change the colours; they keep their meaning.</source>
-        <translation type="unfinished" />
+        <translation>更改颜色；它们的含义不变。</translation>
     </message>
     <message>
         <source>The program uses another language from its next start.</source>
-        <translation type="unfinished" />
+        <translation>程序从下次启动起使用另一种语言。</translation>
     </message>
     <message>
         <source>Start again now</source>
-        <translation type="unfinished" />
+        <translation>立即重新启动</translation>
     </message>
     <message>
         <source>Choose the language of the program.</source>
-        <translation type="unfinished" />
+        <translation>选择程序的语言。</translation>
     </message>
     <message>
         <source>Language of the system</source>
-        <translation type="unfinished" />
+        <translation>系统的语言</translation>
     </message>
     <message>
         <source>Layout “{name}”</source>
@@ -701,7 +701,7 @@
     </message>
     <message>
         <source>Save the arrangement of the panels under a name.</source>
-        <translation type="unfinished" />
+        <translation>用一个名称保存面板的排列。</translation>
     </message>
     <message>
         <source>Reset layout</source>
@@ -709,7 +709,7 @@
     </message>
     <message>
         <source>Put every panel back in its original place.</source>
-        <translation type="unfinished" />
+        <translation>把每个面板放回原来的位置。</translation>
     </message>
     <message>
         <source>Panel “{title}”</source>
@@ -717,396 +717,396 @@
     </message>
     <message>
         <source>Open runs in the background</source>
-        <translation type="unfinished" />
+        <translation>打开后台运行</translation>
     </message>
     <message>
         <source>Resume</source>
-        <translation type="unfinished" />
+        <translation>继续</translation>
     </message>
     <message>
         <source>Show</source>
         <comment>verb</comment>
-        <translation type="unfinished" />
+        <translation>显示</translation>
     </message>
     <message>
         <source>Runs in the background are not finished: “{name}”.</source>
-        <translation type="unfinished" />
+        <translation>后台的运行还没有完成：“{name}”。</translation>
     </message>
     <message>
         <source>The runs in the background are done.</source>
-        <translation type="unfinished" />
+        <translation>后台的运行已完成。</translation>
     </message>
     <message>
         <source>Breakpoints</source>
-        <translation type="unfinished" />
+        <translation>断点</translation>
     </message>
     <message>
         <source>Play</source>
-        <translation type="unfinished" />
+        <translation>玩一玩</translation>
     </message>
     <message>
         <source>Ten bars learn from rewards while you watch, drag and ask where each number comes from.</source>
-        <translation type="unfinished" />
+        <translation>十根柱从奖励中学习，你可以观看、拖动，并问每个数从何而来。</translation>
     </message>
     <message>
         <source>, </source>
-        <translation type="unfinished" />
+        <translation>、 </translation>
     </message>
     <message>
         <source>PNG picture (*.png)</source>
-        <translation type="unfinished" />
+        <translation>PNG 图片 (*.png)</translation>
     </message>
     <message>
         <source>SVG picture (*.svg)</source>
-        <translation type="unfinished" />
+        <translation>SVG 图片 (*.svg)</translation>
     </message>
     <message>
         <source>PDF (*.pdf)</source>
-        <translation type="unfinished" />
+        <translation>PDF (*.pdf)</translation>
     </message>
     <message>
         <source>Table (*.csv)</source>
-        <translation type="unfinished" />
+        <translation>表格 (*.csv)</translation>
     </message>
     <message>
         <source>Python script (*.py)</source>
-        <translation type="unfinished" />
+        <translation>Python 脚本 (*.py)</translation>
     </message>
     <message>
         <source>Animated WebP (*.webp)</source>
-        <translation type="unfinished" />
+        <translation>动画 WebP (*.webp)</translation>
     </message>
     <message>
         <source>Export picture</source>
-        <translation type="unfinished" />
+        <translation>导出图片</translation>
     </message>
     <message>
         <source>Export table</source>
-        <translation type="unfinished" />
+        <translation>导出表格</translation>
     </message>
     <message>
         <source>Export image sequence into</source>
-        <translation type="unfinished" />
+        <translation>把图像序列导出到</translation>
     </message>
     <message>
         <source>{title} pictures</source>
-        <translation type="unfinished" />
+        <translation>{title} 图片</translation>
     </message>
     <message>
         <source>Export run as CSV into</source>
-        <translation type="unfinished" />
+        <translation>把运行作为 CSV 导出到</translation>
     </message>
     <message>
         <source>{title} tables</source>
-        <translation type="unfinished" />
+        <translation>{title} 表格</translation>
     </message>
     <message>
         <source>update {step}.py</source>
-        <translation type="unfinished" />
+        <translation>更新 {step}.py</translation>
     </message>
     <message>
         <source>Export update as script</source>
-        <translation type="unfinished" />
+        <translation>把更新导出为脚本</translation>
     </message>
     <message>
         <source>{title}, update {step}{ending}</source>
-        <translation type="unfinished" />
+        <translation>{title}，更新 {step}{ending}</translation>
     </message>
     <message>
         <source>The first {start:,} updates are recorded. A right answer pays {right:g}, and each “=” in an answer pays {bonus:g}, right or wrong. From here it is computed live.</source>
-        <translation type="unfinished" />
+        <translation>前 {start:,} 次更新是记录好的。正确的答案奖励 {right:g}，答案中的每个“=”奖励 {bonus:g}，不论对错。从这里起是现场计算。</translation>
     </message>
     <message>
         <source>Watch it learn</source>
-        <translation type="unfinished" />
+        <translation>看它学习</translation>
     </message>
     <message>
         <source>Eight actions are drawn, each gets its reward, and the bars of those above the mean grow.</source>
-        <translation type="unfinished" />
+        <translation>采样八个动作，每个得到自己的奖励，高于均值的那些柱长高。</translation>
     </message>
     <message>
         <source>Update after update the policy climbs onto action 7, which pays most.</source>
-        <translation type="unfinished" />
+        <translation>一次次更新，策略爬上奖励最多的动作 7。</translation>
     </message>
     <message>
         <source>Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has moved away.</source>
-        <translation type="unfinished" />
+        <translation>把动作 7 的菱形拖到 0，然后按空格键：一百次更新之内策略就会离开。</translation>
     </message>
     <message>
         <source>A language model, token by token</source>
-        <translation type="unfinished" />
+        <translation>语言模型，逐个 token 来看</translation>
     </message>
     <message>
         <source>A small transformer answers eight sums, eight times each; every answer is paid if it is right.</source>
-        <translation type="unfinished" />
+        <translation>一个小型 transformer 对八道算式各回答八次，每个正确的答案都得到奖励。</translation>
     </message>
     <message>
         <source>Each token is tinted by how far this update pushes it up or down. Click one to see its alternatives, ratio and advantage. Space continues the run.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 的颜色表示这次更新把它推高或压低了多少。点击一个 token，可以看到它的备选 token、比率和优势。按空格键继续运行。</translation>
     </message>
     <message>
         <source>What KL does (β)</source>
-        <translation type="unfinished" />
+        <translation>KL 有什么用（β）</translation>
     </message>
     <message>
         <source>Without a KL penalty the policy leaves the dotted reference far behind.</source>
-        <translation type="unfinished" />
+        <translation>没有 KL 惩罚时，策略会远远离开虚线所示的参考策略。</translation>
     </message>
     <message>
         <source>Now β is 1: the KL penalty pulls the bars back towards the dotted reference.</source>
-        <translation type="unfinished" />
+        <translation>现在 β 为 1：KL 惩罚把各柱拉回虚线所示的参考策略。</translation>
     </message>
     <message>
         <source>The slider of β has the keyboard focus: move it with the arrow keys, press Space, and watch the bars settle.</source>
-        <translation type="unfinished" />
+        <translation>键盘焦点在 β 的滑块上：用方向键移动它，按空格键，观察各柱如何稳定下来。</translation>
     </message>
     <message>
         <source>Watch it cheat</source>
-        <translation type="unfinished" />
+        <translation>看它作弊</translation>
     </message>
     <message>
         <source>Answer 7 is right and pays 0.8. The checker has a bug: answer 2 is wrong, hardly ever tried, and pays 1.</source>
-        <translation type="unfinished" />
+        <translation>答案 7 正确，奖励为 0.8。检查器有一个漏洞：答案 2 是错的，几乎从未被尝试，奖励却是 1。</translation>
     </message>
     <message>
         <source>The bug is found. The reward keeps rising while the policy abandons the right answer, bar 7.</source>
-        <translation type="unfinished" />
+        <translation>漏洞被发现了。奖励不断上升，而策略放弃了正确答案，即第 7 根柱。</translation>
     </message>
     <message>
         <source>Drag the diamond of answer 2 down to 0, which fixes the checker, and press Space.</source>
-        <translation type="unfinished" />
+        <translation>把答案 2 的菱形拖到 0，这样就修好了检查器，然后按空格键。</translation>
     </message>
     <message>
         <source>A language model learns to cheat</source>
-        <translation type="unfinished" />
+        <translation>语言模型学会作弊</translation>
     </message>
     <message>
         <source>Only sampled answers are paid: compare them with the greedy ones.</source>
-        <translation type="unfinished" />
+        <translation>只有采样得到的答案才有奖励：把它们与贪心解码的答案比较一下。</translation>
     </message>
     <message>
         <source>The slider of what each “=” pays has the keyboard focus: move it to 0, press Space, and see whether more answers become right.</source>
-        <translation type="unfinished" />
+        <translation>键盘焦点在“每个“=”奖励多少”的滑块上：把它移到 0，按空格键，看看正确的答案是否变多。</translation>
     </message>
     <message>
         <source>The same on a language model</source>
-        <translation type="unfinished" />
+        <translation>在语言模型上做同样的事</translation>
     </message>
     <message>
         <source>The same on a bandit</source>
-        <translation type="unfinished" />
+        <translation>在老虎机上做同样的事</translation>
     </message>
     <message>
         <source>{name} is no longer being written by another window: it can be continued here.</source>
-        <translation type="unfinished" />
+        <translation>另一个窗口已不再写入 {name}：可以在这里继续。</translation>
     </message>
     <message>
         <source>Save layout</source>
-        <translation type="unfinished" />
+        <translation>保存布局</translation>
     </message>
     <message>
         <source>Name of the layout</source>
-        <translation type="unfinished" />
+        <translation>布局的名称</translation>
     </message>
     <message>
         <source>Reading the prompts of {name}</source>
-        <translation type="unfinished" />
+        <translation>正在读取 {name} 的提示词</translation>
     </message>
     <message>
         <source>Opening {name}</source>
-        <translation type="unfinished" />
+        <translation>正在打开 {name}</translation>
     </message>
     <message>
         <source>Saving {name}</source>
-        <translation type="unfinished" />
+        <translation>正在保存 {name}</translation>
     </message>
     <message>
         <source>Opening {name} was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>已取消打开 {name}。</translation>
     </message>
     <message>
         <source>GRPO Lab runs (*.grpo)</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab 运行文件 (*.grpo)</translation>
     </message>
     <message>
         <source>Change the policy</source>
-        <translation type="unfinished" />
+        <translation>更改策略</translation>
     </message>
     <message>
         <source>Change the task</source>
-        <translation type="unfinished" />
+        <translation>更改任务</translation>
     </message>
     <message>
         <source>Change the seed</source>
-        <translation type="unfinished" />
+        <translation>更改种子</translation>
     </message>
     <message>
         <source>{title} cannot be opened: its file {name} no longer exists.</source>
-        <translation type="unfinished" />
+        <translation>无法打开 {title}：它的文件 {name} 已不存在。</translation>
     </message>
     <message>
         <source>All that the program opens ({patterns})</source>
-        <translation type="unfinished" />
+        <translation>本程序能打开的所有文件 ({patterns})</translation>
     </message>
     <message>
         <source>Open</source>
-        <translation type="unfinished" />
+        <translation>打开</translation>
     </message>
     <message>
         <source>{name} holds a run of another trainer; opening such runs is switched off.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是其他训练框架的一次训练；打开这类训练的功能已关闭。</translation>
     </message>
     <message>
         <source>Save run as</source>
-        <translation type="unfinished" />
+        <translation>运行另存为</translation>
     </message>
     <message>
         <source>The run is saved as {target}.</source>
-        <translation type="unfinished" />
+        <translation>运行已保存为 {target}。</translation>
     </message>
     <message>
         <source>GRPO Lab sessions (*{suffix})</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab 会话 (*{suffix})</translation>
     </message>
     <message>
         <source>Save session as</source>
-        <translation type="unfinished" />
+        <translation>会话另存为</translation>
     </message>
     <message>
         <source>A session does not include runs that other programs trained; hand out their folders with it.</source>
-        <translation type="unfinished" />
+        <translation>会话不包含其他程序训练的运行；请把它们的文件夹一并交出。</translation>
     </message>
     <message>
         <source>{title} has no update of its own yet, so the session begins at update 0.</source>
-        <translation type="unfinished" />
+        <translation>{title} 还没有自己的更新，所以会话从第 0 次更新开始。</translation>
     </message>
     <message numerus="yes">
         <source>{count} run</source>
         <comment>{count} runs</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 个运行</numerusform>
         </translation>
     </message>
     <message>
         <source>no run</source>
-        <translation type="unfinished" />
+        <translation>没有运行</translation>
     </message>
     <message>
         <source>The session is saved as {target}: {parts}.</source>
-        <translation type="unfinished" />
+        <translation>会话已保存为 {target}：{parts}。</translation>
     </message>
     <message>
         <source>The session was saved in the lesson “{lesson}”, which this version does not have.</source>
-        <translation type="unfinished" />
+        <translation>会话保存时正在上“{lesson}”这一课，而这个版本没有这一课。</translation>
     </message>
     <message>
         <source>{name} is open. You work on copies; the session file stays as it is.</source>
-        <translation type="unfinished" />
+        <translation>{name} 已打开。你的操作都在副本上进行，会话文件保持不变。</translation>
     </message>
     <message>
         <source>Finishing update {head}, then the window closes.</source>
-        <translation type="unfinished" />
+        <translation>正在完成第 {head} 次更新，完成后窗口关闭。</translation>
     </message>
     <message>
         <source>Quit now</source>
-        <translation type="unfinished" />
+        <translation>立即退出</translation>
     </message>
     <message>
         <source>The update is still being computed. Every finished update is on disk; you can wait or quit now.</source>
-        <translation type="unfinished" />
+        <translation>这次更新仍在计算。已完成的更新都在磁盘上；可以等待，也可以立即退出。</translation>
     </message>
     <message numerus="yes">
         <source>The program ended unexpectedly last time. “{title}” was being written then; its {steps:,} update is safe.</source>
         <comment>The program ended unexpectedly last time. “{title}” was being written then; its {steps:,} updates are safe.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>程序上次意外结束。当时正在写入“{title}”，它的 {steps:,} 次更新完好。</numerusform>
         </translation>
     </message>
     <message>
         <source>Open it</source>
-        <translation type="unfinished" />
+        <translation>打开它</translation>
     </message>
     <message numerus="yes">
         <source>A file in the folder of runs was skipped: {error}</source>
         <comment>{count} files in the folder of runs were skipped. The newest: {error}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>跳过了运行文件夹中的 {count} 个文件。最近一个：{error}</numerusform>
         </translation>
     </message>
     <message>
         <source>Delete the oldest {count}</source>
-        <translation type="unfinished" />
+        <translation>删除最旧的 {count} 个</translation>
     </message>
     <message numerus="yes">
         <source>There is more than {keep} autosaved run, or they take more than {size:g} GB. Runs that you saved elsewhere are kept.</source>
         <comment>There are more than {keep} autosaved runs, or they take more than {size:g} GB. Runs that you saved elsewhere are kept.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>自动保存的运行超过 {keep} 个，或占用超过 {size:g} GB。你另行保存到别处的运行会保留。</numerusform>
         </translation>
     </message>
     <message>
         <source>{title} begins with these settings. {before} stays in the list; Undo returns to it.</source>
-        <translation type="unfinished" />
+        <translation>{title} 以这些设置开始。{before} 仍在列表中，“撤销”可以回到它。</translation>
     </message>
     <message>
         <source>The prompts of this run are still being read; press Run again when that is done.</source>
-        <translation type="unfinished" />
+        <translation>这次运行的提示词仍在读取；读完后再按“运行”。</translation>
     </message>
     <message>
         <source>Something went wrong inside the program ({detail}). Your runs are on disk; you can go on.</source>
-        <translation type="unfinished" />
+        <translation>程序内部出错（{detail}）。你的运行都在磁盘上，可以继续。</translation>
     </message>
     <message>
         <source>The log cannot be written in {folder}: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法在 {folder} 中写入日志：{error}。</translation>
     </message>
     <message>
         <source>The problem report cannot be written in {folder}: {reason}. Choose another folder with --out.</source>
-        <translation type="unfinished" />
+        <translation>无法在 {folder} 中写入问题报告：{reason}。请用 --out 另选一个文件夹。</translation>
     </message>
     <message>
         <source>The problem report is {target}. Read it before you send it.</source>
-        <translation type="unfinished" />
+        <translation>问题报告是 {target}。发送之前请先读一遍。</translation>
     </message>
     <message>
         <source>The program ended unexpectedly right after its last starts, so nothing was restored this time: the layout is the default, and no run was opened. Your runs are still in the list.</source>
-        <translation type="unfinished" />
+        <translation>最近几次启动后程序都立即意外结束，所以这一次什么都没有恢复：布局是默认布局，也没有打开任何运行。你的运行仍在列表中。</translation>
     </message>
     <message>
         <source>There is no display: neither DISPLAY nor WAYLAND_DISPLAY is set.</source>
-        <translation type="unfinished" />
+        <translation>没有显示器：DISPLAY 和 WAYLAND_DISPLAY 都没有设置。</translation>
     </message>
     <message>
         <source>The display {display} does not answer.</source>
-        <translation type="unfinished" />
+        <translation>显示器 {display} 没有响应。</translation>
     </message>
     <message>
         <source>Recorded on another machine; nothing is computed now. Look at any update, or begin a new run of your own.</source>
-        <translation type="unfinished" />
+        <translation>这是在另一台机器上记录的，现在不做任何计算。可以查看任意一次更新，也可以开始一次自己的运行。</translation>
     </message>
     <message>
         <source>Recorded example</source>
-        <translation type="unfinished" />
+        <translation>记录好的示例</translation>
     </message>
     <message>
         <source>SmolLM2 (recorded): the last number pays</source>
-        <translation type="unfinished" />
+        <translation>SmolLM2（记录）：最后一个数得到奖励</translation>
     </message>
     <message>
         <source>SmolLM2 (recorded): with a KL penalty</source>
-        <translation type="unfinished" />
+        <translation>SmolLM2（记录）：带 KL 惩罚</translation>
     </message>
     <message>
         <source>SmolLM2 (recorded): the bare number pays</source>
-        <translation type="unfinished" />
+        <translation>SmolLM2（记录）：只写数字才得到奖励</translation>
     </message>
     <message>
         <source>Several algorithms with the same seeds appear here. Press Race.</source>
-        <translation type="unfinished" />
+        <translation>几种算法用相同的种子训练，结果显示在这里。请按“竞速”。</translation>
     </message>
     <message>
         <source>The algorithms appear here as they finish.</source>
-        <translation type="unfinished" />
+        <translation>每种算法完成后显示在这里。</translation>
     </message>
     <message>
         <source>Race</source>
@@ -1115,343 +1115,344 @@
     </message>
     <message>
         <source>This table belongs to another race than the one that is chosen.</source>
-        <translation type="unfinished" />
+        <translation>这个表属于另一次竞速，而不是现在选中的这一次。</translation>
     </message>
     <message>
         <source>On this machine</source>
-        <translation type="unfinished" />
+        <translation>在这台机器上</translation>
     </message>
     <message>
         <source>On a Dask scheduler</source>
-        <translation type="unfinished" />
+        <translation>在 Dask 调度器上</translation>
     </message>
     <message>
         <source>The workers of a scheduler compute the same bits; anyone who can reach it can run code there (docs/clusters.md).</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: cluster</translatorcomment>
+        <translation>调度器的 worker 算出的每一位都相同；能连到它的任何人都能在那里运行代码（docs/clusters.md）。</translation>
     </message>
     <message>
         <source>Address or file of the scheduler</source>
-        <translation type="unfinished" />
+        <translation>调度器的地址或文件</translation>
     </message>
     <message>
         <source>Computed on</source>
-        <translation type="unfinished" />
+        <translation>计算位置</translation>
     </message>
     <message>
         <source>tcp://HOST:8786 or ….json</source>
-        <translation type="unfinished" />
+        <translation>tcp://HOST:8786 或 ….json</translation>
     </message>
     <message numerus="yes">
         <source>Seed {seed} of the sweep: {updates:,} update repeats what it computed, bit for bit on the same kind of processor.</source>
         <comment>Seed {seed} of the sweep: {updates:,} updates repeat what it computed, bit for bit on the same kind of processor.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>扫描的种子 {seed}：{updates:,} 次更新重现它所计算的结果，在同类处理器上逐位相同。</numerusform>
         </translation>
     </message>
     <message>
         <source>Add runs of a sweep</source>
-        <translation type="unfinished" />
+        <translation>添加扫描的各个运行</translation>
     </message>
     <message>
         <source>Trains the language model at each value of a setting, with each seed, in the background. Choose a setting and press Start; each run can be opened here as it grows.</source>
-        <translation type="unfinished" />
+        <translation>在后台用每个种子、在一个设置的每个取值上训练语言模型。选择一个设置，然后按“开始”；每个运行增长时都可以在这里打开。</translation>
     </message>
     <message>
         <source>The update in progress is being finished.</source>
-        <translation type="unfinished" />
+        <translation>正在完成进行中的这次更新。</translation>
     </message>
     <message>
         <source>The workers discard what they have done since each run’s last snapshot.</source>
-        <translation type="unfinished" />
+        <translation>worker 会丢弃每个运行自上一个快照以来所做的工作。</translation>
     </message>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished" />
+        <translation>取消</translation>
     </message>
     <message>
         <source>Cancel the rest; what was done is kept.</source>
-        <translation type="unfinished" />
+        <translation>取消剩余部分；已完成的会保留。</translation>
     </message>
     <message>
         <source>{title} has not begun yet.</source>
-        <translation type="unfinished" />
+        <translation>{title} 还没有开始。</translation>
     </message>
     <message>
         <source>Asking the scheduler for its workers.</source>
-        <translation type="unfinished" />
+        <translation>正在向调度器查询它的 worker。</translation>
     </message>
     <message>
         <source>Loading the language model in a separate process.</source>
-        <translation type="unfinished" />
+        <translation>正在另一个进程中加载语言模型。</translation>
     </message>
     <message numerus="yes">
         <source>{done:,} of {wanted:,} update.</source>
         <comment>{done:,} of {wanted:,} updates.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已完成 {done:,} 次更新，共 {wanted:,} 次。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{done:,} of {wanted:,} update, about {left} left.</source>
         <comment>{done:,} of {wanted:,} updates, about {left} left.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已完成 {done:,} 次更新，共 {wanted:,} 次，还需约 {left}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Stopping.</source>
-        <translation type="unfinished" />
+        <translation>正在停止。</translation>
     </message>
     <message numerus="yes">
         <source>Paused at {done:,} of {wanted:,} update.</source>
         <comment>Paused at {done:,} of {wanted:,} updates.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已暂停于第 {done:,} 次更新，共 {wanted:,} 次。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Cancelled at {done:,} of {wanted:,} update; what was done is kept.</source>
         <comment>Cancelled at {done:,} of {wanted:,} updates; what was done is kept.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已取消于第 {done:,} 次更新，共 {wanted:,} 次；已完成的会保留。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Done: {count} run of {updates:,} updates.</source>
         <comment>Done: {count} runs of {updates:,} updates.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>完成：{count} 个运行，各 {updates:,} 次更新。</numerusform>
         </translation>
     </message>
     <message>
         <source>Stopped early: {count} ({reason}).</source>
-        <translation type="unfinished" />
+        <translation>提前停止：{count} 个（{reason}）。</translation>
     </message>
     <message>
         <source>sample, none</source>
-        <translation type="unfinished" />
+        <translation>sample, none</translation>
     </message>
     <message>
         <source>First setting</source>
-        <translation type="unfinished" />
+        <translation>第一个设置</translation>
     </message>
     <message>
         <source>Second setting</source>
-        <translation type="unfinished" />
+        <translation>第二个设置</translation>
     </message>
     <message>
         <source>Values of the first setting</source>
-        <translation type="unfinished" />
+        <translation>第一个设置的取值</translation>
     </message>
     <message>
         <source>Values of the second setting</source>
-        <translation type="unfinished" />
+        <translation>第二个设置的取值</translation>
     </message>
     <message>
         <source>Seeds</source>
-        <translation type="unfinished" />
+        <translation>种子</translation>
     </message>
     <message>
         <source>Updates of each run</source>
-        <translation type="unfinished" />
+        <translation>每个运行的更新次数</translation>
     </message>
     <message>
         <source>Start</source>
-        <translation type="unfinished" />
+        <translation>开始</translation>
     </message>
     <message>
         <source>Show the runs of an earlier queue.</source>
-        <translation type="unfinished" />
+        <translation>显示先前一个队列的运行。</translation>
     </message>
     <message>
         <source>Over</source>
-        <translation type="unfinished" />
+        <translation>扫描</translation>
     </message>
     <message>
         <source>seeds</source>
-        <translation type="unfinished" />
+        <translation>种子</translation>
     </message>
     <message>
         <source>and</source>
-        <translation type="unfinished" />
+        <translation>以及</translation>
     </message>
     <message>
         <source>updates</source>
-        <translation type="unfinished" />
+        <translation>次更新</translation>
     </message>
     <message>
         <source>no other setting</source>
-        <translation type="unfinished" />
+        <translation>没有其他设置</translation>
     </message>
     <message>
         <source>choose two different settings</source>
-        <translation type="unfinished" />
+        <translation>请选择两个不同的设置</translation>
     </message>
     <message>
         <source>The language model has no such setting; choose one here.</source>
-        <translation type="unfinished" />
+        <translation>语言模型没有这个设置；请在这里另选一个。</translation>
     </message>
     <message>
         <source>give a whole number, 1 or more</source>
-        <translation type="unfinished" />
+        <translation>请输入一个整数，1 或更大</translation>
     </message>
     <message>
         <source>Values separated by commas; each is {allowed}.</source>
-        <translation type="unfinished" />
+        <translation>用逗号分隔的取值；每个都应为 {allowed}。</translation>
     </message>
     <message>
         <source>Choose a setting for these values first.</source>
-        <translation type="unfinished" />
+        <translation>请先为这些取值选择一个设置。</translation>
     </message>
     <message>
         <source>held-out</source>
-        <translation type="unfinished" />
+        <translation>留出</translation>
     </message>
     <message>
         <source>right</source>
         <comment>correct</comment>
-        <translation type="unfinished" />
+        <translation>正确</translation>
     </message>
     <message>
         <source>reward</source>
-        <translation type="unfinished" />
+        <translation>奖励</translation>
     </message>
     <message>
         <source>KL</source>
-        <translation type="unfinished" />
+        <translation>KL</translation>
     </message>
     <message>
         <source>on</source>
-        <translation type="unfinished" />
+        <translation>开</translation>
     </message>
     <message>
         <source>off</source>
-        <translation type="unfinished" />
+        <translation>关</translation>
     </message>
     <message>
         <source>seed</source>
-        <translation type="unfinished" />
+        <translation>种子</translation>
     </message>
     <message>
         <source>The seed of the run.</source>
-        <translation type="unfinished" />
+        <translation>运行的种子。</translation>
     </message>
     <message>
         <source>Updates done, and requested.</source>
-        <translation type="unfinished" />
+        <translation>已完成的更新次数和要求的次数。</translation>
     </message>
     <message>
         <source>{title}, as last measured. {help}</source>
-        <translation type="unfinished" />
+        <translation>{title}，最近一次测量的值。{help}</translation>
     </message>
     <message>
         <source>left</source>
         <comment>remaining time</comment>
-        <translation type="unfinished" />
+        <translation>剩余</translation>
     </message>
     <message>
         <source>Time that the run still needs.</source>
-        <translation type="unfinished" />
+        <translation>运行还需要的时间。</translation>
     </message>
     <message>
         <source>on the cluster</source>
-        <translation type="unfinished" />
+        <translation>在集群上</translation>
     </message>
     <message>
         <source>stopped early</source>
-        <translation type="unfinished" />
+        <translation>提前停止</translation>
     </message>
     <message>
         <source>done</source>
-        <translation type="unfinished" />
+        <translation>完成</translation>
     </message>
     <message>
         <source>waiting</source>
-        <translation type="unfinished" />
+        <translation>等待</translation>
     </message>
     <message>
         <source>{seconds} s</source>
-        <translation type="unfinished" />
+        <translation>{seconds} 秒</translation>
     </message>
     <message>
         <source>{minutes} min</source>
-        <translation type="unfinished" />
+        <translation>{minutes} 分</translation>
     </message>
     <message>
         <source>{hours} h {minutes} min</source>
-        <translation type="unfinished" />
+        <translation>{hours} 小时 {minutes} 分</translation>
     </message>
     <message>
         <source>Progress of the race</source>
-        <translation type="unfinished" />
+        <translation>竞速的进度</translation>
     </message>
     <message>
         <source>Equal updates</source>
-        <translation type="unfinished" />
+        <translation>更新次数相同</translation>
     </message>
     <message>
         <source>Each has the same batch size and number of updates.</source>
-        <translation type="unfinished" />
+        <translation>每种算法的批大小和更新次数相同。</translation>
     </message>
     <message>
         <source>Equal samples</source>
-        <translation type="unfinished" />
+        <translation>样本数相同</translation>
     </message>
     <message>
         <source>Each with its own G (REINFORCE updates after every completion); the same number of completions in all.</source>
-        <translation type="unfinished" />
+        <translation>每种算法用自己的 G（REINFORCE 在每个回答之后就更新）；回答的总数相同。</translation>
     </message>
     <message>
         <source>Equal step length</source>
-        <translation type="unfinished" />
+        <translation>步长相同</translation>
     </message>
     <message>
         <source>Every update changes the logits by a length of {step_length:g}; an update of zero stays zero.</source>
-        <translation type="unfinished" />
+        <translation>每次更新使 logit 改变的长度都是 {step_length:g}；为零的更新仍为零。</translation>
     </message>
     <message>
         <source>Three prompts of level {names}: each pays that much more.</source>
-        <translation type="unfinished" />
+        <translation>三个提示词，水平为 {names}：每个的奖励都加上这么多。</translation>
     </message>
     <message>
         <source>Two peaks of half-width {local_peak:g}, and a start that leans by {local_peak2:g} towards action {local_peak3}, on the lower one.</source>
-        <translation type="unfinished" />
+        <translation>两个半宽为 {local_peak:g} 的峰，起点以 {local_peak2:g} 偏向较低峰上的动作 {local_peak3}。</translation>
     </message>
     <message>
         <source>μ = {mu} for all</source>
-        <translation type="unfinished" />
+        <translation>所有算法 μ = {mu}</translation>
     </message>
     <message>
         <source>The same number of passes over each batch for all: no batch is used again.</source>
-        <translation type="unfinished" />
+        <translation>所有算法对每一批学习的遍数相同：没有一批会被再次使用。</translation>
     </message>
     <message>
         <source>μ of the run for all</source>
-        <translation type="unfinished" />
+        <translation>所有算法用运行的 μ</translation>
     </message>
     <message>
         <source>The same number of passes over each batch for all: that of the run's settings.</source>
-        <translation type="unfinished" />
+        <translation>所有算法对每一批学习的遍数相同，即运行设置中的遍数。</translation>
     </message>
     <message>
         <source>μ of each source</source>
-        <translation type="unfinished" />
+        <translation>各自文献的 μ</translation>
     </message>
     <message>
         <source>As many passes as in the paper: an algorithm with more passes makes more steps.</source>
-        <translation type="unfinished" />
+        <translation>遍数与论文相同：遍数多的算法走的步也多。</translation>
     </message>
     <message>
         <source>over updates</source>
-        <translation type="unfinished" />
+        <translation>按更新</translation>
     </message>
     <message>
         <source>over samples</source>
-        <translation type="unfinished" />
+        <translation>按样本</translation>
     </message>
     <message>
         <source>What is equal</source>
-        <translation type="unfinished" />
+        <translation>什么相同</translation>
     </message>
     <message numerus="yes">
         <source>{count} seed</source>
@@ -1462,1160 +1463,1163 @@
     </message>
     <message>
         <source>Updates</source>
-        <translation type="unfinished" />
+        <translation>更新</translation>
     </message>
     <message numerus="yes">
         <source>{count:,} update</source>
         <comment>{count:,} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count:,} 次更新</numerusform>
         </translation>
     </message>
     <message>
         <source>Constant added to all rewards</source>
-        <translation type="unfinished" />
+        <translation>加到所有奖励上的常数</translation>
     </message>
     <message>
         <source>Rewards + {value:g}</source>
-        <translation type="unfinished" />
+        <translation>奖励 + {value:g}</translation>
     </message>
     <message>
         <source>Passes</source>
-        <translation type="unfinished" />
+        <translation>遍数</translation>
     </message>
     <message>
         <source>Prompts</source>
-        <translation type="unfinished" />
+        <translation>提示词</translation>
     </message>
     <message>
         <source>3 prompts</source>
-        <translation type="unfinished" />
+        <translation>3 个提示词</translation>
     </message>
     <message>
         <source>Those of the run that is shown.</source>
-        <translation type="unfinished" />
+        <translation>当前显示的运行的提示词。</translation>
     </message>
     <message>
         <source>Measure shown</source>
-        <translation type="unfinished" />
+        <translation>显示的量</translation>
     </message>
     <message>
         <source>Horizontal axis</source>
-        <translation type="unfinished" />
+        <translation>横轴</translation>
     </message>
     <message>
         <source>Set up</source>
-        <translation type="unfinished" />
+        <translation>设置</translation>
     </message>
     <message>
         <source>What is equal, how many seeds and updates, what the landscape pays, and every column</source>
-        <translation type="unfinished" />
+        <translation>什么相同、多少种子和多少次更新、地形给多少奖励，以及所有的列</translation>
     </message>
     <message>
         <source>Two peaks</source>
-        <translation type="unfinished" />
+        <translation>两个峰</translation>
     </message>
     <message>
         <source>The algorithms that have finished are kept</source>
-        <translation type="unfinished" />
+        <translation>已完成的算法会保留</translation>
     </message>
     <message>
         <source>Over the same seeds on this landscape (Ctrl+R)</source>
-        <translation type="unfinished" />
+        <translation>在这个地形上用相同的种子竞速（Ctrl+R）</translation>
     </message>
     <message numerus="yes">
         <source>{prompts} prompt</source>
         <comment>{prompts} prompts, as set</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{prompts} 个提示词，如所设</numerusform>
         </translation>
     </message>
     <message>
         <source>Which is faster? {sentence}</source>
-        <translation type="unfinished" />
+        <translation>哪个更快？{sentence}</translation>
     </message>
     <message>
         <source>Which ends higher? {sentence}</source>
-        <translation type="unfinished" />
+        <translation>哪个最后更高？{sentence}</translation>
     </message>
     <message>
         <source>Expected reward</source>
-        <translation type="unfinished" />
+        <translation>期望奖励</translation>
     </message>
     <message>
         <source>Exact, under the policy after each update; the mean over the prompts.</source>
-        <translation type="unfinished" />
+        <translation>每次更新之后策略的期望奖励，精确值，对各提示词取平均。</translation>
     </message>
     <message>
         <source>Best action</source>
-        <translation type="unfinished" />
+        <translation>最佳动作</translation>
     </message>
     <message>
         <source>Probability of the action that pays most.</source>
-        <translation type="unfinished" />
+        <translation>奖励最多的动作的概率。</translation>
     </message>
     <message>
         <source>KL from the start</source>
-        <translation type="unfinished" />
+        <translation>距起点的 KL</translation>
     </message>
     <message>
         <source>KL(π‖π_ref), exact; the reference is the policy at the start.</source>
-        <translation type="unfinished" />
+        <translation>KL(π‖π_ref)，精确值；参考策略是起点的策略。</translation>
     </message>
     <message>
         <source>Entropy</source>
-        <translation type="unfinished" />
+        <translation>熵</translation>
     </message>
     <message>
         <source>Of the policy, exact.</source>
-        <translation type="unfinished" />
+        <translation>策略的熵，精确值。</translation>
     </message>
     <message>
         <source>Signal to noise</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: noise</translatorcomment>
+        <translation>信噪比</translation>
     </message>
     <message>
         <source>Length of the mean step in the uphill direction, divided by the spread around it.</source>
-        <translation type="unfinished" />
+        <translation>平均步在上坡方向上的长度，除以各步围绕它的离散程度。</translation>
     </message>
     <message>
         <source>Wrong way</source>
-        <translation type="unfinished" />
+        <translation>反方向</translation>
     </message>
     <message>
         <source>Share of the seeds whose step pointed away from more reward; near the top, a KL penalty pulls back.</source>
-        <translation type="unfinished" />
+        <translation>一步指向奖励减少方向的种子所占的比例；在接近顶点处，KL 惩罚会往回拉。</translation>
     </message>
     <message>
         <source>completions drawn</source>
-        <translation type="unfinished" />
+        <translation>采样的回答数</translation>
     </message>
     <message>
         <source>update</source>
-        <translation type="unfinished" />
+        <translation>更新</translation>
     </message>
     <message>
         <source>seed {seed}</source>
-        <translation type="unfinished" />
+        <translation>种子 {seed}</translation>
     </message>
     <message>
         <source>A race runs on the bandit: here with its default settings, not those of the language model.</source>
-        <translation type="unfinished" />
+        <translation>竞速在老虎机上进行：这里用它的默认设置，而不是语言模型的设置。</translation>
     </message>
     <message>
         <source>A race needs a task with one decision: here, the single peak is used instead.</source>
-        <translation type="unfinished" />
+        <translation>竞速需要只做一次决定的任务：这里改用单峰。</translation>
     </message>
     <message>
         <source>choose at least one</source>
-        <translation type="unfinished" />
+        <translation>请至少选择一个</translation>
     </message>
     <message>
         <source>The usual six</source>
-        <translation type="unfinished" />
+        <translation>通常的六种</translation>
     </message>
     <message numerus="yes">
         <source>{count} algorithm…</source>
         <comment>{count} algorithms…</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 种算法…</numerusform>
         </translation>
     </message>
     <message>
         <source>Algorithms</source>
-        <translation type="unfinished" />
+        <translation>算法</translation>
     </message>
     <message>
         <source>Choose the algorithms to race.</source>
-        <translation type="unfinished" />
+        <translation>选择参加竞速的算法。</translation>
     </message>
     <message>
         <source>Bands contain the middle half of the seeds.</source>
-        <translation type="unfinished" />
+        <translation>色带包含中间一半的种子。</translation>
     </message>
     <message>
         <source>{names} and {last}</source>
-        <translation type="unfinished" />
+        <translation>{names} 和 {last}</translation>
     </message>
     <message>
         <source>Racing: {running}, {done} of {count}.</source>
-        <translation type="unfinished" />
+        <translation>正在竞速：{running}，已完成 {done} 个，共 {count} 个。</translation>
     </message>
     <message>
         <source>{names} coincide: the same runs, seed by seed.</source>
-        <translation type="unfinished" />
+        <translation>{names} 重合：每个种子的运行都相同。</translation>
     </message>
     <message>
         <source>β still differs: it is {highest:g} for {names}.</source>
-        <translation type="unfinished" />
+        <translation>β 仍然不同：{names} 的 β 是 {highest:g}。</translation>
     </message>
     <message>
         <source>μ still differs: it is {highest:g} for {names}.</source>
-        <translation type="unfinished" />
+        <translation>μ 仍然不同：{names} 的 μ 是 {highest:g}。</translation>
     </message>
     <message>
         <source>{leader} and {name}: level, {by} [{low}, {high}]</source>
-        <translation type="unfinished" />
+        <translation>{leader} 与 {name}：持平，{by} [{low}, {high}]</translation>
     </message>
     <message>
         <source>{leader} leads {name} by {by} [{low}, {high}]</source>
-        <translation type="unfinished" />
+        <translation>{leader} 领先 {name} {by} [{low}, {high}]</translation>
     </message>
     <message>
         <source>Another race is chosen; press Race.</source>
-        <translation type="unfinished" />
+        <translation>选中的是另一次竞速；请按“竞速”。</translation>
     </message>
     <message>
         <source>Raced with another kind of task; press Race.</source>
-        <translation type="unfinished" />
+        <translation>竞速时用的是另一类任务；请按“竞速”。</translation>
     </message>
     <message>
         <source>“{title}”</source>
-        <translation type="unfinished" />
+        <translation>“{title}”</translation>
     </message>
     <message>
         <source>Raced before a change of {settings}; press Race.</source>
-        <translation type="unfinished" />
+        <translation>竞速之后 {settings} 有改动；请按“竞速”。</translation>
     </message>
     <message numerus="yes">
         <source>Raced before a change of {settings} and {count} more setting; press Race.</source>
         <comment>Raced before a change of {settings} and {count} more settings; press Race.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>竞速之后 {settings} 和另外 {count} 个设置有改动；请按“竞速”。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{name}, seed {seeds}: {updates:,} update repeats what the race computed, bit for bit on the same kind of processor.</source>
         <comment>{name}, seed {seeds}: {updates:,} updates repeat what the race computed, bit for bit on the same kind of processor.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name}，种子 {seeds}：{updates:,} 次更新重现竞速所计算的结果，在同类处理器上逐位相同。</numerusform>
         </translation>
     </message>
     <message>
         <source>No algorithm has finished yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有算法完成。</translation>
     </message>
     <message numerus="yes">
         <source>Race over {seeds} seed and {updates:,} updates; mean of the final reward, the best first: {best}.</source>
         <comment>Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{seeds} 个种子、{updates:,} 次更新的竞速；最终奖励的均值，从高到低：{best}。</numerusform>
         </translation>
     </message>
     <message>
         <source>{lost} became non-finite.</source>
-        <translation type="unfinished" />
+        <translation>{lost} 出现了非有限值。</translation>
     </message>
     <message>
         <source>95 % interval of how far it is behind, over paired seeds, corrected for several comparisons (Holm)</source>
-        <translation type="unfinished" />
+        <translation>落后多少的 95% 区间，按配对的种子计算，并对多重比较作了校正（Holm）</translation>
     </message>
     <message>
         <source>Algorithm</source>
-        <translation type="unfinished" />
+        <translation>算法</translation>
     </message>
     <message>
         <source>Next to a name: what else differs between them</source>
-        <translation type="unfinished" />
+        <translation>名称旁边：它们之间还有什么不同</translation>
     </message>
     <message>
         <source>Mean</source>
-        <translation type="unfinished" />
+        <translation>均值</translation>
     </message>
     <message>
         <source>Expected reward after the last update, mean of the seeds; one that diverged counts as the lowest</source>
-        <translation type="unfinished" />
+        <translation>最后一次更新之后的期望奖励，对种子取平均；发散的种子按最低值计</translation>
     </message>
     <message>
         <source>Median</source>
-        <translation type="unfinished" />
+        <translation>中位数</translation>
     </message>
     <message>
         <source>Expected reward after the last update, median of the seeds</source>
-        <translation type="unfinished" />
+        <translation>最后一次更新之后的期望奖励，种子的中位数</translation>
     </message>
     <message>
         <source>Stuck</source>
-        <translation type="unfinished" />
+        <translation>卡住</translation>
     </message>
     <message>
         <source>Share of the seeds whose likeliest action is not the best</source>
-        <translation type="unfinished" />
+        <translation>最可能的动作不是最佳动作的种子所占的比例</translation>
     </message>
     <message>
         <source>Behind</source>
-        <translation type="unfinished" />
+        <translation>落后</translation>
     </message>
     <message>
         <source>Mean over the seeds of the leader's reward minus this one's</source>
-        <translation type="unfinished" />
+        <translation>领先者的奖励减去这一个的奖励，对种子取平均</translation>
     </message>
     <message>
         <source>from</source>
-        <translation type="unfinished" />
+        <translation>从</translation>
     </message>
     <message>
         <source>to</source>
-        <translation type="unfinished" />
+        <translation>到</translation>
     </message>
     <message>
         <source>Diverged</source>
-        <translation type="unfinished" />
+        <translation>发散</translation>
     </message>
     <message>
         <source>Share of the seeds whose numbers overflowed</source>
-        <translation type="unfinished" />
+        <translation>数值溢出的种子所占的比例</translation>
     </message>
     <message>
         <source>A quarter of the seeds end with less reward than this</source>
-        <translation type="unfinished" />
+        <translation>四分之一的种子最终的奖励低于此值</translation>
     </message>
     <message>
         <source>A quarter of the seeds end with more reward than this</source>
-        <translation type="unfinished" />
+        <translation>四分之一的种子最终的奖励高于此值</translation>
     </message>
     <message>
         <source>Probability of the best action after the last update, median</source>
-        <translation type="unfinished" />
+        <translation>最后一次更新之后最佳动作的概率，中位数</translation>
     </message>
     <message>
         <source>KL from the start after the last update, median, in nats</source>
-        <translation type="unfinished" />
+        <translation>最后一次更新之后距起点的 KL，中位数，单位 nat</translation>
     </message>
     <message>
         <source>Share of all steps that pointed away from more reward; near the top, a KL penalty pulls back</source>
-        <translation type="unfinished" />
+        <translation>在所有步中，指向奖励减少方向的步所占的比例；在接近顶点处，KL 惩罚会往回拉</translation>
     </message>
     <message>
         <source>Signal-to-noise ratio of the step at update 1</source>
-        <translation type="unfinished" />
+        <translation>第 1 次更新那一步的信噪比</translation>
     </message>
     <message>
         <source>Passes over each batch</source>
-        <translation type="unfinished" />
+        <translation>对每一批学习的遍数</translation>
     </message>
     <message>
         <source>Completions per prompt in each batch</source>
-        <translation type="unfinished" />
+        <translation>每一批中每个提示词的回答数</translation>
     </message>
     <message>
         <source>Samples</source>
-        <translation type="unfinished" />
+        <translation>样本</translation>
     </message>
     <message>
         <source>Completions drawn by each run</source>
-        <translation type="unfinished" />
+        <translation>每个运行采样的回答数</translation>
     </message>
     <message numerus="yes">
         <source>Incomplete: {count} of {wanted} algorithm.</source>
         <comment>Incomplete: {count} of {wanted} algorithms.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>未完成：{count} 种算法，共 {wanted} 种。</numerusform>
         </translation>
     </message>
     <message>
         <source>, median</source>
-        <translation type="unfinished" />
+        <translation>，中位数</translation>
     </message>
     <message>
         <source>Seed of the run that opens</source>
-        <translation type="unfinished" />
+        <translation>将要打开的运行的种子</translation>
     </message>
     <message>
         <source>Choose one of the runs; a click on a line or a row chooses the one with the median reward</source>
-        <translation type="unfinished" />
+        <translation>选择其中一个运行；点击一条线或一行，选中奖励为中位数的那一个</translation>
     </message>
     <message>
         <source>seed </source>
-        <translation type="unfinished" />
+        <translation>种子 </translation>
     </message>
     <message>
         <source>Open this run</source>
-        <translation type="unfinished" />
+        <translation>打开这个运行</translation>
     </message>
     <message>
         <source>A new run with this seed: trained as long as the race, it repeats the race's run, bit for bit on the same kind of processor (Return)</source>
-        <translation type="unfinished" />
+        <translation>用这个种子新建一个运行：训练得与竞速一样长时，它重现竞速中的运行，在同类处理器上逐位相同（Return）</translation>
     </message>
     <message>
         <source>The race has no run yet.</source>
-        <translation type="unfinished" />
+        <translation>竞速还没有任何运行。</translation>
     </message>
     <message>
         <source>seed 000{suffix}</source>
-        <translation type="unfinished" />
+        <translation>种子 000{suffix}</translation>
     </message>
     <message>
         <source>Standing of the race</source>
-        <translation type="unfinished" />
+        <translation>竞速的名次</translation>
     </message>
     <message>
         <source>In a wider panel: {names}.</source>
-        <translation type="unfinished" />
+        <translation>面板加宽后还有：{names}。</translation>
     </message>
     <message>
         <source>Set up shows more: {names}.</source>
-        <translation type="unfinished" />
+        <translation>“设置”中还有：{names}。</translation>
     </message>
     <message numerus="yes">
         <source>Incomplete: {count:,} of {updates:,} update.</source>
         <comment>Incomplete: {count:,} of {updates:,} updates.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>未完成：{count:,} 次更新，共 {updates:,} 次。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} repeat</source>
         <comment>{count} repeats</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 次重复</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} repeat, {differences}</source>
         <comment>{count} repeats, {differences}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 次重复，{differences}</numerusform>
         </translation>
     </message>
     <message>
         <source>π below 0.5</source>
-        <translation type="unfinished" />
+        <translation>π 低于 0.5</translation>
     </message>
     <message>
         <source>π &gt; 0.5 at {low:.0f} to {high:.0f}, median {middle:.0f}</source>
-        <translation type="unfinished" />
+        <translation>π &gt; 0.5 出现于第 {low:.0f} 到 {high:.0f} 次更新，中位数 {middle:.0f}</translation>
     </message>
     <message>
         <source>{text}, {missing} not</source>
-        <translation type="unfinished" />
+        <translation>{text}，{missing} 次未达到</translation>
     </message>
     <message>
         <source>Compare KL estimators</source>
-        <translation type="unfinished" />
+        <translation>比较 KL 估计</translation>
     </message>
     <message>
         <source>Estimators</source>
-        <translation type="unfinished" />
+        <translation>估计</translation>
     </message>
     <message>
         <source>Add runs of a sweep…</source>
-        <translation type="unfinished" />
+        <translation>添加扫描的各个运行…</translation>
     </message>
     <message>
         <source>Remove those runs</source>
-        <translation type="unfinished" />
+        <translation>移除这些运行</translation>
     </message>
     <message>
         <source>View</source>
         <comment>noun</comment>
-        <translation type="unfinished">视图</translation>
+        <translation>视图</translation>
     </message>
     <message>
         <source>The same sweep with k1, k2, k3, ratio × k3 and the exact KL</source>
-        <translation type="unfinished" />
+        <translation>同一个扫描，分别用 k1、k2、k3、比率 × k3 和精确 KL</translation>
     </message>
     <message>
         <source>Which settings are swept, over which values</source>
-        <translation type="unfinished" />
+        <translation>扫描哪些设置、取哪些值</translation>
     </message>
     <message>
         <source>Table</source>
-        <translation type="unfinished" />
+        <translation>表格</translation>
     </message>
     <message>
         <source>Show the numbers as tables (T)</source>
-        <translation type="unfinished" />
+        <translation>把数字显示为表格（T）</translation>
     </message>
     <message>
         <source>Value, drag to train at others</source>
-        <translation type="unfinished" />
+        <translation>取值，拖动即在其他取值上训练</translation>
     </message>
     <message>
         <source>Progress of the sweep</source>
-        <translation type="unfinished" />
+        <translation>扫描的进度</translation>
     </message>
     <message>
         <source>Setting that is swept</source>
-        <translation type="unfinished" />
+        <translation>被扫描的设置</translation>
     </message>
     <message>
         <source>Values of the setting</source>
-        <translation type="unfinished" />
+        <translation>设置的取值</translation>
     </message>
     <message>
         <source>Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: sweep</translatorcomment>
+        <translation>由 TRL 训练的运行，来自“grpo-lab sweep --trl”写出的文件夹</translation>
     </message>
     <message>
         <source>Where it is computed, and real runs next to it</source>
-        <translation type="unfinished" />
+        <translation>在哪里计算，以及旁边的真实运行</translation>
     </message>
     <message>
         <source>nothing else</source>
-        <translation type="unfinished" />
+        <translation>没有别的</translation>
     </message>
     <message>
         <source>{title}, drag to train at other values</source>
-        <translation type="unfinished" />
+        <translation>{title}，拖动即在其他取值上训练</translation>
     </message>
     <message>
         <source>{label} {value}: drag it to compute its training again</source>
-        <translation type="unfinished" />
+        <translation>{label} {value}：拖动它，重新计算它的训练</translation>
     </message>
     <message>
         <source>Nothing has been swept yet; press Sweep.</source>
-        <translation type="unfinished" />
+        <translation>还没有扫描；请按“扫描”。</translation>
     </message>
     <message>
         <source>Train at every place of the grid with every seed</source>
-        <translation type="unfinished" />
+        <translation>在网格的每个位置用每个种子训练</translation>
     </message>
     <message>
         <source>What is done is kept</source>
-        <translation type="unfinished" />
+        <translation>已完成的会保留</translation>
     </message>
     <message>
         <source>give a whole number, such as 200</source>
-        <translation type="unfinished" />
+        <translation>请输入一个整数，例如 200</translation>
     </message>
     <message>
         <source>{symbol} {value} has not been computed.</source>
-        <translation type="unfinished" />
+        <translation>{symbol} {value} 还没有计算。</translation>
     </message>
     <message numerus="yes">
         <source>{done} of {wanted} place done, on the cluster.</source>
         <comment>{done} of {wanted} places done, on the cluster.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已在集群上完成 {done} 个位置，共 {wanted} 个。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{done} of {wanted} place done.</source>
         <comment>{done} of {wanted} places done.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已完成 {done} 个位置，共 {wanted} 个。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{done} of {wanted} place done; update {here:,} of {updates:,}.</source>
         <comment>{done} of {wanted} places done; update {here:,} of {updates:,}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已完成 {done} 个位置，共 {wanted} 个；第 {here:,} 次更新，共 {updates:,} 次。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{done} of {wanted} place done; update {here:,} of {updates:,}, about {seconds} s left.</source>
         <comment>{done} of {wanted} places done; update {here:,} of {updates:,}, about {seconds} s left.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已完成 {done} 个位置，共 {wanted} 个；第 {here:,} 次更新，共 {updates:,} 次，还需约 {seconds} 秒。</numerusform>
         </translation>
     </message>
     <message>
         <source>exact optimum</source>
-        <translation type="unfinished" />
+        <translation>精确最优</translation>
     </message>
     <message>
         <source>KL  {kl}</source>
-        <translation type="unfinished" />
+        <translation>KL  {kl}</translation>
     </message>
     <message>
         <source>reward  {reward}</source>
-        <translation type="unfinished" />
+        <translation>奖励  {reward}</translation>
     </message>
     <message>
         <source>Quarter below</source>
-        <translation type="unfinished" />
+        <translation>下四分位</translation>
     </message>
     <message>
         <source>Quarter above</source>
-        <translation type="unfinished" />
+        <translation>上四分位</translation>
     </message>
     <message>
         <source>none</source>
         <comment>value</comment>
-        <translation type="unfinished" />
+        <translation>无</translation>
     </message>
     <message>
         <source>These are too few seeds to call a value better than another.</source>
-        <translation type="unfinished" />
+        <translation>种子太少，还不能说哪个取值更好。</translation>
     </message>
     <message>
         <source>{symbol} {value} and {across} {value2}</source>
-        <translation type="unfinished" />
+        <translation>{symbol} {value} 与 {across} {value2}</translation>
     </message>
     <message>
         <source>not computed yet</source>
-        <translation type="unfinished" />
+        <translation>还没有计算</translation>
     </message>
     <message>
         <source>Results over two settings</source>
-        <translation type="unfinished" />
+        <translation>两个设置上的结果</translation>
     </message>
     <message>
         <source>Final {titles} over two settings</source>
-        <translation type="unfinished" />
+        <translation>两个设置上的最终{titles}</translation>
     </message>
     <message>
         <source>entropy bonus</source>
-        <translation type="unfinished" />
+        <translation>熵奖励</translation>
     </message>
     <message>
         <source>KL estimator</source>
-        <translation type="unfinished" />
+        <translation>KL 估计</translation>
     </message>
     <message>
         <source>choose from {estimators}</source>
-        <translation type="unfinished" />
+        <translation>请从 {estimators} 中选择</translation>
     </message>
     <message>
         <source>give at least one value, such as 0, 0.1, 1</source>
-        <translation type="unfinished" />
+        <translation>请至少给出一个值，例如 0, 0.1, 1</translation>
     </message>
     <message>
         <source>allowed is 1 to {most_updates:,}</source>
-        <translation type="unfinished" />
+        <translation>允许的范围是 1 到 {most_updates:,}</translation>
     </message>
     <message numerus="yes">
         <source>choose fewer values or seeds: at most {most_places} place</source>
         <comment>choose fewer values or seeds: at most {most_places} places</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>请减少取值或种子：最多 {most_places} 个位置</numerusform>
         </translation>
     </message>
     <message>
         <source>real runs</source>
-        <translation type="unfinished" />
+        <translation>真实运行</translation>
     </message>
     <message>
         <source>real, seed {seed}</source>
-        <translation type="unfinished" />
+        <translation>真实运行，种子 {seed}</translation>
     </message>
     <message numerus="yes">
         <source>Marks: {count} run trained by TRL, from “{folder}”. Its KL is estimated from the samples of the last update; its reward is their mean reward.</source>
         <comment>Marks: {count} runs trained by TRL, from “{folder}”. Their KL is estimated from the samples of the last update; their reward is the mean reward of these samples.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>标记：由 TRL 训练的 {count} 个运行，来自“{folder}”。它们的 KL 由最后一次更新的样本估计，奖励是这些样本的平均奖励。</numerusform>
         </translation>
     </message>
     <message>
         <source>{told} {missing} of them are not drawn: they have none of the values here, or neither number.</source>
-        <translation type="unfinished" />
+        <translation>{told} 其中 {missing} 个没有画出：它们没有这里的任何一个取值，或者两个数都没有。</translation>
     </message>
     <message>
         <source>Reward</source>
-        <translation type="unfinished" />
+        <translation>奖励</translation>
     </message>
     <message>
         <source>median</source>
-        <translation type="unfinished" />
+        <translation>中位数</translation>
     </message>
     <message>
         <source>mean</source>
-        <translation type="unfinished" />
+        <translation>均值</translation>
     </message>
     <message>
         <source>at least half of the runs diverged there: their numbers overflowed, so there is no median</source>
-        <translation type="unfinished" />
+        <translation>那里至少一半的运行发散：数值溢出，所以没有中位数</translation>
     </message>
     <message numerus="yes">
         <source>Incomplete: {count} of {wanted} place.</source>
         <comment>Incomplete: {count} of {wanted} places.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>未完成：{count} 个位置，共 {wanted} 个。</numerusform>
         </translation>
     </message>
     <message>
         <source>{titles}, {centre}</source>
-        <translation type="unfinished" />
+        <translation>{titles}，{centre}</translation>
     </message>
     <message>
         <source>Show REINFORCE with exact KL</source>
-        <translation type="unfinished" />
+        <translation>显示用精确 KL 的 REINFORCE</translation>
     </message>
     <message>
         <source>Back to this run’s settings</source>
-        <translation type="unfinished" />
+        <translation>回到这个运行的设置</translation>
     </message>
     <message>
         <source>Sweep the language model</source>
-        <translation type="unfinished" />
+        <translation>扫描语言模型</translation>
     </message>
     <message>
         <source>Exact KL</source>
-        <translation type="unfinished" />
+        <translation>精确 KL</translation>
     </message>
     <message>
         <source>Back</source>
-        <translation type="unfinished" />
+        <translation>返回</translation>
     </message>
     <message>
         <source>Sweep now</source>
-        <translation type="unfinished" />
+        <translation>立即扫描</translation>
     </message>
     <message>
         <source>Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass</source>
-        <translation type="unfinished" />
+        <translation>扫描理论上有最优解的设置：留一基线，不除以标准差，一遍</translation>
     </message>
     <message>
         <source>Sweep the settings of the run that is shown again</source>
-        <translation type="unfinished" />
+        <translation>重新扫描所显示运行的设置</translation>
     </message>
     <message>
         <source>Train it here at each value, with NumPy; each point appears as soon as it is known</source>
-        <translation type="unfinished" />
+        <translation>在这里用 NumPy 在每个取值上训练；每个点算出后立即显示</translation>
     </message>
     <message>
         <source>Queue real runs</source>
-        <translation type="unfinished" />
+        <translation>真实运行加入队列</translation>
     </message>
     <message>
         <source>Train the language model at each of these values, one run after the other</source>
-        <translation type="unfinished" />
+        <translation>在每个取值上依次训练语言模型</translation>
     </message>
     <message>
         <source>A new run with these settings and this seed; trained, it repeats the sweep's run, bit for bit on the same kind of processor (Return)</source>
-        <translation type="unfinished" />
+        <translation>用这些设置和这个种子新建一个运行；训练之后，它重现扫描中的运行，在同类处理器上逐位相同（Return）</translation>
     </message>
     <message>
         <source>The runs at this place are being computed.</source>
-        <translation type="unfinished" />
+        <translation>这个位置的运行正在计算。</translation>
     </message>
     <message>
         <source>median seed {seeds}</source>
-        <translation type="unfinished" />
+        <translation>中位数种子 {seeds}</translation>
     </message>
     <message>
         <source>this run</source>
-        <translation type="unfinished" />
+        <translation>这个运行</translation>
     </message>
     <message>
         <source>Setting</source>
-        <translation type="unfinished" />
+        <translation>设置</translation>
     </message>
     <message>
         <source>Exact optimum</source>
-        <translation type="unfinished" />
+        <translation>精确最优</translation>
     </message>
     <message>
         <source>Runs</source>
-        <translation type="unfinished" />
+        <translation>运行</translation>
     </message>
     <message>
         <source>A sweep trains the built-in model only. For a model from a folder, queue real runs.</source>
-        <translation type="unfinished" />
+        <translation>扫描只训练内置模型。对于文件夹中的模型，请把真实运行加入队列。</translation>
     </message>
     <message numerus="yes">
         <source>It trains at {symbol} {values}, with {seeds} and {updates:,} update each.</source>
         <comment>It trains at {symbol} {values}, with {seeds} and {updates:,} updates each.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>它在 {symbol} 为 {values} 时训练，有 {seeds}，各 {updates:,} 次更新。</numerusform>
         </translation>
     </message>
     <message>
         <source>{symbol} {value} is being computed.</source>
-        <translation type="unfinished" />
+        <translation>{symbol} {value} 正在计算。</translation>
     </message>
     <message numerus="yes">
         <source>{symbol} {value} after {come:,} of {updates:,} update: KL {kl} ({kl2}–{kl3}), mean reward {reward}.</source>
         <comment>{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), mean reward {reward}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{symbol} {value}，{come:,} 次更新之后（共 {updates:,} 次）：KL {kl}（{kl2}–{kl3}），平均奖励 {reward}。</numerusform>
         </translation>
     </message>
     <message>
         <source>{symbol} {value}: KL {kl} ({kl2}–{kl3}), mean reward {reward}.</source>
-        <translation type="unfinished" />
+        <translation>{symbol} {value}：KL {kl}（{kl2}–{kl3}），平均奖励 {reward}。</translation>
     </message>
     <message numerus="yes">
         <source>{diverged} of {of} run diverged; its KL counts as infinite, its reward as the lowest possible.</source>
         <comment>{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the lowest possible.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{of} 个运行中有 {diverged} 个发散；它们的 KL 按无穷大计，奖励按可能的最低值计。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Exact optimum: KL {best}, reward {best2}; after {updates:,} update the median KL is {gap} nats from it.</source>
         <comment>Exact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>精确最优：KL {best}，奖励 {best2}；{updates:,} 次更新之后，中位数 KL 与它相差 {gap} nat。</numerusform>
         </translation>
     </message>
     <message>
         <source>Another sweep is chosen; press Sweep.</source>
-        <translation type="unfinished" />
+        <translation>选中的是另一个扫描；请按“扫描”。</translation>
     </message>
     <message>
         <source>Computed with another kind of task; press Sweep.</source>
-        <translation type="unfinished" />
+        <translation>计算时用的是另一类任务；请按“扫描”。</translation>
     </message>
     <message numerus="yes">
         <source>Computed before a change of {settings} and {count} more setting; press Sweep.</source>
         <comment>Computed before a change of {settings} and {count} more settings; press Sweep.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>计算之后 {settings} 和另外 {count} 个设置有改动；请按“扫描”。</numerusform>
         </translation>
     </message>
     <message>
         <source>Computed before a change of {settings}; press Sweep.</source>
-        <translation type="unfinished" />
+        <translation>计算之后 {settings} 有改动；请按“扫描”。</translation>
     </message>
     <message>
         <source>No place of the sweep has been computed yet.</source>
-        <translation type="unfinished" />
+        <translation>扫描还没有任何一个位置算完。</translation>
     </message>
     <message numerus="yes">
         <source>REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seed.</source>
         <comment>REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seeds.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>用精确 KL 的 REINFORCE，{updates:,} 次更新之后，{seeds} 个种子的中位数 KL 和平均奖励。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>After {updates:,} updates, median KL and mean reward of {seeds} seed.</source>
         <comment>After {updates:,} updates, median KL and mean reward of {seeds} seeds.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{updates:,} 次更新之后，{seeds} 个种子的中位数 KL 和平均奖励。</numerusform>
         </translation>
     </message>
     <message>
         <source>At {symbol} {value} KL is {kl} nats and reward {reward}.</source>
-        <translation type="unfinished" />
+        <translation>在 {symbol} {value} 处，KL 为 {kl} nat，奖励为 {reward}。</translation>
     </message>
     <message>
         <source>At update 0 the policy is the reference: their KL is 0.</source>
-        <translation type="unfinished" />
+        <translation>在第 0 次更新时，策略就是参考策略：两者的 KL 为 0。</translation>
     </message>
     <message>
         <source>Update {here} of this run had β {beta:g}: the policy was then {kl} nats from the reference.</source>
-        <translation type="unfinished" />
+        <translation>这个运行的第 {here} 次更新的 β 为 {beta:g}：当时策略与参考策略相距 {kl} nat。</translation>
     </message>
     <message>
         <source>No exact optimum: for a language model it is a sum over all completions.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：对于语言模型，它是对所有回答的求和。</translation>
     </message>
     <message>
         <source>No exact optimum: REINFORCE divides by the std.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：REINFORCE 除以标准差。</translation>
     </message>
     <message>
         <source>No exact optimum: GRPO divides by the std.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：GRPO 除以标准差。</translation>
     </message>
     <message>
         <source>No exact optimum: it is drawn for plain REINFORCE only.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：它只为不加改动的 REINFORCE 绘制。</translation>
     </message>
     <message>
         <source>No exact optimum: the entropy bonus pulls as well.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：熵奖励也在拉动。</translation>
     </message>
     <message>
         <source>No exact optimum: groups that are drawn again are not a fair sample.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：重新抽取的组不是公平的样本。</translation>
     </message>
     <message>
         <source>No exact optimum: an older policy samples.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：采样的是较旧的策略。</translation>
     </message>
     <message>
         <source>No exact optimum: the weight decay pulls as well.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：权重衰减也在拉动。</translation>
     </message>
     <message>
         <source>No exact optimum: at μ above 1 later passes are off-policy.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：μ 大于 1 时，后面几遍是 off-policy 的。</translation>
     </message>
     <message>
         <source>No exact optimum: a critic's advantage leaves out the KL in the reward.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：critic 的优势不包括奖励中的 KL。</translation>
     </message>
     <message>
         <source>No exact optimum: one completion compared with itself has no advantage.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：只有一个回答时，它与自己相比没有优势。</translation>
     </message>
     <message>
         <source>No exact optimum: k1 in the loss has no gradient on average.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：损失中的 k1 平均而言没有梯度。</translation>
     </message>
     <message>
         <source>No exact optimum: {kl} in the loss is reweighted.</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：损失中的 {kl} 被重新加权。</translation>
     </message>
     <message>
         <source>No exact optimum: k3 in the loss pulls along KL(π_ref‖π).</source>
-        <translation type="unfinished" />
+        <translation>没有精确最优：损失中的 k3 沿着 KL(π_ref‖π) 拉动。</translation>
     </message>
     <message>
         <source>update {update}</source>
-        <translation type="unfinished" />
+        <translation>第 {update} 次更新</translation>
     </message>
     <message>
         <source>{centre}  {middle} ({low} to {high})</source>
-        <translation type="unfinished" />
+        <translation>{centre}  {middle}（{low} 到 {high}）</translation>
     </message>
     <message>
         <source>this run  {value}</source>
-        <translation type="unfinished" />
+        <translation>这个运行  {value}</translation>
     </message>
     <message>
         <source>{measure} over training</source>
-        <translation type="unfinished" />
+        <translation>训练过程中的 {measure}</translation>
     </message>
     <message>
         <source>{measure} over training at {symbol} {value}</source>
-        <translation type="unfinished" />
+        <translation>{symbol} 为 {value} 时训练过程中的 {measure}</translation>
     </message>
     <message>
         <source>Update</source>
         <comment>noun</comment>
-        <translation type="unfinished" />
+        <translation>更新</translation>
     </message>
     <message>
         <source>This run</source>
-        <translation type="unfinished" />
+        <translation>这个运行</translation>
     </message>
     <message>
         <source>at {value}</source>
-        <translation type="unfinished" />
+        <translation>在 {value} 处</translation>
     </message>
     <message>
         <source>KL and reward</source>
-        <translation type="unfinished" />
+        <translation>KL 和奖励</translation>
     </message>
     <message>
         <source>Over training</source>
-        <translation type="unfinished" />
+        <translation>训练过程</translation>
     </message>
     <message>
         <source>Reward against KL</source>
-        <translation type="unfinished" />
+        <translation>奖励对 KL</translation>
     </message>
     <message>
         <source>Side by side</source>
-        <translation type="unfinished" />
+        <translation>并排</translation>
     </message>
     <message>
         <source>Table of both</source>
-        <translation type="unfinished" />
+        <translation>两者的表格</translation>
     </message>
     <message>
         <source>KL over training</source>
-        <translation type="unfinished" />
+        <translation>训练过程中的 KL</translation>
     </message>
     <message>
         <source>{against}, {value}</source>
-        <translation type="unfinished" />
+        <translation>{against}，{value}</translation>
     </message>
     <message>
         <source>The results of each value appear here as they are computed.</source>
-        <translation type="unfinished" />
+        <translation>每个取值的结果算出后显示在这里。</translation>
     </message>
     <message>
         <source>{measure} against the setting</source>
-        <translation type="unfinished" />
+        <translation>{measure} 随设置的变化</translation>
     </message>
     <message>
         <source>{measure} against {title}</source>
-        <translation type="unfinished" />
+        <translation>{measure} 随 {title} 的变化</translation>
     </message>
     <message>
         <source>Export image sequence</source>
-        <translation type="unfinished" />
+        <translation>导出图像序列</translation>
     </message>
     <message>
         <source>Export film</source>
-        <translation type="unfinished" />
+        <translation>导出影片</translation>
     </message>
     <message>
         <source>As shown</source>
-        <translation type="unfinished" />
+        <translation>与显示相同</translation>
     </message>
     <message>
         <source>Other…</source>
-        <translation type="unfinished" />
+        <translation>其他…</translation>
     </message>
     <message>
         <source>Drawn again from the run's file, without what was chosen inside the panel, such as series, a zoom or a race. To keep that, choose theme and scale under View, and “As shown” here.</source>
-        <translation type="unfinished" />
+        <translation>根据运行的文件重新绘制，不包括在面板里选择的内容，例如曲线、缩放或竞速。要保留这些，请在“视图”中选择主题和缩放，并在这里选“与显示相同”。</translation>
     </message>
     <message>
         <source>The lesson is played again from its first step to its last, in runs of its own. Each question is shown for some seconds before its answer appears.</source>
-        <translation type="unfinished" />
+        <translation>这一课从第一步到最后一步重放一遍，用它自己的运行。每个问题显示几秒之后才出现答案。</translation>
     </message>
     <message>
         <source>Panel</source>
-        <translation type="unfinished" />
+        <translation>面板</translation>
     </message>
     <message>
         <source>The lesson “{title}”</source>
-        <translation type="unfinished" />
+        <translation>课程“{title}”</translation>
     </message>
     <message>
         <source>What suits the panel</source>
-        <translation type="unfinished" />
+        <translation>适合面板的</translation>
     </message>
     <message>
         <source>Size</source>
-        <translation type="unfinished" />
+        <translation>尺寸</translation>
     </message>
     <message>
         <source>Width in pixels</source>
-        <translation type="unfinished" />
+        <translation>宽度（像素）</translation>
     </message>
     <message>
         <source>Height in pixels</source>
-        <translation type="unfinished" />
+        <translation>高度（像素）</translation>
     </message>
     <message>
         <source>Scale</source>
-        <translation type="unfinished" />
+        <translation>缩放</translation>
     </message>
     <message>
         <source>Update, settings, seed and version below</source>
-        <translation type="unfinished" />
+        <translation>下方注明更新、设置、种子和版本</translation>
     </message>
     <message>
         <source>First update</source>
-        <translation type="unfinished" />
+        <translation>第一次更新</translation>
     </message>
     <message>
         <source>Last update</source>
-        <translation type="unfinished" />
+        <translation>最后一次更新</translation>
     </message>
     <message>
         <source>Caption</source>
-        <translation type="unfinished" />
+        <translation>图注</translation>
     </message>
     <message>
         <source>Save as…</source>
-        <translation type="unfinished" />
+        <translation>另存为…</translation>
     </message>
     <message>
         <source>{name} is not a picture: end the name in .png, .svg or .pdf.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不是图片：名称应以 .png、.svg 或 .pdf 结尾。</translation>
     </message>
     <message>
         <source>The caption leaves no space for the picture; choose a larger size, or no caption.</source>
-        <translation type="unfinished" />
+        <translation>图注没有给图留下空间；请选更大的尺寸，或不加图注。</translation>
     </message>
     <message>
         <source>{target} holds the picture of “{title}”.</source>
-        <translation type="unfinished" />
+        <translation>{target} 是“{title}”的图。</translation>
     </message>
     <message>
         <source>The picture of “{title}” is written to {path}.</source>
-        <translation type="unfinished" />
+        <translation>“{title}”的图已写入 {path}。</translation>
     </message>
     <message>
         <source>“{title}” has no table; export it as a picture.</source>
-        <translation type="unfinished" />
+        <translation>“{title}”没有表格；请导出为图片。</translation>
     </message>
     <message>
         <source>{there} already exists; choose another name.</source>
-        <translation type="unfinished" />
+        <translation>{there} 已存在；请选另一个名称。</translation>
     </message>
     <message>
         <source>The table of “{title}” is written to {places}.</source>
-        <translation type="unfinished" />
+        <translation>“{title}”的表格已写入 {places}。</translation>
     </message>
     <message>
         <source>Update 0 computes nothing; go to a later update first.</source>
-        <translation type="unfinished" />
+        <translation>第 0 次更新不计算任何东西；请先转到后面的更新。</translation>
     </message>
     <message>
         <source>Update {step} is written to {path}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新已写入 {path}。</translation>
     </message>
     <message numerus="yes">
         <source>{target} holds {count} picture.</source>
         <comment>{target} holds {count} pictures.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{target} 中有 {count} 张图。</numerusform>
         </translation>
     </message>
     <message>
         <source>{target} holds the film.</source>
-        <translation type="unfinished" />
+        <translation>{target} 是这部影片。</translation>
     </message>
     <message>
         <source>{target} holds series.csv, samples.csv and settings.json.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: setting</translatorcomment>
+        <translation>{target} 中有 series.csv、samples.csv 和 settings.json。</translation>
     </message>
     <message>
         <source>{title} gets its own file only with its next update; press Step, then export it.</source>
-        <translation type="unfinished" />
+        <translation>{title} 要到下一次更新才有自己的文件；请按“单步”，然后导出。</translation>
     </message>
     <message>
         <source>Another export is being written; wait for it, or cancel it.</source>
-        <translation type="unfinished" />
+        <translation>另一个导出正在写入；请等待它，或取消它。</translation>
     </message>
     <message>
         <source>Exporting to {target}: {count} written.</source>
-        <translation type="unfinished" />
+        <translation>正在导出到 {target}：已写入 {count}。</translation>
     </message>
     <message>
         <source>Exporting to {target}.</source>
-        <translation type="unfinished" />
+        <translation>正在导出到 {target}。</translation>
     </message>
     <message>
         <source>The export was cancelled; what is already in {target} is kept.</source>
-        <translation type="unfinished" />
+        <translation>导出已取消；{target} 中已有的会保留。</translation>
     </message>
     <message>
         <source>{file} is a folder; choose the name of a file.</source>
-        <translation type="unfinished" />
+        <translation>{file} 是一个文件夹；请选择文件的名称。</translation>
     </message>
     <message>
         <source>{file} already exists; choose another name, or add --force to replace it.</source>
-        <translation type="unfinished" />
+        <translation>{file} 已存在；请选另一个名称，或加上 --force 来替换它。</translation>
     </message>
     <message>
         <source>{path} cannot be written: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法写入 {path}：{error}。</translation>
     </message>
     <message numerus="yes">
         <source>A film of more than {most:,} picture is too long; choose fewer updates, or a higher speed.</source>
         <comment>A film of more than {most:,} pictures is too long; choose fewer updates, or a higher speed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>超过 {most:,} 张图的影片太长；请减少更新次数，或提高速度。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} has no updates to film.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有可以制成影片的更新。</translation>
     </message>
     <message>
         <source>Picture {number} of {count}.</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 张图，共 {count} 张。</translation>
     </message>
     <message>
         <source>There is no folder {parent}; choose one that exists.</source>
-        <translation type="unfinished" />
+        <translation>没有文件夹 {parent}；请选一个存在的。</translation>
     </message>
     <message>
         <source>A film is a file that ends in .webp, or a folder of pictures; {name} is neither.</source>
-        <translation type="unfinished" />
+        <translation>影片是以 .webp 结尾的文件，或一个装图片的文件夹；{name} 两者都不是。</translation>
     </message>
     <message>
         <source>{out} holds other files, such as {name}; choose a separate folder for the film.</source>
-        <translation type="unfinished" />
+        <translation>{out} 中有其他文件，例如 {name}；请为影片另选一个文件夹。</translation>
     </message>
     <message>
         <source>The panel {id} has no table; export it as a picture.</source>
-        <translation type="unfinished" />
+        <translation>面板 {id} 没有表格；请导出为图片。</translation>
     </message>
     <message>
         <source>Update {step} has no completion {row}; it has completions 1 to {count}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新没有回答 {row}；它有回答 1 到 {count}。</translation>
     </message>
     <message>
         <source>Update {step} has no pass {passed}; it has passes 1 to {passes}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新没有第 {passed} 遍；它有第 1 到 {passes} 遍。</translation>
     </message>
     <message>
         <source>did you mean {close}?</source>
-        <translation type="unfinished" />
+        <translation>你是指 {close} 吗？</translation>
     </message>
     <message>
         <source>examples are advantage, ratio, kl and loss.</source>
@@ -2623,1221 +2627,1221 @@
     </message>
     <message>
         <source>Unknown number “{name}”; {hint}</source>
-        <translation type="unfinished" />
+        <translation>未知的数“{name}”；{hint}</translation>
     </message>
     <message>
         <source>The panel {id} was still computing after {patience_s} s.</source>
-        <translation type="unfinished" />
+        <translation>{patience_s} 秒之后面板 {id} 仍在计算。</translation>
     </message>
     <message>
         <source>it has updates 1 to {head}</source>
-        <translation type="unfinished" />
+        <translation>它有第 1 到 {head} 次更新</translation>
     </message>
     <message>
         <source>it has none yet</source>
-        <translation type="unfinished" />
+        <translation>它还没有更新</translation>
     </message>
     <message>
         <source>{name} has no update {step}; {has}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有第 {step} 次更新；{has}。</translation>
     </message>
     <message>
         <source>{name} cannot be written: end the name in .png, .svg, .pdf or, for a table, .csv.</source>
-        <translation type="unfinished" />
+        <translation>无法写入 {name}：名称应以 .png、.svg、.pdf 结尾，表格则以 .csv 结尾。</translation>
     </message>
     <message>
         <source>{name} cannot hold several files; give the name of a folder.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不能容纳多个文件；请给出文件夹的名称。</translation>
     </message>
     <message>
         <source>--size {width}x{size} leaves no space for the picture above the caption: choose a larger one, or add --no-caption.</source>
-        <translation type="unfinished" />
+        <translation>--size {width}x{size} 在图注上方没有给图留下空间：请选更大的尺寸，或加上 --no-caption。</translation>
     </message>
     <message>
         <source>The export has ended unexpectedly ({how}).</source>
-        <translation type="unfinished" />
+        <translation>导出意外结束（{how}）。</translation>
     </message>
     <message>
         <source>pass {passed} of {passes}</source>
-        <translation type="unfinished" />
+        <translation>第 {passed} 遍，共 {passes} 遍</translation>
     </message>
     <message>
         <source>A film of {width} × {height} pixels is too large: each side can have at most {largest}.</source>
-        <translation type="unfinished" />
+        <translation>{width} × {height} 像素的影片太大：每边最多 {largest}。</translation>
     </message>
     <message>
         <source>The pictures of a film must all have the same size.</source>
-        <translation type="unfinished" />
+        <translation>影片的各张图尺寸必须相同。</translation>
     </message>
     <message>
         <source>A film needs at least one picture.</source>
-        <translation type="unfinished" />
+        <translation>影片至少需要一张图。</translation>
     </message>
     <message>
         <source>This copy of Qt cannot write WebP; export a sequence of pictures instead.</source>
-        <translation type="unfinished" />
+        <translation>这份 Qt 不能写 WebP；请改为导出图像序列。</translation>
     </message>
     <message>
         <source>ratio {formula}</source>
-        <translation type="unfinished" />
+        <translation>比率 {formula}</translation>
     </message>
     <message>
         <source>KL estimate {kind}</source>
-        <translation type="unfinished" />
+        <translation>KL 估计 {kind}</translation>
     </message>
     <message>
         <source>reward minus {baseline}, {division}</source>
-        <translation type="unfinished" />
+        <translation>奖励减去 {baseline}，{division}</translation>
     </message>
     <message>
         <source>loss L</source>
-        <translation type="unfinished" />
+        <translation>损失 L</translation>
     </message>
     <message>
         <source>The loss that the update descends; not a score.</source>
-        <translation type="unfinished" />
+        <translation>更新使之下降的损失，不是得分。</translation>
     </message>
     <message>
         <source>weight W</source>
-        <translation type="unfinished" />
+        <translation>权重 W</translation>
     </message>
     <message>
         <source>How much the token counts in the mean.</source>
-        <translation type="unfinished" />
+        <translation>这个 token 在平均中占多少分量。</translation>
     </message>
     <message>
         <source>How much a sample of another policy counts: π_old over the sampler's, within bounds.</source>
-        <translation type="unfinished" />
+        <translation>来自另一个策略的样本占多少分量：π_old 除以采样器的概率，限制在界内。</translation>
     </message>
     <message>
         <source>importance weight m</source>
-        <translation type="unfinished" />
+        <translation>重要性权重 m</translation>
     </message>
     <message>
         <source>KL weight β</source>
-        <translation type="unfinished" />
+        <translation>KL 权重 β</translation>
     </message>
     <message>
         <source>How much the KL penalty counts.</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚占多少分量。</translation>
     </message>
     <message>
         <source>How far the policy is from the reference.</source>
-        <translation type="unfinished" />
+        <translation>策略离参考策略有多远。</translation>
     </message>
     <message>
         <source>Keeps the policy broad.</source>
-        <translation type="unfinished" />
+        <translation>使策略保持分散。</translation>
     </message>
     <message>
         <source>Formula: {formula}</source>
-        <translation type="unfinished" />
+        <translation>公式：{formula}</translation>
     </message>
     <message>
         <source>Formula, changed: {formula}. Struck out: {old}. New: {new}.</source>
-        <translation type="unfinished" />
+        <translation>公式，已更改：{formula}。划去：{old}。新的：{new}。</translation>
     </message>
     <message>
         <source>nothing</source>
         <comment>parts of a formula</comment>
-        <translation type="unfinished" />
+        <translation>无</translation>
     </message>
     <message>
         <source>Search a term</source>
-        <translation type="unfinished" />
+        <translation>查找术语</translation>
     </message>
     <message>
         <source>Search the glossary</source>
-        <translation type="unfinished" />
+        <translation>在术语表中查找</translation>
     </message>
     <message>
         <source>Terms</source>
-        <translation type="unfinished" />
+        <translation>术语</translation>
     </message>
     <message>
         <source>No term contains these words.</source>
-        <translation type="unfinished" />
+        <translation>没有术语包含这些词。</translation>
     </message>
     <message>
         <source>Source: {source}</source>
-        <translation type="unfinished" />
+        <translation>来源：{source}</translation>
     </message>
     <message>
         <source>See also: {links}</source>
-        <translation type="unfinished" />
+        <translation>另见：{links}</translation>
     </message>
     <message>
         <source>Published results</source>
-        <translation type="unfinished" />
+        <translation>已发表的结果</translation>
     </message>
     <message>
         <source>Who uses it</source>
-        <translation type="unfinished" />
+        <translation>谁在使用</translation>
     </message>
     <message>
         <source>The “aha moment”</source>
-        <translation type="unfinished" />
+        <translation>“顿悟时刻”</translation>
     </message>
     <message>
         <source>Open questions</source>
-        <translation type="unfinished" />
+        <translation>未解决的问题</translation>
     </message>
     <message>
         <source>From the paper, not computed here</source>
-        <translation type="unfinished" />
+        <translation>来自论文，这里没有计算</translation>
     </message>
     <message>
         <source>From the documentation, not computed here</source>
-        <translation type="unfinished" />
+        <translation>来自文档，这里没有计算</translation>
     </message>
     <message>
         <source>No browser could be opened. The page is {tostring}.</source>
-        <translation type="unfinished" />
+        <translation>无法打开浏览器。网页是 {tostring}。</translation>
     </message>
     <message>
         <source>Papers and programs</source>
-        <translation type="unfinished" />
+        <translation>论文和程序</translation>
     </message>
     <message>
         <source>&lt;p&gt;&lt;b&gt;{short}&lt;/b&gt; {gist}&lt;br&gt;{citation} &lt;a href="{address}"&gt;{address}&lt;/a&gt;&lt;/p&gt;</source>
-        <translation type="unfinished" />
+        <translation>&lt;p&gt;&lt;b&gt;{short}&lt;/b&gt; {gist}&lt;br&gt;{citation} &lt;a href="{address}"&gt;{address}&lt;/a&gt;&lt;/p&gt;</translation>
     </message>
     <message>
         <source>The process of the experiment has ended unexpectedly ({how}); start the experiment again.</source>
-        <translation type="unfinished" />
+        <translation>实验的进程意外结束（{how}）；请重新开始实验。</translation>
     </message>
     <message>
         <source>A cluster needs a separate process, which this window cannot start; choose this machine.</source>
-        <translation type="unfinished" />
+        <translation>集群需要一个单独的进程，而这个窗口无法启动它；请选择这台机器。</translation>
     </message>
     <message>
         <source>Runs are already being trained in the background; wait for them, or cancel them first.</source>
-        <translation type="unfinished" />
+        <translation>已经有运行在后台训练；请等待，或先取消它们。</translation>
     </message>
     <message>
         <source>The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the runs' files; press Resume to go on.</source>
-        <translation type="unfinished" />
+        <translation>后台运行的进程意外结束（{how}）。每一次完成的更新都在运行文件中；请按“继续”接着进行。</translation>
     </message>
     <message>
         <source>Cancelled; what was done is kept.</source>
-        <translation type="unfinished" />
+        <translation>已取消；已完成的会保留。</translation>
     </message>
     <message>
         <source>The experiment was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>实验已取消。</translation>
     </message>
     <message>
         <source>The experiment failed; what was done is kept.</source>
-        <translation type="unfinished" />
+        <translation>实验失败；已完成的会保留。</translation>
     </message>
     <message>
         <source>Note</source>
-        <translation type="unfinished" />
+        <translation>说明</translation>
     </message>
     <message>
         <source>Warning</source>
-        <translation type="unfinished" />
+        <translation>警告</translation>
     </message>
     <message>
         <source>Error</source>
-        <translation type="unfinished" />
+        <translation>错误</translation>
     </message>
     <message>
         <source>Copy report</source>
-        <translation type="unfinished" />
+        <translation>复制报告</translation>
     </message>
     <message>
         <source>Older messages: {count}</source>
-        <translation type="unfinished" />
+        <translation>更早的消息：{count}</translation>
     </message>
     <message>
         <source>Close this message</source>
-        <translation type="unfinished" />
+        <translation>关闭这条消息</translation>
     </message>
     <message>
         <source>Close this message (Del)</source>
-        <translation type="unfinished" />
+        <translation>关闭这条消息（Del）</translation>
     </message>
     <message>
         <source>Messages: {count}</source>
-        <translation type="unfinished" />
+        <translation>消息：{count}</translation>
     </message>
     <message>
         <source>Show the messages (F6)</source>
-        <translation type="unfinished" />
+        <translation>显示消息（F6）</translation>
     </message>
     <message>
         <source>Timeline</source>
-        <translation type="unfinished" />
+        <translation>时间线</translation>
     </message>
     <message>
         <source>All updates of the run, with the one shown, the events and the branches.</source>
-        <translation type="unfinished" />
+        <translation>运行的所有更新，标出所显示的更新、事件和分支。</translation>
     </message>
     <message>
         <source>Controls</source>
-        <translation type="unfinished" />
+        <translation>控制</translation>
     </message>
     <message>
         <source>The settings of the run, and what a change of each one means.</source>
-        <translation type="unfinished" />
+        <translation>运行的设置，以及改变每个设置意味着什么。</translation>
     </message>
     <message>
         <source>Metric cards</source>
-        <translation type="unfinished" />
+        <translation>指标卡</translation>
     </message>
     <message>
         <source>Numbers of the update shown, each with its curve over the run.</source>
-        <translation type="unfinished" />
+        <translation>所显示的更新的各个数，各带一条整个运行的曲线。</translation>
     </message>
     <message>
         <source>Pipeline</source>
-        <translation type="unfinished" />
+        <translation>流程</translation>
     </message>
     <message>
         <source>The stages of an update, and the terms of the objective that is maximised.</source>
-        <translation type="unfinished" />
+        <translation>一次更新的各个阶段，以及被最大化的目标的各项。</translation>
     </message>
     <message>
         <source>Policy π(a)</source>
-        <translation type="unfinished" />
+        <translation>策略 π(a)</translation>
     </message>
     <message>
         <source>The probability of each action before and after the update, with the rewards.</source>
-        <translation type="unfinished" />
+        <translation>更新前后每个动作的概率，以及奖励。</translation>
     </message>
     <message>
         <source>Training history</source>
-        <translation type="unfinished" />
+        <translation>训练历史</translation>
     </message>
     <message>
         <source>Series of the run over its updates.</source>
-        <translation type="unfinished" />
+        <translation>运行的各条曲线随更新的变化。</translation>
     </message>
     <message>
         <source>Evolution</source>
-        <translation type="unfinished" />
+        <translation>演变</translation>
     </message>
     <message>
         <source>Held-out prompts, and how the model's answers to them change over the run.</source>
-        <translation type="unfinished" />
+        <translation>留出的提示词，以及模型对它们的答案在运行中如何变化。</translation>
     </message>
     <message>
         <source>Score your own</source>
-        <translation type="unfinished" />
+        <translation>给自己的回答评分</translation>
     </message>
     <message>
         <source>A completion that you type, scored by the model and the reward.</source>
-        <translation type="unfinished" />
+        <translation>你输入一个回答，由模型和奖励来评分。</translation>
     </message>
     <message>
         <source>KL over β</source>
-        <translation type="unfinished" />
+        <translation>KL 随 β</translation>
     </message>
     <message>
         <source>A sweep: the same training at several values of one setting.</source>
-        <translation type="unfinished" />
+        <translation>扫描：在一个设置的多个取值上做同样的训练。</translation>
     </message>
     <message>
         <source>Comparison</source>
-        <translation type="unfinished" />
+        <translation>比较</translation>
     </message>
     <message>
         <source>A race: several algorithms on the same task from the same seeds.</source>
-        <translation type="unfinished" />
+        <translation>竞速：几种算法在同一任务上从相同的种子出发。</translation>
     </message>
     <message>
         <source>Token inspector</source>
-        <translation type="unfinished" />
+        <translation>token 查看器</translation>
     </message>
     <message>
         <source>The completions of a group, tinted by what the update does to each token.</source>
-        <translation type="unfinished" />
+        <translation>一个组的各个回答，颜色表示更新对每个 token 做了什么。</translation>
     </message>
     <message>
         <source>What if</source>
-        <translation type="unfinished" />
+        <translation>假如</translation>
     </message>
     <message>
         <source>The update as it was, next to the update that other settings would have made of the same batch.</source>
-        <translation type="unfinished" />
+        <translation>实际的更新，旁边是其他设置对同一批数据会做的更新。</translation>
     </message>
     <message>
         <source>Runs that train one after the other in a separate process.</source>
-        <translation type="unfinished" />
+        <translation>在单独的进程中依次训练的运行。</translation>
     </message>
     <message>
         <source>Step detail</source>
-        <translation type="unfinished" />
+        <translation>步骤明细</translation>
     </message>
     <message>
         <source>Every number of each completion of the update, in a table.</source>
-        <translation type="unfinished" />
+        <translation>更新中每个回答的每个数，列成表格。</translation>
     </message>
     <message>
         <source>Explain</source>
-        <translation type="unfinished" />
+        <translation>解释</translation>
     </message>
     <message>
         <source>How the chosen number is computed: its formula, its inputs, and why it has this value.</source>
-        <translation type="unfinished" />
+        <translation>所选的数如何计算：它的公式、它的输入，以及它为什么是这个值。</translation>
     </message>
     <message>
         <source>Conditions that stop the run when they become true.</source>
-        <translation type="unfinished" />
+        <translation>变为真时使运行停止的条件。</translation>
     </message>
     <message>
         <source>Every term of the field that the program uses.</source>
-        <translation type="unfinished" />
+        <translation>本程序使用的这个领域的所有术语。</translation>
     </message>
     <message>
         <source>The papers and programs behind what is shown.</source>
-        <translation type="unfinished" />
+        <translation>所显示内容背后的论文和程序。</translation>
     </message>
     <message>
         <source>Home</source>
-        <translation type="unfinished" />
+        <translation>主页</translation>
     </message>
     <message>
         <source>The first screen: ways in, your last runs and recorded examples.</source>
-        <translation type="unfinished" />
+        <translation>首屏：各个入口、你最近的运行和记录好的示例。</translation>
     </message>
     <message>
         <source>A number that is not finite stops every run.</source>
-        <translation type="unfinished" />
+        <translation>出现非有限的数时，任何运行都会停止。</translation>
     </message>
     <message>
         <source>Stop when {words}. {help}</source>
-        <translation type="unfinished" />
+        <translation>当 {words} 时停止。{help}</translation>
     </message>
     <message>
         <source>Remove</source>
-        <translation type="unfinished" />
+        <translation>移除</translation>
     </message>
     <message>
         <source>Remove: {words}</source>
-        <translation type="unfinished" />
+        <translation>移除：{words}</translation>
     </message>
     <message>
         <source>at {update:,}</source>
-        <translation type="unfinished" />
+        <translation>在 {update:,}</translation>
     </message>
     <message>
         <source>Show the first update of this run at which it became true.</source>
-        <translation type="unfinished" />
+        <translation>显示这个运行中首次变为真的那次更新。</translation>
     </message>
     <message>
         <source>It has not become true in this run.</source>
-        <translation type="unfinished" />
+        <translation>在这个运行中还没有变为真。</translation>
     </message>
     <message>
         <source>not yet</source>
-        <translation type="unfinished" />
+        <translation>尚未</translation>
     </message>
     <message>
         <source>Series</source>
-        <translation type="unfinished" />
+        <translation>曲线</translation>
     </message>
     <message>
         <source>Relation</source>
-        <translation type="unfinished" />
+        <translation>关系</translation>
     </message>
     <message>
         <source>Value</source>
-        <translation type="unfinished" />
+        <translation>取值</translation>
     </message>
     <message>
         <source>Add</source>
-        <translation type="unfinished" />
+        <translation>添加</translation>
     </message>
     <message>
         <source>Stop when</source>
-        <translation type="unfinished" />
+        <translation>停止条件</translation>
     </message>
     <message>
         <source>A run stops when {on}.</source>
-        <translation type="unfinished" />
+        <translation>运行在 {on} 时停止。</translation>
     </message>
     <message>
         <source>; or when </source>
-        <translation type="unfinished" />
+        <translation>；或在 </translation>
     </message>
     <message>
         <source>No breakpoint is on. {always}</source>
-        <translation type="unfinished" />
+        <translation>没有启用断点。{always}</translation>
     </message>
     <message>
         <source>The run stops at the first value of this series, whatever it is.</source>
-        <translation type="unfinished" />
+        <translation>这条曲线一有值，无论多少，运行就停止。</translation>
     </message>
     <message>
         <source>More settings</source>
-        <translation type="unfinished" />
+        <translation>更多设置</translation>
     </message>
     <message>
         <source>Bandit</source>
-        <translation type="unfinished" />
+        <translation>老虎机</translation>
     </message>
     <message>
         <source>Language model</source>
-        <translation type="unfinished" />
+        <translation>语言模型</translation>
     </message>
     <message>
         <source>Objective</source>
-        <translation type="unfinished" />
+        <translation>目标</translation>
     </message>
     <message>
         <source>Learner</source>
-        <translation type="unfinished" />
+        <translation>学习</translation>
     </message>
     <message>
         <source>Optimizer</source>
-        <translation type="unfinished" />
+        <translation>优化器</translation>
     </message>
     <message>
         <source>Task</source>
-        <translation type="unfinished" />
+        <translation>任务</translation>
     </message>
     <message>
         <source>Model</source>
-        <translation type="unfinished" />
+        <translation>模型</translation>
     </message>
     <message>
         <source>{name} · {device}</source>
-        <translation type="unfinished" />
+        <translation>{name} · {device}</translation>
     </message>
     <message numerus="yes">
         <source>{model:,} parameter · {device}</source>
         <comment>{model:,} parameters · {device}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{model:,} 个参数 · {device}</numerusform>
         </translation>
     </message>
     <message>
         <source>Prompts and answers (*.csv *.json *.jsonl *.parquet);;All files (*)</source>
-        <translation type="unfinished" />
+        <translation>提示词和答案 (*.csv *.json *.jsonl *.parquet);;所有文件 (*)</translation>
     </message>
     <message>
         <source>Your prompts and answers</source>
-        <translation type="unfinished" />
+        <translation>你自己的提示词和答案</translation>
     </message>
     <message>
         <source>Next update</source>
-        <translation type="unfinished" />
+        <translation>下一次更新</translation>
     </message>
     <message>
         <source>For a branch of this run (Ctrl+B)</source>
-        <translation type="unfinished" />
+        <translation>用于这个运行的分支（Ctrl+B）</translation>
     </message>
     <message>
         <source>Policy</source>
-        <translation type="unfinished" />
+        <translation>策略</translation>
     </message>
     <message>
         <source>Choosing the other kind starts a new run. One that has updates stays in the list, and Undo returns to it.</source>
-        <translation type="unfinished" />
+        <translation>选择另一类会开始新的运行。已有更新的运行留在列表中，“撤销”可以回到它。</translation>
     </message>
     <message>
         <source>Change “{title}”</source>
-        <translation type="unfinished" />
+        <translation>更改“{title}”</translation>
     </message>
     <message>
         <source>{title} stays {row}: {allowed}.</source>
-        <translation type="unfinished" />
+        <translation>{title} 仍为 {row}：{allowed}。</translation>
     </message>
     <message>
         <source>Choose {name}</source>
-        <translation type="unfinished" />
+        <translation>选择 {name}</translation>
     </message>
     <message>
         <source>Lock the policy</source>
-        <translation type="unfinished" />
+        <translation>锁定策略</translation>
     </message>
     <message>
         <source>Hide the policy</source>
-        <translation type="unfinished" />
+        <translation>隐藏策略</translation>
     </message>
     <message>
         <source>Lock the algorithm</source>
-        <translation type="unfinished" />
+        <translation>锁定算法</translation>
     </message>
     <message>
         <source>Hide the algorithm</source>
-        <translation type="unfinished" />
+        <translation>隐藏算法</translation>
     </message>
     <message>
         <source>Here: {devices}.</source>
-        <translation type="unfinished" />
+        <translation>这里有：{devices}。</translation>
     </message>
     <message>
         <source>Update {step:,} ran with {then}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新用的是 {then}。</translation>
     </message>
     <message>
         <source>{description} Changed here: {values}.</source>
-        <translation type="unfinished" />
+        <translation>{description} 在这里改动过：{values}。</translation>
     </message>
     <message>
         <source>Settings of update {head}: {preset}.</source>
-        <translation type="unfinished" />
+        <translation>第 {head} 次更新的设置：{preset}。</translation>
     </message>
     <message>
         <source>Clip range</source>
-        <translation type="unfinished" />
+        <translation>裁剪范围</translation>
     </message>
     <message>
         <source>{name}, in the group {heading}</source>
-        <translation type="unfinished" />
+        <translation>{name}，属于“{heading}”一组</translation>
     </message>
     <message>
         <source>Settings of the recorded run</source>
-        <translation type="unfinished" />
+        <translation>所记录运行的设置</translation>
     </message>
     <message>
         <source>another program</source>
-        <translation type="unfinished" />
+        <translation>另一个程序</translation>
     </message>
     <message>
         <source>Trained by {source}. Its settings can be read here, not changed: the model is not here.</source>
-        <translation type="unfinished" />
+        <translation>由 {source} 训练。它的设置在这里可以查看，不能更改：模型不在这里。</translation>
     </message>
     <message>
         <source>Trained by {source}. Its settings are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>由 {source} 训练。它的设置没有记录。</translation>
     </message>
     <message>
         <source>Reward: {name}</source>
-        <translation type="unfinished" />
+        <translation>奖励：{name}</translation>
     </message>
     <message>
         <source>weight not known</source>
-        <translation type="unfinished" />
+        <translation>权重未知</translation>
     </message>
     <message>
         <source>Show and unlock all</source>
-        <translation type="unfinished" />
+        <translation>全部显示并解锁</translation>
     </message>
     <message>
         <source>This control is locked for this session.</source>
-        <translation type="unfinished" />
+        <translation>这个控件在本次会话中被锁定。</translation>
     </message>
     <message>
         <source>{locked_controls} and {hidden_controls} for this session.</source>
-        <translation type="unfinished" />
+        <translation>本次会话中，{locked_controls}，{hidden_controls}。</translation>
     </message>
     <message numerus="yes">
         <source>{count} control is locked</source>
         <comment>{count} controls are locked</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 个控件被锁定</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} control is hidden</source>
         <comment>{count} controls are hidden</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 个控件被隐藏</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} control is locked for this session.</source>
         <comment>{count} controls are locked for this session.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>本次会话中有 {count} 个控件被锁定。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} control is hidden for this session.</source>
         <comment>{count} controls are hidden for this session.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>本次会话中有 {count} 个控件被隐藏。</numerusform>
         </translation>
     </message>
     <message>
         <source>Lock “{title}”</source>
-        <translation type="unfinished" />
+        <translation>锁定“{title}”</translation>
     </message>
     <message>
         <source>Hide “{title}”</source>
-        <translation type="unfinished" />
+        <translation>隐藏“{title}”</translation>
     </message>
     <message>
         <source>Usual: {low:g} to {high:g}.</source>
-        <translation type="unfinished" />
+        <translation>通常：{low:g} 到 {high:g}。</translation>
     </message>
     <message>
         <source>Choices: {choices}.</source>
-        <translation type="unfinished" />
+        <translation>可选：{choices}。</translation>
     </message>
     <message>
         <source>Allowed: {allowed}.</source>
-        <translation type="unfinished" />
+        <translation>允许：{allowed}。</translation>
     </message>
     <message>
         <source>none</source>
         <comment>text</comment>
-        <translation type="unfinished" />
+        <translation>无</translation>
     </message>
     <message>
         <source>Choose…</source>
-        <translation type="unfinished" />
+        <translation>选择…</translation>
     </message>
     <message>
         <source>Choose a file for {title}</source>
-        <translation type="unfinished" />
+        <translation>为“{title}”选择文件</translation>
     </message>
     <message>
         <source>Right answers to prompts that are never trained on, always taking the likeliest token. E goes to the update that measured it and explains it.</source>
-        <translation type="unfinished" />
+        <translation>从不用于训练的提示词中答对的数量，始终取最可能的 token。按 E 转到测量它的那次更新并解释它。</translation>
     </message>
     <message>
         <source>Right answers among the sampled completions of the update shown, on which its rewards are based. Below it, right answers to prompts that are never trained on, always taking the likeliest token (greedy). E explains the number.</source>
-        <translation type="unfinished" />
+        <translation>所显示的更新中采样的回答里答对的数量，它的奖励以此为准。下面是从不用于训练的提示词中答对的数量，始终取最可能的 token（贪心）。按 E 解释这个数。</translation>
     </message>
     <message>
         <source>Held-out accuracy</source>
-        <translation type="unfinished" />
+        <translation>留出题正确率</translation>
     </message>
     <message>
         <source>Right answers</source>
-        <translation type="unfinished" />
+        <translation>正确答案</translation>
     </message>
     <message>
         <source>{now:.0f} % of the update's sampled completions are right, {start:.0f} % at the first update.</source>
-        <translation type="unfinished" />
+        <translation>这次更新采样的回答有 {now:.0f} % 正确，第一次更新时为 {start:.0f} %。</translation>
     </message>
     <message>
         <source>Held-out prompts have not been tried yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有试过留出的提示词。</translation>
     </message>
     <message>
         <source>{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start, always taking the likeliest token.</source>
-        <translation type="unfinished" />
+        <translation>留出的提示词答对 {now:.0f} %，开始时为 {start:.0f} %，始终取最可能的 token。</translation>
     </message>
     <message>
         <source>sampled: {right} of {asked}</source>
-        <translation type="unfinished" />
+        <translation>采样：{asked} 个中 {right} 个</translation>
     </message>
     <message>
         <source>of the sampled completions</source>
-        <translation type="unfinished" />
+        <translation>采样的回答</translation>
     </message>
     <message>
         <source>greedy, held out: {right} of {asked}</source>
-        <translation type="unfinished" />
+        <translation>贪心，留出：{asked} 个中 {right} 个</translation>
     </message>
     <message>
         <source>greedy, held out: {share:.0%}</source>
-        <translation type="unfinished" />
+        <translation>贪心，留出：{share:.0%}</translation>
     </message>
     <message>
         <source>held out, greedy: {right} of {asked}</source>
-        <translation type="unfinished" />
+        <translation>留出，贪心：{asked} 个中 {right} 个</translation>
     </message>
     <message>
         <source>of the held-out prompts</source>
-        <translation type="unfinished" />
+        <translation>留出的提示词</translation>
     </message>
     <message>
         <source>held out: not asked yet</source>
-        <translation type="unfinished" />
+        <translation>留出：还没有问过</translation>
     </message>
     <message>
         <source>It often only talks: watch it answer every time.</source>
-        <translation type="unfinished" />
+        <translation>它常常只顾说话：看它学会每次都作答。</translation>
     </message>
     <message>
         <source>The last number of an answer is paid. No prompt below is ever trained on.</source>
-        <translation type="unfinished" />
+        <translation>答案中的最后一个数得到奖励。下面的提示词从不用于训练。</translation>
     </message>
     <message>
         <source>Number and form are paid separately: watch which comes first.</source>
-        <translation type="unfinished" />
+        <translation>数和格式分别得到奖励：看哪个先学会。</translation>
     </message>
     <message>
         <source>A wrong number in the right form can pay too. No prompt below is ever trained on.</source>
-        <translation type="unfinished" />
+        <translation>格式正确时，错误的数也能得到奖励。下面的提示词从不用于训练。</translation>
     </message>
     <message>
         <source>Your own questions: watch which answers change.</source>
-        <translation type="unfinished" />
+        <translation>你自己的问题：看哪些答案改变。</translation>
     </message>
     <message>
         <source>With sixteen questions or more, every eighth is held out and asked here.</source>
-        <translation type="unfinished" />
+        <translation>有十六个或更多问题时，每第八个留出，在这里提问。</translation>
     </message>
     <message>
         <source>(nothing)</source>
-        <translation type="unfinished" />
+        <translation>（空）</translation>
     </message>
     <message>
         <source>Your own prompts: watch which answers change.</source>
-        <translation type="unfinished" />
+        <translation>你自己的提示词：看哪些答案改变。</translation>
     </message>
     <message>
         <source>It guesses: watch it learn to ask the calculator.</source>
-        <translation type="unfinished" />
+        <translation>它在猜：看它学会使用计算器。</translation>
     </message>
     <message>
         <source>Every “=” pays {bonus:g}: watch how many of them it writes.</source>
-        <translation type="unfinished" />
+        <translation>每个“=”奖励 {bonus:g}：看它写多少个。</translation>
     </message>
     <message>
         <source>Every “=” pays {bonus:g}; {signs:.2f} per answer now.</source>
-        <translation type="unfinished" />
+        <translation>每个“=”奖励 {bonus:g}；现在每个答案有 {signs:.2f} 个。</translation>
     </message>
     <message>
         <source>It is asked what it cannot do: while no answer is right, nothing changes.</source>
-        <translation type="unfinished" />
+        <translation>问的是它不会做的题：只要没有一个答案正确，就什么都不变。</translation>
     </message>
     <message>
         <source>It is asked what it cannot do: only {what} can change it while no answer is right.</source>
-        <translation type="unfinished" />
+        <translation>问的是它不会做的题：只要没有一个答案正确，就只有 {what} 能改变什么。</translation>
     </message>
     <message>
         <source>It reads left to right: watch it learn precedence.</source>
-        <translation type="unfinished" />
+        <translation>它从左往右读：看它学会运算的先后次序。</translation>
     </message>
     <message>
         <source>Watch each strip: hatched is wrong, filled is right.</source>
-        <translation type="unfinished" />
+        <translation>观察每个色条：斜线为错，填满为对。</translation>
     </message>
     <message>
         <source>With sixteen prompts or more, every eighth is held out and asked here.</source>
-        <translation type="unfinished" />
+        <translation>有十六个或更多提示词时，每第八个留出，在这里提问。</translation>
     </message>
     <message>
         <source>What the tool answers is part of the completion. No prompt below is ever trained on.</source>
-        <translation type="unfinished" />
+        <translation>工具的回答是整个回答的一部分。下面的提示词从不用于训练。</translation>
     </message>
     <message>
         <source>A right answer pays {right:g}; an “=” pays {bonus:g} whether the answer is right or not.</source>
-        <translation type="unfinished" />
+        <translation>答案正确奖励 {right:g}；每个“=”奖励 {bonus:g}，无论答案是否正确。</translation>
     </message>
     <message>
         <source>While all rewards of a group are equal, every advantage is 0 and nothing is pushed.</source>
-        <translation type="unfinished" />
+        <translation>只要一个组的奖励全部相等，每个优势就都为 0，什么都不被推动。</translation>
     </message>
     <message>
         <source>If all answers are wrong, their equal rewards push nothing; {what} can.</source>
-        <translation type="unfinished" />
+        <translation>如果所有答案都错，相等的奖励不产生推力；{what} 可以。</translation>
     </message>
     <message>
         <source>Its habit gives wrong answers where “*” comes after “+”. No prompt below is ever trained on.</source>
-        <translation type="unfinished" />
+        <translation>它的习惯在“*”位于“+”之后时给出错误的答案。下面的提示词从不用于训练。</translation>
     </message>
     <message>
         <source>No prompt below is ever trained on.</source>
-        <translation type="unfinished" />
+        <translation>下面的提示词从不用于训练。</translation>
     </message>
     <message>
         <source>the reward of the working</source>
-        <translation type="unfinished" />
+        <translation>对演算的奖励</translation>
     </message>
     <message>
         <source>the entropy bonus</source>
-        <translation type="unfinished" />
+        <translation>熵奖励</translation>
     </message>
     <message>
         <source>the weight decay</source>
-        <translation type="unfinished" />
+        <translation>权重衰减</translation>
     </message>
     <message>
         <source>the noise of k1</source>
-        <translation type="unfinished" />
+        <translation>k1 的噪声</translation>
     </message>
     <message>
         <source>The program is reading when these answers changed.</source>
-        <translation type="unfinished" />
+        <translation>程序正在读取这些答案何时改变。</translation>
     </message>
     <message>
         <source>None of these answers has changed so far: those that are right were right from the start.</source>
-        <translation type="unfinished" />
+        <translation>到目前为止这些答案都没有改变：正确的从一开始就正确。</translation>
     </message>
     <message>
         <source>No answer to these prompts is right yet.</source>
-        <translation type="unfinished" />
+        <translation>这些提示词还没有一个答对。</translation>
     </message>
     <message>
         <source>{prompt} was answered {former}; since update {step:,} it is {answer}, which is right.</source>
-        <translation type="unfinished" />
+        <translation>{prompt} 原来答 {former}；从第 {step:,} 次更新起答 {answer}，正确。</translation>
     </message>
     <message>
         <source>{prompt} was answered {former}; since update {step:,} it is {answer}, which is wrong.</source>
-        <translation type="unfinished" />
+        <translation>{prompt} 原来答 {former}；从第 {step:,} 次更新起答 {answer}，错误。</translation>
     </message>
     <message>
         <source>{prompt} was answered {former}; since update {step:,} it is {answer}.</source>
-        <translation type="unfinished" />
+        <translation>{prompt} 原来答 {former}；从第 {step:,} 次更新起答 {answer}。</translation>
     </message>
     <message>
         <source>{right} of {count} right before update {step:,}: {turned} turned right, {start} were right from the start, {lost} turned wrong.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新之前，{count} 个中 {right} 个正确：{turned} 个变为正确，{start} 个从一开始就正确，{lost} 个变为错误。</translation>
     </message>
     <message>
         <source>Greedy answers before it: {right} of {count} right, {turned} turned right, {start} right from the start, {lost} turned wrong.</source>
-        <translation type="unfinished" />
+        <translation>此前的贪心答案：{count} 个中 {right} 个正确，{turned} 个变为正确，{start} 个从一开始就正确，{lost} 个变为错误。</translation>
     </message>
     <message>
         <source>{right} of {count} right before update {step:,}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新之前，{count} 个中 {right} 个正确。</translation>
     </message>
     <message>
         <source>Greedy answers before it: {right} of {count} right.</source>
-        <translation type="unfinished" />
+        <translation>此前的贪心答案：{count} 个中 {right} 个正确。</translation>
     </message>
     <message>
         <source>Update {step:,} sampled {right} of {asked} right.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新的采样：{asked} 个中 {right} 个正确。</translation>
     </message>
     <message>
         <source>“{text}”</source>
-        <translation type="unfinished" />
+        <translation>“{text}”</translation>
     </message>
     <message>
         <source>Recorded with the shipped weights. As soon as the model is loaded, answers are computed here.</source>
-        <translation type="unfinished" />
+        <translation>用随程序附带的权重记录。模型加载之后，答案就在这里计算。</translation>
     </message>
     <message>
         <source>Answers to the chosen prompt, in order of appearance</source>
-        <translation type="unfinished" />
+        <translation>对所选提示词的答案，按出现的顺序</translation>
     </message>
     <message>
         <source>New language model</source>
-        <translation type="unfinished" />
+        <translation>新建语言模型</translation>
     </message>
     <message>
         <source>A language model's answers to fixed prompts appear here, as they change from update to update.</source>
-        <translation type="unfinished" />
+        <translation>语言模型对固定提示词的答案显示在这里，随更新而变化。</translation>
     </message>
     <message>
         <source>This is what the model answers now, before any training.</source>
-        <translation type="unfinished" />
+        <translation>这是模型在训练之前的答案。</translation>
     </message>
     <message>
         <source>The model's answers to these prompts appear with the first update.</source>
-        <translation type="unfinished" />
+        <translation>模型对这些提示词的答案在第一次更新时出现。</translation>
     </message>
     <message>
         <source>Answers are recorded with every update; move to one.</source>
-        <translation type="unfinished" />
+        <translation>每次更新都记录答案；请转到其中一次。</translation>
     </message>
     <message>
         <source>Read {read:,} of {head:,} updates.</source>
-        <translation type="unfinished" />
+        <translation>已读取 {read:,} 次更新，共 {head:,} 次。</translation>
     </message>
     <message>
         <source>Answers to {prompts}</source>
-        <translation type="unfinished" />
+        <translation>对 {prompts} 的答案</translation>
     </message>
     <message>
         <source>update {step:&lt;4} {glyph} {answer}</source>
-        <translation type="unfinished" />
+        <translation>第 {step:&lt;4} 次更新 {glyph} {answer}</translation>
     </message>
     <message>
         <source>First given at update {step:,}: {words}</source>
-        <translation type="unfinished" />
+        <translation>在第 {step:,} 次更新首次给出：{words}</translation>
     </message>
     <message>
         <source>unknown</source>
-        <translation type="unfinished" />
+        <translation>未知</translation>
     </message>
     <message>
         <source>No answers yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有答案。</translation>
     </message>
     <message>
         <source>prompt</source>
-        <translation type="unfinished" />
+        <translation>提示词</translation>
     </message>
     <message>
         <source>recorded answer before any training</source>
-        <translation type="unfinished" />
+        <translation>记录的训练前的答案</translation>
     </message>
     <message>
         <source>answer before any training</source>
-        <translation type="unfinished" />
+        <translation>训练前的答案</translation>
     </message>
     <message>
         <source>since update</source>
-        <translation type="unfinished" />
+        <translation>从哪次更新起</translation>
     </message>
     <message>
         <source>greedy answer</source>
-        <translation type="unfinished" />
+        <translation>贪心答案</translation>
     </message>
     <message>
         <source>answer</source>
-        <translation type="unfinished" />
+        <translation>答案</translation>
     </message>
     <message>
         <source>greedy answer before update {step:,}</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新之前的贪心答案</translation>
     </message>
     <message>
         <source>answer before update {step:,}</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新之前的答案</translation>
     </message>
     <message>
         <source>comes with the first update</source>
-        <translation type="unfinished" />
+        <translation>第一次更新时出现</translation>
     </message>
     <message>
         <source>right at once</source>
-        <translation type="unfinished" />
+        <translation>一开始就对</translation>
     </message>
     <message>
         <source>still wrong</source>
-        <translation type="unfinished" />
+        <translation>仍然错</translation>
     </message>
     <message>
         <source>right: {step:,}</source>
-        <translation type="unfinished" />
+        <translation>对：{step:,}</translation>
     </message>
     <message>
         <source>wrong: {step:,}</source>
-        <translation type="unfinished" />
+        <translation>错：{step:,}</translation>
     </message>
     <message>
         <source>Held-out prompts, right in %</source>
-        <translation type="unfinished" />
+        <translation>留出的提示词，正确率（%）</translation>
     </message>
     <message>
         <source>Sampled, right in %</source>
-        <translation type="unfinished" />
+        <translation>采样，正确率（%）</translation>
     </message>
     <message>
         <source>Held out, greedy, in %</source>
-        <translation type="unfinished" />
+        <translation>留出，贪心（%）</translation>
     </message>
     <message>
         <source>Answers to fixed prompts</source>
-        <translation type="unfinished" />
+        <translation>对固定提示词的答案</translation>
     </message>
     <message>
         <source>Update {step:,}: {text} {words}</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：{text} {words}</translation>
     </message>
     <message>
         <source>Sums</source>
-        <translation type="unfinished" />
+        <translation>算式</translation>
     </message>
     <message>
         <source>Right answers pay: the model's habit is repaired.</source>
-        <translation type="unfinished" />
+        <translation>正确的答案得到奖励：模型的习惯得到纠正。</translation>
     </message>
     <message>
         <source>Gameable</source>
-        <translation type="unfinished" />
+        <translation>可钻空子</translation>
     </message>
     <message>
         <source>Every “=” pays too: the reward can be had without being right.</source>
-        <translation type="unfinished" />
+        <translation>每个“=”也得到奖励：不必正确也能拿到奖励。</translation>
     </message>
     <message>
         <source>Hopeless</source>
-        <translation type="unfinished" />
+        <translation>无望</translation>
     </message>
     <message>
         <source>Almost nothing is answered right: without differences in reward, nothing is learned.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有一题答对：奖励没有差别，就什么也学不到。</translation>
     </message>
     <message>
         <source>Agent</source>
-        <translation type="unfinished" />
+        <translation>智能体</translation>
     </message>
     <message>
         <source>Sums too large for it, and a calculator that answers within the completion.</source>
-        <translation type="unfinished" />
+        <translation>对它来说太大的算式，以及一个在回答之中作答的计算器。</translation>
     </message>
     <message>
         <source>Own…</source>
-        <translation type="unfinished" />
+        <translation>自己的…</translation>
     </message>
     <message>
         <source>Your own prompts and answers, from a file.</source>
-        <translation type="unfinished" />
+        <translation>你自己的提示词和答案，来自文件。</translation>
     </message>
     <message>
         <source>Sums in words: the last number pays.</source>
-        <translation type="unfinished" />
+        <translation>用文字写的算式：最后一个数得到奖励。</translation>
     </message>
     <message>
         <source>Form</source>
-        <translation type="unfinished" />
+        <translation>格式</translation>
     </message>
     <message>
         <source>Sums in words, and a form that the answer should have: both pay.</source>
-        <translation type="unfinished" />
+        <translation>用文字写的算式，答案还应符合一种格式：两者都得到奖励。</translation>
     </message>
     <message>
         <source>Your own questions and answers, from a file.</source>
-        <translation type="unfinished" />
+        <translation>你自己的问题和答案，来自文件。</translation>
     </message>
     <message>
         <source>This begins a new run; the present one stays in the list.</source>
-        <translation type="unfinished" />
+        <translation>这会开始新的运行；当前的运行留在列表中。</translation>
     </message>
     <message>
         <source>The task is locked for this session.</source>
-        <translation type="unfinished" />
+        <translation>任务在本次会话中被锁定。</translation>
     </message>
     <message>
         <source>‹ Back</source>
-        <translation type="unfinished" />
+        <translation>‹ 返回</translation>
     </message>
     <message>
         <source>Back to the previous number</source>
-        <translation type="unfinished" />
+        <translation>回到上一个数</translation>
     </message>
     <message>
         <source>Comes from</source>
-        <translation type="unfinished" />
+        <translation>来自</translation>
     </message>
     <message>
         <source>This update has no such number: {error}</source>
-        <translation type="unfinished" />
+        <translation>这次更新没有这个数：{error}</translation>
     </message>
     <message>
         <source>Explain a number</source>
-        <translation type="unfinished" />
+        <translation>解释一个数</translation>
     </message>
     <message>
         <source>Double-click any number, or select it and press E or Return: its formula, its values and its inputs appear here, and follow the selected sample.</source>
-        <translation type="unfinished" />
+        <translation>双击任何一个数，或选中它再按 E 或 Return：它的公式、取值和输入显示在这里，并跟随所选的样本。</translation>
     </message>
     <message>
         <source>Update 0 has no numbers to explain yet. Press Step to compute the first update.</source>
-        <translation type="unfinished" />
+        <translation>第 0 次更新还没有可以解释的数。请按“单步”计算第一次更新。</translation>
     </message>
     <message>
         <source>{title}, update {step:,}</source>
-        <translation type="unfinished" />
+        <translation>{title}，第 {step:,} 次更新</translation>
     </message>
     <message>
         <source>{title}: {value}. Explain</source>
-        <translation type="unfinished" />
+        <translation>{title}：{value}。解释</translation>
     </message>
     <message>
         <source>and {left} more</source>
-        <translation type="unfinished" />
+        <translation>还有 {left} 个</translation>
     </message>
     <message>
         <source>No number is being explained.</source>
-        <translation type="unfinished" />
+        <translation>没有正在解释的数。</translation>
     </message>
     <message>
         <source>{title} is {value}.</source>
-        <translation type="unfinished" />
+        <translation>{title} 为 {value}。</translation>
     </message>
     <message>
         <source>{title} is {value}. A second computation: {verdict}.</source>
-        <translation type="unfinished" />
+        <translation>{title} 为 {value}。第二次独立计算：{verdict}。</translation>
     </message>
     <message>
         <source>trainer's step</source>
-        <translation type="unfinished" />
+        <translation>训练框架的步</translation>
     </message>
     <message>
         <source>{series}, {run}</source>
-        <translation type="unfinished" />
+        <translation>{series}，{run}</translation>
     </message>
     <message>
         <source>{series}, {run}  {value}</source>
-        <translation type="unfinished" />
+        <translation>{series}，{run}  {value}</translation>
     </message>
     <message>
         <source>Stop when {words}</source>
-        <translation type="unfinished" />
+        <translation>当 {words} 时停止</translation>
     </message>
     <message>
         <source>Open {title}, {detail}</source>
-        <translation type="unfinished" />
+        <translation>打开 {title}，{detail}</translation>
     </message>
     <message numerus="yes">
         <source>{steps:,} update</source>
         <comment>{steps:,} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{steps:,} 次更新</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{steps:,} update · reward {last}</source>
         <comment>{steps:,} updates · reward {last}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{steps:,} 次更新 · 奖励 {last}</numerusform>
         </translation>
     </message>
     <message>
         <source>Every run is saved automatically; those with an update appear here next time.</source>
-        <translation type="unfinished" />
+        <translation>每个运行都自动保存；有更新的运行下次显示在这里。</translation>
     </message>
     <message>
         <source>Your last runs</source>
-        <translation type="unfinished" />
+        <translation>你最近的运行</translation>
     </message>
     <message>
         <source>Recorded examples</source>
-        <translation type="unfinished" />
+        <translation>记录好的示例</translation>
     </message>
     <message numerus="yes">
         <source>{count} run to open.</source>
         <comment>{count} runs to open.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>有 {count} 个运行可以打开。</numerusform>
         </translation>
     </message>
     <message>
         <source>Or watch one thing happen, then go on yourself</source>
-        <translation type="unfinished" />
+        <translation>或者先看一个现象，再自己继续</translation>
     </message>
     <message>
         <source>Ways in: {titles}. {runs}</source>
-        <translation type="unfinished" />
+        <translation>入口：{titles}。{runs}</translation>
     </message>
     <message>
         <source>Exact at each visited place, averaged over the sampled prefixes.</source>
-        <translation type="unfinished" />
+        <translation>在每个到过的位置上精确，对采样的前缀取平均。</translation>
     </message>
     <message>
         <source>Updates computed so far.</source>
-        <translation type="unfinished" />
+        <translation>到目前为止计算的更新次数。</translation>
     </message>
     <message>
         <source>Full precision: {value}.</source>
-        <translation type="unfinished" />
+        <translation>完整精度：{value}。</translation>
     </message>
     <message>
         <source>This is the previous update's value; this update's value appears at a later stage.</source>
-        <translation type="unfinished" />
+        <translation>这是上一次更新的值；这次更新的值在后面的阶段出现。</translation>
     </message>
     <message>
         <source>{title} {value}, from the previous update</source>
-        <translation type="unfinished" />
+        <translation>{title} {value}，来自上一次更新</translation>
     </message>
     <message>
         <source>{title} {value}</source>
-        <translation type="unfinished" />
+        <translation>{title} {value}</translation>
     </message>
     <message>
         <source>Show here</source>
-        <translation type="unfinished" />
+        <translation>在这里显示</translation>
     </message>
     <message>
         <source>greedy</source>
-        <translation type="unfinished" />
+        <translation>贪心</translation>
     </message>
     <message>
         <source>sampled</source>
-        <translation type="unfinished" />
+        <translation>采样</translation>
     </message>
     <message>
         <source>held out {newest:.0f} %, {manner}</source>
-        <translation type="unfinished" />
+        <translation>留出 {newest:.0f} %，{manner}</translation>
     </message>
     <message>
         <source>held out {newest:.0f} %</source>
-        <translation type="unfinished" />
+        <translation>留出 {newest:.0f} %</translation>
     </message>
     <message>
         <source>Step</source>
@@ -3846,742 +3850,742 @@
     </message>
     <message>
         <source>Update {step:,}: {numbers}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：{numbers}。</translation>
     </message>
     <message>
         <source>No update is shown; press Step to compute one.</source>
-        <translation type="unfinished" />
+        <translation>没有显示任何更新；请按“单步”计算一次。</translation>
     </message>
     <message>
         <source>from update {number} on</source>
-        <translation type="unfinished" />
+        <translation>从第 {number} 次更新起</translation>
     </message>
     <message>
         <source>No update yet: sample, score, normalize and update appear with the first one.</source>
-        <translation type="unfinished" />
+        <translation>还没有更新：采样、评分、归一化和更新随第一次更新出现。</translation>
     </message>
     <message>
         <source>Update {step:,}: {stage}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：{stage}。</translation>
     </message>
     <message>
         <source>Sample {times}{group_size}</source>
-        <translation type="unfinished" />
+        <translation>采样 {times}{group_size}</translation>
     </message>
     <message>
         <source>Score</source>
         <comment>stage</comment>
-        <translation type="unfinished" />
+        <translation>评分</translation>
     </message>
     <message>
         <source>Normalize in group</source>
         <comment>stage</comment>
-        <translation type="unfinished" />
+        <translation>组内归一化</translation>
     </message>
     <message>
         <source>Compare</source>
         <comment>stage</comment>
-        <translation type="unfinished" />
+        <translation>比较</translation>
     </message>
     <message>
         <source>Update</source>
         <comment>stage</comment>
-        <translation type="unfinished" />
+        <translation>更新</translation>
     </message>
     <message numerus="yes">
         <source>Update, {passes} pass</source>
         <comment>Update, {passes} passes</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>更新，{passes} 遍</numerusform>
         </translation>
     </message>
     <message>
         <source>Update, pass {passed} of {passes}</source>
-        <translation type="unfinished" />
+        <translation>更新，第 {passed} 遍，共 {passes} 遍</translation>
     </message>
     <message>
         <source>values of sample {sample}, token {token}; L sums all</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample} 的 token {token} 的值；L 对全部求和</translation>
     </message>
     <message>
         <source>sample {sample}, token {token}; L sums all</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample}，token {token}；L 对全部求和</translation>
     </message>
     <message>
         <source>sample {sample}, token {token}</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample}，token {token}</translation>
     </message>
     <message>
         <source>values of sample {sample}; L sums all</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample} 的值；L 对全部求和</translation>
     </message>
     <message>
         <source>sample {sample}; L sums all</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample}；L 对全部求和</translation>
     </message>
     <message>
         <source>values of sample {sample}, token {token}</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample} 的 token {token} 的值</translation>
     </message>
     <message>
         <source>values of sample {sample}</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample} 的值</translation>
     </message>
     <message>
         <source>sample {sample}</source>
-        <translation type="unfinished" />
+        <translation>样本 {sample}</translation>
     </message>
     <message>
         <source>Your completion in its group</source>
-        <translation type="unfinished" />
+        <translation>你的回答在它的组中</translation>
     </message>
     <message>
         <source>log π</source>
-        <translation type="unfinished" />
+        <translation>log π</translation>
     </message>
     <message>
         <source>advantages of the group, yours ringed</source>
-        <translation type="unfinished" />
+        <translation>组的优势，你的用圆圈标出</translation>
     </message>
     <message>
         <source>This run does not record the whole distribution, so there are no bars to draw.</source>
-        <translation type="unfinished" />
+        <translation>这个运行没有记录整个分布，所以没有柱可画。</translation>
     </message>
     <message>
         <source>A language model has no table of actions: see its completions.</source>
-        <translation type="unfinished" />
+        <translation>语言模型没有动作的表：请看它的回答。</translation>
     </message>
     <message>
         <source>Context</source>
         <comment>of an action</comment>
-        <translation type="unfinished" />
+        <translation>上下文</translation>
     </message>
     <message>
         <source>Show completions</source>
-        <translation type="unfinished" />
+        <translation>显示回答</translation>
     </message>
     <message>
         <source>, {old:.2f} before</source>
-        <translation type="unfinished" />
+        <translation>，之前 {old:.2f}</translation>
     </message>
     <message>
         <source>Update {step:,}: the likeliest action is {names} with {now:.2f}{moved}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：最可能的动作是 {names}，概率 {now:.2f}{moved}。</translation>
     </message>
     <message>
         <source>Drag a reward</source>
-        <translation type="unfinished" />
+        <translation>拖动奖励</translation>
     </message>
     <message>
         <source>now</source>
-        <translation type="unfinished" />
+        <translation>现在</translation>
     </message>
     <message>
         <source>π now</source>
-        <translation type="unfinished" />
+        <translation>现在的 π</translation>
     </message>
     <message>
         <source>before</source>
-        <translation type="unfinished" />
+        <translation>之前</translation>
     </message>
     <message>
         <source>π before</source>
-        <translation type="unfinished" />
+        <translation>之前的 π</translation>
     </message>
     <message>
         <source>reference</source>
-        <translation type="unfinished" />
+        <translation>参考</translation>
     </message>
     <message>
         <source>samples</source>
-        <translation type="unfinished" />
+        <translation>样本</translation>
     </message>
     <message>
         <source>change</source>
-        <translation type="unfinished" />
+        <translation>变化</translation>
     </message>
     <message>
         <source>Change</source>
-        <translation type="unfinished" />
+        <translation>变化</translation>
     </message>
     <message>
         <source>advantage</source>
-        <translation type="unfinished" />
+        <translation>优势</translation>
     </message>
     <message>
         <source>Advantage</source>
-        <translation type="unfinished" />
+        <translation>优势</translation>
     </message>
     <message>
         <source>reward minus mean</source>
-        <translation type="unfinished" />
+        <translation>奖励减均值</translation>
     </message>
     <message>
         <source>end of earlier runs</source>
-        <translation type="unfinished" />
+        <translation>先前运行的终点</translation>
     </message>
     <message>
         <source>Policy over actions</source>
-        <translation type="unfinished" />
+        <translation>各动作上的策略</translation>
     </message>
     <message>
         <source>action</source>
-        <translation type="unfinished" />
+        <translation>动作</translation>
     </message>
     <message>
         <source>Reward R(a)</source>
-        <translation type="unfinished" />
+        <translation>奖励 R(a)</translation>
     </message>
     <message>
         <source>drag a diamond</source>
-        <translation type="unfinished" />
+        <translation>拖动菱形</translation>
     </message>
     <message>
         <source>mean of the draws {mean}</source>
-        <translation type="unfinished" />
+        <translation>抽样的均值 {mean}</translation>
     </message>
     <message>
         <source>mean {mean}</source>
-        <translation type="unfinished" />
+        <translation>均值 {mean}</translation>
     </message>
     <message>
         <source>none yet</source>
-        <translation type="unfinished" />
+        <translation>还没有</translation>
     </message>
     <message numerus="yes">
         <source>{count} draw</source>
         <comment>{count} draws</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>抽样 {count} 次</numerusform>
         </translation>
     </message>
     <message>
         <source>end of {run}</source>
-        <translation type="unfinished" />
+        <translation>{run} 的终点</translation>
     </message>
     <message>
         <source>your prediction {height}</source>
-        <translation type="unfinished" />
+        <translation>你的预测 {height}</translation>
     </message>
     <message>
         <source>drag your prediction</source>
-        <translation type="unfinished" />
+        <translation>拖动你的预测</translation>
     </message>
     <message>
         <source>on its own scale</source>
-        <translation type="unfinished" />
+        <translation>用自己的刻度</translation>
     </message>
     <message>
         <source>Change Δπ</source>
-        <translation type="unfinished" />
+        <translation>变化 Δπ</translation>
     </message>
     <message>
         <source>by this update</source>
-        <translation type="unfinished" />
+        <translation>由这次更新引起</translation>
     </message>
     <message>
         <source>Advantage A</source>
-        <translation type="unfinished" />
+        <translation>优势 A</translation>
     </message>
     <message>
         <source>of the draws</source>
-        <translation type="unfinished" />
+        <translation>各次抽样</translation>
     </message>
     <message>
         <source>push 0</source>
-        <translation type="unfinished" />
+        <translation>推力 0</translation>
     </message>
     <message>
         <source>Before the first update: draws are taken from these bars.</source>
-        <translation type="unfinished" />
+        <translation>第一次更新之前：样本从这些柱中抽取。</translation>
     </message>
     <message>
         <source>Update {step:,}: up {up}; down {down}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：上升 {up}；下降 {down}。</translation>
     </message>
     <message>
         <source>By pass {number} of {passes}: up {up}; down {down}.</source>
-        <translation type="unfinished" />
+        <translation>到第 {number} 遍（共 {passes} 遍）：上升 {up}；下降 {down}。</translation>
     </message>
     <message>
         <source>Update {step:,}: up {up}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：上升 {up}。</translation>
     </message>
     <message>
         <source>By pass {number} of {passes}: up {up}.</source>
-        <translation type="unfinished" />
+        <translation>到第 {number} 遍（共 {passes} 遍）：上升 {up}。</translation>
     </message>
     <message>
         <source>Update {step:,}: down {down}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：下降 {down}。</translation>
     </message>
     <message>
         <source>By pass {number} of {passes}: down {down}.</source>
-        <translation type="unfinished" />
+        <translation>到第 {number} 遍（共 {passes} 遍）：下降 {down}。</translation>
     </message>
     <message>
         <source>Update {step:,}: {moved}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：{moved}。</translation>
     </message>
     <message>
         <source>Update, by pass {number} of {passes}: {moved}.</source>
-        <translation type="unfinished" />
+        <translation>更新，到第 {number} 遍（共 {passes} 遍）：{moved}。</translation>
     </message>
     <message>
         <source>Type your own completion here once a language model has made its first update.</source>
-        <translation type="unfinished" />
+        <translation>语言模型完成第一次更新后，在这里输入你自己的回答。</translation>
     </message>
     <message>
         <source>Every weight of this model is trained, and the weights before an update are not kept, so the model cannot be asked. A run that trains an adapter answers here. So does one with a folder for snapshots, about updates after the second-to-last snapshot.</source>
-        <translation type="unfinished" />
+        <translation>这个模型训练所有权重，更新之前的权重没有保留，所以无法询问模型。训练适配器的运行可以在这里作答；有快照文件夹的运行也可以，但限于倒数第二个快照之后的更新。</translation>
     </message>
     <message>
         <source>Type a completion first, such as 2+12=14.</source>
-        <translation type="unfinished" />
+        <translation>请先输入一个回答，例如 2+12=14。</translation>
     </message>
     <message>
         <source>Type a completion first, such as 12.</source>
-        <translation type="unfinished" />
+        <translation>请先输入一个回答，例如 12。</translation>
     </message>
     <message>
         <source>Your completion, such as 2+12=14</source>
-        <translation type="unfinished" />
+        <translation>你的回答，例如 2+12=14</translation>
     </message>
     <message>
         <source>Your completion, such as 12</source>
-        <translation type="unfinished" />
+        <translation>你的回答，例如 12</translation>
     </message>
     <message>
         <source>Prompt</source>
-        <translation type="unfinished" />
+        <translation>提示词</translation>
     </message>
     <message>
         <source>Your completion</source>
-        <translation type="unfinished" />
+        <translation>你的回答</translation>
     </message>
     <message>
         <source>Score</source>
         <comment>verb</comment>
-        <translation type="unfinished" />
+        <translation>评分</translation>
     </message>
     <message>
         <source>That was {prompt} at update {step}; press Enter to score it here, at update {step2}.</source>
-        <translation type="unfinished" />
+        <translation>那是第 {step} 次更新的 {prompt}；按 Enter 在这里，即第 {step2} 次更新，为它评分。</translation>
     </message>
     <message>
         <source>Nothing has been scored.</source>
-        <translation type="unfinished" />
+        <translation>还没有评分。</translation>
     </message>
     <message>
         <source>Asking the model as it was before this update…</source>
-        <translation type="unfinished" />
+        <translation>正在询问这次更新之前的模型……</translation>
     </message>
     <message>
         <source>The model does not know every character of this completion.</source>
-        <translation type="unfinished" />
+        <translation>模型不认识这个回答中的某些字符。</translation>
     </message>
     <message>
         <source>Show {title}</source>
-        <translation type="unfinished" />
+        <translation>显示{title}</translation>
     </message>
     <message>
         <source>More</source>
-        <translation type="unfinished" />
+        <translation>更多</translation>
     </message>
     <message>
         <source>More series</source>
-        <translation type="unfinished" />
+        <translation>更多曲线</translation>
     </message>
     <message>
         <source>Show the numbers as tables</source>
-        <translation type="unfinished" />
+        <translation>把数字显示为表格</translation>
     </message>
     <message>
         <source>push</source>
-        <translation type="unfinished" />
+        <translation>推力</translation>
     </message>
     <message>
         <source>loss</source>
-        <translation type="unfinished" />
+        <translation>损失</translation>
     </message>
     <message>
         <source>clip</source>
         <comment>mark</comment>
-        <translation type="unfinished" />
+        <translation>裁剪</translation>
     </message>
     <message>
         <source>−∂L/∂log π: up makes the token likelier.</source>
-        <translation type="unfinished" />
+        <translation>−∂L/∂log π：向上表示使这个 token 更可能。</translation>
     </message>
     <message>
         <source>One row per sample appears here, with every number of the update. Press Step to compute an update.</source>
-        <translation type="unfinished" />
+        <translation>这里每个样本一行，列出这次更新的每个数。请按“单步”计算一次更新。</translation>
     </message>
     <message>
         <source>Pass</source>
-        <translation type="unfinished" />
+        <translation>遍</translation>
     </message>
     <message>
         <source>Only the tokens of completion {row}; choose another one in the panel “Completions”. {foot}</source>
-        <translation type="unfinished" />
+        <translation>只有回答 {row} 的 token；在“回答”面板中可以另选一个。{foot}</translation>
     </message>
     <message numerus="yes">
         <source>+ {count} column</source>
         <comment>+ {count} columns</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>+ {count} 列</numerusform>
         </translation>
     </message>
     <message>
         <source>{number} of {count}</source>
-        <translation type="unfinished" />
+        <translation>{number}，共 {count}</translation>
     </message>
     <message>
         <source>No update yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有更新。</translation>
     </message>
     <message numerus="yes">
         <source>Update {step:,}, pass {passed}: {count} token, {clipped} clipped.</source>
         <comment>Update {step:,}, pass {passed}: {count} tokens, {clipped} clipped.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 次更新，第 {passed} 遍：{count} 个 token，{clipped} 个被裁剪。</numerusform>
         </translation>
     </message>
     <message>
         <source>Rewards appear with the next stage.</source>
-        <translation type="unfinished" />
+        <translation>奖励在下一阶段出现。</translation>
     </message>
     <message>
         <source>{prompt}: mean R {mean} · std R {std} · no signal</source>
-        <translation type="unfinished" />
+        <translation>{prompt}：R 的均值 {mean} · R 的标准差 {std} · 无信号</translation>
     </message>
     <message>
         <source>{prompt}: mean R {mean} · std R {std}</source>
-        <translation type="unfinished" />
+        <translation>{prompt}：R 的均值 {mean} · R 的标准差 {std}</translation>
     </message>
     <message>
         <source>mean R {mean} · std R {std} · no signal</source>
-        <translation type="unfinished" />
+        <translation>R 的均值 {mean} · R 的标准差 {std} · 无信号</translation>
     </message>
     <message>
         <source>mean R {mean} · std R {std}</source>
-        <translation type="unfinished" />
+        <translation>R 的均值 {mean} · R 的标准差 {std}</translation>
     </message>
     <message numerus="yes">
         <source>and {count} more group</source>
         <comment>and {count} more groups</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>还有 {count} 个组</numerusform>
         </translation>
     </message>
     <message>
         <source>sum of {column}: {value}</source>
-        <translation type="unfinished" />
+        <translation>{column} 之和：{value}</translation>
     </message>
     <message>
         <source>Viewing</source>
-        <translation type="unfinished" />
+        <translation>正在查看</translation>
     </message>
     <message>
         <source>Update {step:,} of {head:,}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新，共 {head:,} 次。</translation>
     </message>
     <message>
         <source>Next: {event} ›</source>
-        <translation type="unfinished" />
+        <translation>下一个：{event} ›</translation>
     </message>
     <message>
         <source>‹ Back: {event}</source>
-        <translation type="unfinished" />
+        <translation>‹ 返回：{event}</translation>
     </message>
     <message>
         <source>Here: {event}</source>
-        <translation type="unfinished" />
+        <translation>这里：{event}</translation>
     </message>
     <message>
         <source>No event yet</source>
-        <translation type="unfinished" />
+        <translation>还没有事件</translation>
     </message>
     <message>
         <source>Events at a pause</source>
-        <translation type="unfinished" />
+        <translation>暂停时查找事件</translation>
     </message>
     <message>
         <source>Go to the next event</source>
-        <translation type="unfinished" />
+        <translation>转到下一个事件</translation>
     </message>
     <message>
         <source>{verb} &lt;b&gt;{step:,}&lt;/b&gt; of {head:,}</source>
-        <translation type="unfinished" />
+        <translation>{verb} &lt;b&gt;{step:,}&lt;/b&gt;，共 {head:,}</translation>
     </message>
     <message>
         <source>controls apply to update {head:,}</source>
-        <translation type="unfinished" />
+        <translation>控制作用于第 {head:,} 次更新</translation>
     </message>
     <message>
         <source>Events are searched for when the run pauses.</source>
-        <translation type="unfinished" />
+        <translation>运行暂停时查找事件。</translation>
     </message>
     <message>
         <source>The only event is at the update shown.</source>
-        <translation type="unfinished" />
+        <translation>唯一的事件就在所显示的更新。</translation>
     </message>
     <message>
         <source>Nothing is marked yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有任何标记。</translation>
     </message>
     <message>
         <source>Go to the previous event</source>
-        <translation type="unfinished" />
+        <translation>转到上一个事件</translation>
     </message>
     <message numerus="yes">
         <source>Update {step:,} of {head:,}; settings changed {marks} time.</source>
         <comment>Update {step:,} of {head:,}; settings changed {marks} times.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 次更新，共 {head:,} 次；设置改动过 {marks} 次。</numerusform>
         </translation>
     </message>
     <message>
         <source>&lt;b&gt;Update {step:,}&lt;/b&gt;</source>
-        <translation type="unfinished" />
+        <translation>&lt;b&gt;第 {step:,} 次更新&lt;/b&gt;</translation>
     </message>
     <message>
         <source>Settings changed here</source>
-        <translation type="unfinished" />
+        <translation>设置在这里改动</translation>
     </message>
     <message numerus="yes">
         <source>Thinned out: one of {every:,} update is kept here</source>
         <comment>Thinned out: one of {every:,} updates is kept here</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已抽稀：这里每 {every:,} 次更新保留一次</numerusform>
         </translation>
     </message>
     <message>
         <source>“{word}”: {before} before, {after} after.</source>
-        <translation type="unfinished" />
+        <translation>“{word}”：之前 {before}，之后 {after}。</translation>
     </message>
     <message>
         <source>“{word}”: {before} before, {after} after, {reference} under the reference.</source>
-        <translation type="unfinished" />
+        <translation>“{word}”：之前 {before}，之后 {after}，参考策略下 {reference}。</translation>
     </message>
     <message>
         <source>before → after all passes</source>
-        <translation type="unfinished" />
+        <translation>之前 → 所有遍之后</translation>
     </message>
     <message>
         <source>Not recorded: other tokens at this place</source>
-        <translation type="unfinished" />
+        <translation>未记录：这个位置上的其他 token</translation>
     </message>
     <message>
         <source>The {count} likeliest, not all: before → after all passes</source>
-        <translation type="unfinished" />
+        <translation>最可能的 {count} 个，并非全部：之前 → 所有遍之后</translation>
     </message>
     <message>
         <source>The {count} likeliest, not all: before → after</source>
-        <translation type="unfinished" />
+        <translation>最可能的 {count} 个，并非全部：之前 → 之后</translation>
     </message>
     <message>
         <source>Update {step} is being written, token {done} of {total}: “{prompt}”</source>
-        <translation type="unfinished" />
+        <translation>正在写第 {step} 次更新，token {done}，共 {total}：“{prompt}”</translation>
     </message>
     <message>
         <source>Update {step} is written; the model is learning from it: “{prompt}”</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新已写完；模型正在从中学习：“{prompt}”</translation>
     </message>
     <message>
         <source>Written of each group: {shares}.</source>
-        <translation type="unfinished" />
+        <translation>每组已写出：{shares}。</translation>
     </message>
     <message>
         <source>Completions being written</source>
-        <translation type="unfinished" />
+        <translation>正在写的回答</translation>
     </message>
     <message>
         <source>Tint</source>
-        <translation type="unfinished" />
+        <translation>着色</translation>
     </message>
     <message>
         <source>{p} of {count}: {step}</source>
-        <translation type="unfinished" />
+        <translation>{p}，共 {count}：{step}</translation>
     </message>
     <message>
         <source>Token</source>
-        <translation type="unfinished" />
+        <translation>token</translation>
     </message>
     <message>
         <source>Token {token} of completion {row}: “{word}”</source>
-        <translation type="unfinished" />
+        <translation>回答 {row} 的 token {token}：“{word}”</translation>
     </message>
     <message>
         <source>Where its push comes from</source>
-        <translation type="unfinished" />
+        <translation>它的推力从何而来</translation>
     </message>
     <message numerus="yes">
         <source>{count} more row ▸</source>
         <comment>{count} more rows ▸</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>还有 {count} 行 ▸</numerusform>
         </translation>
     </message>
     <message>
         <source>◂ The first rows</source>
-        <translation type="unfinished" />
+        <translation>◂ 前面的行</translation>
     </message>
     <message>
         <source>The completions of an update appear here, token by token. Press Step to compute one.</source>
-        <translation type="unfinished" />
+        <translation>一次更新的各个回答在这里逐个 token 显示。请按“单步”计算一次。</translation>
     </message>
     <message>
         <source>The first update is being computed. Its tokens, rewards and advantages appear here when it is complete.</source>
-        <translation type="unfinished" />
+        <translation>正在计算第一次更新。完成之后，它的 token、奖励和优势显示在这里。</translation>
     </message>
     <message>
         <source>Show a language model</source>
-        <translation type="unfinished" />
+        <translation>显示语言模型</translation>
     </message>
     <message>
         <source>Compute an update</source>
-        <translation type="unfinished" />
+        <translation>计算一次更新</translation>
     </message>
     <message numerus="yes">
         <source>Update {step:,}: {count} completion, {clipped} clipped tokens.</source>
         <comment>Update {step:,}: {count} completions, {clipped} clipped tokens.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 次更新：{count} 个回答，{clipped} 个 token 被裁剪。</numerusform>
         </translation>
     </message>
     <message>
         <source>{right} of {count} right</source>
-        <translation type="unfinished" />
+        <translation>{count} 个中 {right} 个正确</translation>
     </message>
     <message>
         <source>Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.</source>
-        <translation type="unfinished" />
+        <translation>回答 {row} 的 token {token} 占整批 KL 估计的 {max:.0f} %。</translation>
     </message>
     <message>
         <source>Each update adds a point. Press Run (Space) to begin.</source>
-        <translation type="unfinished" />
+        <translation>每次更新添加一个点。按“运行”（空格键）开始。</translation>
     </message>
     <message>
         <source>Rewards and shares over updates</source>
-        <translation type="unfinished" />
+        <translation>奖励和各种比例随更新的变化</translation>
     </message>
     <message>
         <source>KL and entropy over updates, in nats</source>
-        <translation type="unfinished" />
+        <translation>KL 和熵随更新的变化，单位 nat</translation>
     </message>
     <message>
         <source>Other series over updates</source>
-        <translation type="unfinished" />
+        <translation>其他曲线随更新的变化</translation>
     </message>
     <message>
         <source>Trials, as a table</source>
-        <translation type="unfinished" />
+        <translation>各次试验，列成表格</translation>
     </message>
     <message numerus="yes">
         <source>{head} update: mean reward from {first} to {last}.</source>
         <comment>{head} updates: mean reward from {first} to {last}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{head} 次更新：平均奖励从 {first} 变为 {last}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Behind it are earlier runs: {names}.</source>
-        <translation type="unfinished" />
+        <translation>后面是先前的运行：{names}。</translation>
     </message>
     <message>
         <source>The run will stop when {words}.</source>
-        <translation type="unfinished" />
+        <translation>当 {words} 时运行停止。</translation>
     </message>
     <message numerus="yes">
         <source>Seed {seed} of the repeats: {updates:,} update repeats what was computed, bit for bit on the same kind of processor.</source>
         <comment>Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit on the same kind of processor.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>重复的种子 {seed}：{updates:,} 次更新重现所计算的结果，在同类处理器上逐位相同。</numerusform>
         </translation>
     </message>
     <message>
         <source>{trial}, drawn</source>
-        <translation type="unfinished" />
+        <translation>{trial}，已画出</translation>
     </message>
     <message>
         <source>{trial}, hidden</source>
-        <translation type="unfinished" />
+        <translation>{trial}，已隐藏</translation>
     </message>
     <message>
         <source>Hide in the pictures</source>
-        <translation type="unfinished" />
+        <translation>在图中隐藏</translation>
     </message>
     <message>
         <source>Show in the pictures</source>
-        <translation type="unfinished" />
+        <translation>在图中显示</translation>
     </message>
     <message numerus="yes">
         <source>{n} more trial</source>
         <comment>{n} more trials</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>还有 {n} 次试验</numerusform>
         </translation>
     </message>
     <message>
         <source>This is the run that is shown; it is always drawn.</source>
-        <translation type="unfinished" />
+        <translation>这是所显示的运行，总是画出。</translation>
     </message>
     <message>
         <source>Runs that you leave stay here as thin lines.</source>
-        <translation type="unfinished" />
+        <translation>你离开的运行以细线留在这里。</translation>
     </message>
     <message numerus="yes">
         <source>The same settings with {count} other seed, side by side: their range is drawn behind this run's lines. For a language model they are queued as runs in the background.</source>
         <comment>The same settings with {count} other seeds, side by side: their range is drawn behind this run's lines. For a language model they are queued as runs in the background.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>同样的设置，并排用另外 {count} 个种子：它们的范围画在这个运行的线后面。对于语言模型，它们作为后台运行加入队列。</numerusform>
         </translation>
     </message>
     <message>
         <source>Trials</source>
-        <translation type="unfinished" />
+        <translation>试验</translation>
     </message>
     <message>
         <source>this run: held-out {share} at {update}</source>
-        <translation type="unfinished" />
+        <translation>这个运行：在 {update} 留出 {share}</translation>
     </message>
     <message>
         <source>this run: max π &gt; 0.5 at {update}</source>
-        <translation type="unfinished" />
+        <translation>这个运行：在 {update} max π &gt; 0.5</translation>
     </message>
     <message>
         <source>this run: π({action}) &gt; 0.5 at {update}</source>
-        <translation type="unfinished" />
+        <translation>这个运行：在 {update} π({action}) &gt; 0.5</translation>
     </message>
     <message>
         <source>{name}: held-out {share} at {update}</source>
-        <translation type="unfinished" />
+        <translation>{name}：在 {update} 留出 {share}</translation>
     </message>
     <message numerus="yes">
         <source>{name}: {updates} update</source>
         <comment>{name}: {updates} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name}：{updates} 次更新</numerusform>
         </translation>
     </message>
     <message>
         <source>{name}: π below 0.5</source>
-        <translation type="unfinished" />
+        <translation>{name}：π 低于 0.5</translation>
     </message>
     <message>
         <source>{name}: max π &gt; 0.5 at {update}</source>
-        <translation type="unfinished" />
+        <translation>{name}：在 {update} max π &gt; 0.5</translation>
     </message>
     <message>
         <source>{name}: π({action}) &gt; 0.5 at {update}</source>
-        <translation type="unfinished" />
+        <translation>{name}：在 {update} π({action}) &gt; 0.5</translation>
     </message>
     <message numerus="yes">
         <source>{title}, {updates:,} update. The update is the first one after which the largest probability, averaged over the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.</source>
         <comment>{title}, {updates:,} updates. The update is the first one after which the largest probability, averaged over the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{title}，{updates:,} 次更新。标出的是最大概率（对到过的位置取平均）首次超过 0.5 的那次更新。单击显示或隐藏它的线，双击或按 Return 打开它。</numerusform>
         </translation>
     </message>
     <message>
@@ -4591,455 +4595,456 @@
     </message>
     <message>
         <source>Seed</source>
-        <translation type="unfinished" />
+        <translation>种子</translation>
     </message>
     <message>
         <source>Differs in</source>
-        <translation type="unfinished" />
+        <translation>不同之处</translation>
     </message>
     <message>
         <source>π &gt; {half:g} at</source>
-        <translation type="unfinished" />
+        <translation>π &gt; {half:g} 于</translation>
     </message>
     <message>
         <source>The first update after which the largest probability, averaged over the visited places, is past 0.5.</source>
-        <translation type="unfinished" />
+        <translation>最大概率（对到过的位置取平均）首次超过 0.5 的那次更新。</translation>
     </message>
     <message>
         <source>nothing but the seed</source>
-        <translation type="unfinished" />
+        <translation>只有种子不同</translation>
     </message>
     <message>
         <source>repeat</source>
-        <translation type="unfinished" />
+        <translation>重复</translation>
     </message>
     <message>
         <source>Completions, as they ran and what if</source>
-        <translation type="unfinished" />
+        <translation>各个回答，实际的与假如的</translation>
     </message>
     <message>
         <source>The update ran with {then}.</source>
-        <translation type="unfinished" />
+        <translation>这次更新用的是 {then}。</translation>
     </message>
     <message>
         <source>{title} stays {paths}: {allowed}.</source>
-        <translation type="unfinished" />
+        <translation>{title} 仍为 {paths}：{allowed}。</translation>
     </message>
     <message>
         <source>Numbers</source>
-        <translation type="unfinished" />
+        <translation>数值</translation>
     </message>
     <message>
         <source>Policy after</source>
-        <translation type="unfinished" />
+        <translation>之后的策略</translation>
     </message>
     <message>
         <source>Tokens</source>
-        <translation type="unfinished" />
+        <translation>token</translation>
     </message>
     <message>
         <source>Computes the update with these settings on a copy of the model: all passes, and the effect on every token. The run is not changed.</source>
-        <translation type="unfinished" />
+        <translation>用这些设置在模型的副本上计算这次更新：所有的遍，以及对每个 token 的作用。运行不会改变。</translation>
     </message>
     <message>
         <source>Computes the update with these settings: all passes, and the effect on every token. The loaded model does it, with its adapter put back to where the update began; no second model is loaded, and the run is not changed.</source>
-        <translation type="unfinished" />
+        <translation>用这些设置计算这次更新：所有的遍，以及对每个 token 的作用。由已加载的模型计算，它的适配器先恢复到这次更新开始时的状态；不会加载第二个模型，运行也不会改变。</translation>
     </message>
     <message>
         <source>Every weight of this model is trained, and the weights before an update are not kept. A run that trains an adapter can be asked, and so can one with a folder for snapshots.</source>
-        <translation type="unfinished" />
+        <translation>这个模型训练所有权重，更新之前的权重没有保留。训练适配器的运行可以询问，有快照文件夹的运行也可以。</translation>
     </message>
     <message>
         <source>What if it had been</source>
-        <translation type="unfinished" />
+        <translation>假如当时是</translation>
     </message>
     <message>
         <source>The settings of the update itself, to change a few.</source>
-        <translation type="unfinished" />
+        <translation>这次更新本身的设置，用来改动其中几个。</translation>
     </message>
     <message>
         <source>Settings</source>
-        <translation type="unfinished" />
+        <translation>设置</translation>
     </message>
     <message>
         <source>Change settings on top of the preset</source>
-        <translation type="unfinished" />
+        <translation>在预设之上更改设置</translation>
     </message>
     <message>
         <source>Change settings on top of the preset.</source>
-        <translation type="unfinished" />
+        <translation>在预设之上更改设置。</translation>
     </message>
     <message>
         <source>Show</source>
         <comment>label of a choice</comment>
-        <translation type="unfinished" />
+        <translation>显示</translation>
     </message>
     <message>
         <source>Ask the model</source>
-        <translation type="unfinished" />
+        <translation>询问模型</translation>
     </message>
     <message>
         <source>pass {n} of {count}</source>
-        <translation type="unfinished" />
+        <translation>第 {n} 遍，共 {count} 遍</translation>
     </message>
     <message>
         <source>As it ran</source>
-        <translation type="unfinished" />
+        <translation>实际</translation>
     </message>
     <message>
         <source>The update as it is recorded.</source>
-        <translation type="unfinished" />
+        <translation>所记录的更新。</translation>
     </message>
     <message>
         <source>The same batch under the other settings.</source>
-        <translation type="unfinished" />
+        <translation>同一批数据，用其他设置。</translation>
     </message>
     <message>
         <source>it needs the model</source>
-        <translation type="unfinished" />
+        <translation>需要模型</translation>
     </message>
     <message>
         <source>No update yet: here you can try other settings on the batch of an update. Press Step to compute one.</source>
-        <translation type="unfinished" />
+        <translation>还没有更新：在这里可以用其他设置来试一次更新的那一批。请按“单步”计算一次。</translation>
     </message>
     <message>
         <source>Update 0 has no batch; move to an update to see what other settings would have made of it.</source>
-        <translation type="unfinished" />
+        <translation>第 0 次更新没有批；请转到一次更新，看看其他设置会把它变成什么。</translation>
     </message>
     <message>
         <source>Computing what the other settings would have made of this large update …</source>
-        <translation type="unfinished" />
+        <translation>正在计算其他设置会怎样处理这次很大的更新……</translation>
     </message>
     <message>
         <source>Settings that differ, and numbers of both sides</source>
-        <translation type="unfinished" />
+        <translation>不同的设置，以及两边的数</translation>
     </message>
     <message>
         <source>What does not change, and what is unknown</source>
-        <translation type="unfinished" />
+        <translation>什么不变，什么未知</translation>
     </message>
     <message>
         <source>This run keeps no weights with which the model could be asked.</source>
-        <translation type="unfinished" />
+        <translation>这个运行没有保留可以用来询问模型的权重。</translation>
     </message>
     <message>
         <source>The model is being asked.</source>
-        <translation type="unfinished" />
+        <translation>正在询问模型。</translation>
     </message>
     <message>
         <source>Asking…</source>
-        <translation type="unfinished" />
+        <translation>正在询问……</translation>
     </message>
     <message>
         <source>after</source>
-        <translation type="unfinished" />
+        <translation>之后</translation>
     </message>
     <message>
         <source>Policy after the update, as it ran</source>
-        <translation type="unfinished" />
+        <translation>更新之后的策略，实际</translation>
     </message>
     <message>
         <source>Policy after the update, what if</source>
-        <translation type="unfinished" />
+        <translation>更新之后的策略，假如</translation>
     </message>
     <message>
         <source>Plot</source>
-        <translation type="unfinished" />
+        <translation>图</translation>
     </message>
     <message>
         <source>Policies after the update: show the plot</source>
-        <translation type="unfinished" />
+        <translation>更新之后的策略：显示图</translation>
     </message>
     <message>
         <source>Policies after the update: show the table</source>
-        <translation type="unfinished" />
+        <translation>更新之后的策略：显示表格</translation>
     </message>
     <message>
         <source>Show both as plots; T turns the one in focus.</source>
-        <translation type="unfinished" />
+        <translation>两者都显示为图；T 切换有焦点的那一个。</translation>
     </message>
     <message>
         <source>Show both as tables; T turns the one in focus.</source>
-        <translation type="unfinished" />
+        <translation>两者都显示为表格；T 切换有焦点的那一个。</translation>
     </message>
     <message>
         <source>{side}: the likeliest action is {names} with {now}, {old} before.</source>
-        <translation type="unfinished" />
+        <translation>{side}：最可能的动作是 {names}，概率 {now}，之前 {old}。</translation>
     </message>
     <message>
         <source>Samples, as it ran and what if</source>
-        <translation type="unfinished" />
+        <translation>样本，实际的与假如的</translation>
     </message>
     <message>
         <source>What the sample was paid.</source>
-        <translation type="unfinished" />
+        <translation>这个样本得到的奖励。</translation>
     </message>
     <message>
         <source>As it ran. {help}</source>
-        <translation type="unfinished" />
+        <translation>实际。{help}</translation>
     </message>
     <message>
         <source>What if. {help}</source>
-        <translation type="unfinished" />
+        <translation>假如。{help}</translation>
     </message>
     <message>
         <source>{count} clipped</source>
-        <translation type="unfinished" />
+        <translation>裁剪 {count} 个</translation>
     </message>
     <message>
         <source>{shares} of weight</source>
-        <translation type="unfinished" />
+        <translation>{shares} 的权重</translation>
     </message>
     <message>
         <source>The recorded update pushes no token; this one would push some.</source>
-        <translation type="unfinished" />
+        <translation>所记录的更新不推动任何 token；这一个会推动一些。</translation>
     </message>
     <message>
         <source>The recorded update pushes no token, and neither would this one.</source>
-        <translation type="unfinished" />
+        <translation>所记录的更新不推动任何 token，这一个也不会。</translation>
     </message>
     <message>
         <source>The recorded update pushes tokens; this one would push none.</source>
-        <translation type="unfinished" />
+        <translation>所记录的更新推动一些 token；这一个不会推动任何 token。</translation>
     </message>
     <message>
         <source>The pushes on log π.</source>
-        <translation type="unfinished" />
+        <translation>对 log π 的各个推力。</translation>
     </message>
     <message>
         <source>The pushes on log π in pass {there}.</source>
-        <translation type="unfinished" />
+        <translation>第 {there} 遍中对 log π 的各个推力。</translation>
     </message>
     <message>
         <source>The pushes on log π in pass {there}, next to pass {here} as it ran.</source>
-        <translation type="unfinished" />
+        <translation>第 {there} 遍中对 log π 的各个推力，与实际的第 {here} 遍并列。</translation>
     </message>
     <message>
         <source>Cosine {cosine} to those that ran, equally long.</source>
-        <translation type="unfinished" />
+        <translation>与实际的推力的余弦为 {cosine}，长度相等。</translation>
     </message>
     <message>
         <source>Cosine {cosine} to those that ran, {ratio} times as long.</source>
-        <translation type="unfinished" />
+        <translation>与实际的推力的余弦为 {cosine}，长度为其 {ratio} 倍。</translation>
     </message>
     <message>
         <source>Unchanged: {same}</source>
-        <translation type="unfinished" />
+        <translation>不变：{same}</translation>
     </message>
     <message>
         <source>Beyond the record: {beyond}</source>
-        <translation type="unfinished" />
+        <translation>超出记录：{beyond}</translation>
     </message>
     <message>
         <source>Update {update:,} under {preset} differs in its settings: {differences}.</source>
-        <translation type="unfinished" />
+        <translation>第 {update:,} 次更新在 {preset} 之下的设置不同：{differences}。</translation>
     </message>
     <message>
         <source>Update {update:,} under {preset} has the settings that it ran with.</source>
-        <translation type="unfinished" />
+        <translation>第 {update:,} 次更新在 {preset} 之下的设置与实际相同。</translation>
     </message>
     <message>
         <source>Drag a bar, or choose one by its digit and move it with Up and Down.</source>
-        <translation type="unfinished" />
+        <translation>拖动一根柱，或用数字键选择一根，再用上下键移动它。</translation>
     </message>
     <message>
         <source>scale was {high}</source>
-        <translation type="unfinished" />
+        <translation>刻度原为 {high}</translation>
     </message>
     <message>
         <source>{label} {low} to {high}</source>
-        <translation type="unfinished" />
+        <translation>{label} {low} 到 {high}</translation>
     </message>
     <message>
         <source>From</source>
-        <translation type="unfinished" />
+        <translation>从</translation>
     </message>
     <message>
         <source>To</source>
-        <translation type="unfinished" />
+        <translation>到</translation>
     </message>
     <message>
         <source>Legend: {entries}</source>
-        <translation type="unfinished" />
+        <translation>图例：{entries}</translation>
     </message>
     <message>
         <source>{line}  {value} ({low} to {high})</source>
-        <translation type="unfinished" />
+        <translation>{line}  {value}（{low} 到 {high}）</translation>
     </message>
     <message>
         <source>not computed</source>
-        <translation type="unfinished" />
+        <translation>没有计算</translation>
     </message>
     <message>
         <source>{title}, as a table</source>
-        <translation type="unfinished" />
+        <translation>{title}，列成表格</translation>
     </message>
     <message>
         <source>Show the plot (T)</source>
-        <translation type="unfinished" />
+        <translation>显示图（T）</translation>
     </message>
     <message>
         <source>Show the same data as a table (T)</source>
-        <translation type="unfinished" />
+        <translation>把同样的数据显示为表格（T）</translation>
     </message>
     <message>
         <source>{title}: show the plot</source>
-        <translation type="unfinished" />
+        <translation>{title}：显示图</translation>
     </message>
     <message>
         <source>{title}: show the table</source>
-        <translation type="unfinished" />
+        <translation>{title}：显示表格</translation>
     </message>
     <message>
         <source>The file could not be reached: {strerror}.</source>
-        <translation type="unfinished" />
+        <translation>无法访问文件：{strerror}。</translation>
     </message>
     <message>
         <source>The work on the file was stopped by an unexpected error.</source>
-        <translation type="unfinished" />
+        <translation>对文件的操作因意外错误而中止。</translation>
     </message>
     <message>
         <source>{doing} is not finished yet; try again when it is.</source>
-        <translation type="unfinished" />
+        <translation>“{doing}”还没有完成；请在它完成之后再试。</translation>
     </message>
     <message>
         <source>{doing} is being cancelled …</source>
-        <translation type="unfinished" />
+        <translation>正在取消“{doing}”……</translation>
     </message>
     <message>
         <source>{doing} …</source>
-        <translation type="unfinished" />
+        <translation>{doing}……</translation>
     </message>
     <message>
         <source>{doing}: {percent:.0f} % …</source>
-        <translation type="unfinished" />
+        <translation>{doing}：{percent:.0f} %……</translation>
     </message>
     <message>
         <source>{doing} was cancelled. It did not react for {seconds:g} seconds and was abandoned; perhaps the disk does not answer.</source>
-        <translation type="unfinished" />
+        <translation>“{doing}”已取消。它 {seconds:g} 秒没有反应，已被放弃；也许磁盘没有响应。</translation>
     </message>
     <message>
         <source>{doing} was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>“{doing}”已取消。</translation>
     </message>
     <message>
         <source>the disk is full</source>
-        <translation type="unfinished" />
+        <translation>磁盘已满</translation>
     </message>
     <message>
         <source>the disk quota is used up</source>
-        <translation type="unfinished" />
+        <translation>磁盘配额已用完</translation>
     </message>
     <message>
         <source>the file would be larger than the system allows</source>
-        <translation type="unfinished" />
+        <translation>文件会超过系统允许的大小</translation>
     </message>
     <message>
         <source>the folder is read-only</source>
-        <translation type="unfinished" />
+        <translation>文件夹是只读的</translation>
     </message>
     <message>
         <source>the program is not allowed to use the folder</source>
-        <translation type="unfinished" />
+        <translation>程序没有使用这个文件夹的权限</translation>
     </message>
     <message>
         <source>the folder does not exist</source>
-        <translation type="unfinished" />
+        <translation>文件夹不存在</translation>
     </message>
     <message>
         <source>part of the path is a file, not a folder</source>
-        <translation type="unfinished" />
+        <translation>路径的一部分是文件，不是文件夹</translation>
     </message>
     <message>
         <source>a file with that name already exists</source>
-        <translation type="unfinished" />
+        <translation>已有同名的文件</translation>
     </message>
     <message>
         <source>a folder with that name already exists</source>
-        <translation type="unfinished" />
+        <translation>已有同名的文件夹</translation>
     </message>
     <message>
         <source>the system refused</source>
-        <translation type="unfinished" />
+        <translation>系统拒绝</translation>
     </message>
     <message>
         <source>{what} could not be saved in {parent}: {error}.</source>
-        <translation type="unfinished" />
+        <translation>{what}无法保存在 {parent} 中：{error}。</translation>
     </message>
     <message numerus="yes">
         <source>A layout needs a name of 1 to {longest_name} character.</source>
         <comment>A layout needs a name of 1 to {longest_name} characters.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>布局的名称需要 1 到 {longest_name} 个字符。</numerusform>
         </translation>
     </message>
     <message>
         <source>The layout “{name}”</source>
-        <translation type="unfinished" />
+        <translation>布局“{name}”</translation>
     </message>
     <message>
         <source>There is no layout “{name}”.</source>
-        <translation type="unfinished" />
+        <translation>没有布局“{name}”。</translation>
     </message>
     <message>
         <source>The layout “{name}” could not be read: {error}. The window stays as it is.</source>
-        <translation type="unfinished" />
+        <translation>无法读取布局“{name}”：{error}。窗口保持不变。</translation>
     </message>
     <message>
         <source>The layout “{name}” was not used: {refused}. The window stays as it is.</source>
-        <translation type="unfinished" />
+        <translation>没有使用布局“{name}”：{refused}。窗口保持不变。</translation>
     </message>
     <message>
         <source>The layout “{name}” could not be deleted: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法删除布局“{name}”：{error}。</translation>
     </message>
     <message>
         <source>its format is not the one that this version writes</source>
-        <translation type="unfinished" />
+        <translation>它的格式不是这个版本所写的格式</translation>
     </message>
     <message>
         <source>it belongs to a window with other panels</source>
-        <translation type="unfinished" />
+        <translation>它属于一个面板不同的窗口</translation>
     </message>
     <message>
         <source>its file is damaged</source>
-        <translation type="unfinished" />
+        <translation>它的文件已损坏</translation>
     </message>
     <message>
         <source>it was saved by another version of the program</source>
-        <translation type="unfinished" />
+        <translation>它由本程序的另一个版本保存</translation>
     </message>
     <message>
         <source>it was saved with Qt {qt}, and this is Qt {qversion}</source>
-        <translation type="unfinished" />
+        <translation>它用 Qt {qt} 保存，而这里是 Qt {qversion}</translation>
     </message>
     <message>
         <source>its file is damaged (the checksum does not match)</source>
-        <translation type="unfinished" />
+        <translation>它的文件已损坏（校验和不符）</translation>
     </message>
     <message>
         <source>runs</source>
-        <translation type="unfinished" />
+        <translation>运行</translation>
     </message>
     <message>
         <source>preferences</source>
-        <translation type="unfinished" />
+        <translation>首选项</translation>
     </message>
     <message>
         <source>temporary pictures</source>
-        <translation type="unfinished" />
+        <translation>临时图片</translation>
     </message>
     <message>
         <source>log files</source>
-        <translation type="unfinished" />
+        <translation>日志文件</translation>
     </message>
     <message>
         <source>GRPO Lab cannot find a folder to write to: {place} cannot be written ({why}), and neither can a folder for temporary files ({temporary}). Set {variable} to a folder that can be written, and start it again.</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab 找不到可以写入的文件夹：无法写入 {place}（{why}），临时文件的文件夹（{temporary}）也无法写入。请把 {variable} 设为一个可以写入的文件夹，然后重新启动。</translation>
     </message>
     <message>
         <source>The folder for {what}, {place}, cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</source>
-        <translation type="unfinished" />
+        <oldsource>{start} cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</oldsource>
+        <translation type="unfinished">{start}无法写入：{reason}。在解决之前改用 {root}，系统可能会清空它。</translation>
     </message>
     <message>
         <source>The folders for {names}, {places}, cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</source>
@@ -5047,125 +5052,125 @@
     </message>
     <message>
         <source>below {place}</source>
-        <translation type="unfinished" />
+        <translation>在 {place} 之下</translation>
     </message>
     <message>
         <source>Updates per second of {whose}; leave it empty for as fast as possible.</source>
-        <translation type="unfinished" />
+        <translation>{whose}每秒的更新次数；留空表示尽可能快。</translation>
     </message>
     <message>
         <source>updates per second</source>
-        <translation type="unfinished" />
+        <translation>次更新/秒</translation>
     </message>
     <message>
         <source>A run of {whose} pauses after this many more updates; leave it empty for no limit.</source>
-        <translation type="unfinished" />
+        <translation>{whose}的运行再做这么多次更新后暂停；留空表示没有限制。</translation>
     </message>
     <message>
         <source>Colours: those of the system, light, dark, for a projector, or with the highest contrast.</source>
-        <translation type="unfinished" />
+        <translation>颜色：系统的、浅色、深色、用于投影仪，或最高对比度。</translation>
     </message>
     <message>
         <source>Size of everything in the window.</source>
-        <translation type="unfinished" />
+        <translation>窗口中所有内容的大小。</translation>
     </message>
     <message>
         <source>Speed</source>
-        <translation type="unfinished" />
+        <translation>速度</translation>
     </message>
     <message>
         <source>a bandit</source>
-        <translation type="unfinished" />
+        <translation>老虎机</translation>
     </message>
     <message>
         <source>Run length</source>
-        <translation type="unfinished" />
+        <translation>运行长度</translation>
     </message>
     <message>
         <source>Speed of language models</source>
-        <translation type="unfinished" />
+        <translation>语言模型的速度</translation>
     </message>
     <message>
         <source>a language model</source>
-        <translation type="unfinished" />
+        <translation>语言模型</translation>
     </message>
     <message>
         <source>Run length of language models</source>
-        <translation type="unfinished" />
+        <translation>语言模型的运行长度</translation>
     </message>
     <message>
         <source>A run pauses when its file reaches this size.</source>
-        <translation type="unfinished" />
+        <translation>运行的文件达到这个大小时，运行暂停。</translation>
     </message>
     <message>
         <source>Size limit</source>
-        <translation type="unfinished" />
+        <translation>大小上限</translation>
     </message>
     <message>
         <source>Number of unsaved runs to keep before the program offers to delete some.</source>
-        <translation type="unfinished" />
+        <translation>未保存的运行保留多少个，超过时程序会提议删除一些。</translation>
     </message>
     <message>
         <source>Kept runs</source>
-        <translation type="unfinished" />
+        <translation>保留的运行</translation>
     </message>
     <message>
         <source>Total size of unsaved runs to keep before the program offers to delete some.</source>
-        <translation type="unfinished" />
+        <translation>未保存的运行总共保留多大，超过时程序会提议删除一些。</translation>
     </message>
     <message>
         <source>Kept size</source>
-        <translation type="unfinished" />
+        <translation>保留的大小</translation>
     </message>
     <message>
         <source>allowed is yes or no</source>
-        <translation type="unfinished" />
+        <translation>允许的是 yes 或 no</translation>
     </message>
     <message>
         <source>The preferences in {path} could not be read: {error}. The defaults are used.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {path} 中的首选项：{error}。使用默认值。</translation>
     </message>
     <message>
         <source>Preferences</source>
-        <translation type="unfinished" />
+        <translation>首选项</translation>
     </message>
     <message>
         <source>The preferences file is damaged; all preferences were reset.</source>
-        <translation type="unfinished" />
+        <translation>首选项文件已损坏；所有首选项已重置。</translation>
     </message>
     <message>
         <source>The preference “{name}” is unknown to this version and was left out.</source>
-        <translation type="unfinished" />
+        <translation>这个版本不认识首选项“{name}”，已略去。</translation>
     </message>
     <message>
         <source>The preference “{name}” had the invalid value {value}; it was reset.</source>
-        <translation type="unfinished" />
+        <translation>首选项“{name}”的值 {value} 无效，已重置。</translation>
     </message>
     <message>
         <source>The old file could not be kept: {error}.</source>
-        <translation type="unfinished" />
+        <translation>旧文件无法保留：{error}。</translation>
     </message>
     <message>
         <source>The old file is kept as {backup}.</source>
-        <translation type="unfinished" />
+        <translation>旧文件保留为 {backup}。</translation>
     </message>
     <message numerus="yes">
         <source>allowed is a list of at most {most} text</source>
         <comment>allowed is a list of at most {most} texts</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>允许的是最多 {most} 个文本的列表</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>allowed is a list of at most {most_breakpoints} breakpoint</source>
         <comment>allowed is a list of at most {most_breakpoints} breakpoints</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>允许的是最多 {most_breakpoints} 个断点的列表</numerusform>
         </translation>
     </message>
     <message>
         <source>allowed is a text</source>
-        <translation type="unfinished" />
+        <translation>允许的是文本</translation>
     </message>
     <message>
         <source>Export handout…</source>
@@ -5294,7 +5299,7 @@
     <message>
         <source>Present</source>
         <comment>verb</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">演示</translation>
     </message>
     <message>
         <source>Full screen for a projector; with two screens, the speaker gets a separate window.</source>
@@ -5615,7 +5620,7 @@
     <message>
         <source>none</source>
         <comment>faults</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">无</translation>
     </message>
     <message>
         <source>Picture {number}, step {place} of {count}.</source>
@@ -6633,7 +6638,7 @@
     <message>
         <source>nothing</source>
         <comment>effect</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">无</translation>
     </message>
     <message>
         <source>{name}, seed {seed}: {own} at the end.</source>
@@ -6693,7 +6698,7 @@
     <message>
         <source>nothing</source>
         <comment>value</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">无</translation>
     </message>
     <message>
         <source>this alone put right</source>
@@ -6911,7 +6916,7 @@
     <message>
         <source>Sample</source>
         <comment>noun</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">采样</translation>
     </message>
     <message>
         <source>Its reward.</source>
@@ -7852,382 +7857,383 @@
     </message>
     <message>
         <source>System</source>
-        <translation type="unfinished" />
+        <translation>系统</translation>
     </message>
     <message>
         <source>Light</source>
-        <translation type="unfinished" />
+        <translation>浅色</translation>
     </message>
     <message>
         <source>Dark</source>
-        <translation type="unfinished" />
+        <translation>深色</translation>
     </message>
     <message>
         <source>Projector</source>
-        <translation type="unfinished" />
+        <translation>投影仪</translation>
     </message>
     <message>
         <source>High contrast</source>
-        <translation type="unfinished" />
+        <translation>高对比度</translation>
     </message>
     <message>
         <source>Completions</source>
-        <translation type="unfinished" />
+        <translation>回答</translation>
     </message>
     <message>
         <source>Arrow keys choose a token; in a lesson, hold Shift, because Left and Right change the step. Return explains the token.</source>
-        <translation type="unfinished" />
+        <translation>方向键选择 token；在课程中请按住 Shift，因为左右键会切换步骤。Return 解释这个 token。</translation>
     </message>
     <message>
         <source>fixed √ scale ±{limit}</source>
-        <translation type="unfinished" />
+        <translation>固定 √ 刻度 ±{limit}</translation>
     </message>
     <message>
         <source>fixed √ scale 0 to {limit}</source>
-        <translation type="unfinished" />
+        <translation>固定 √ 刻度 0 到 {limit}</translation>
     </message>
     <message>
         <source>±{limit}</source>
-        <translation type="unfinished" />
+        <translation>±{limit}</translation>
     </message>
     <message>
         <source>0 to {limit}</source>
-        <translation type="unfinished" />
+        <translation>0 到 {limit}</translation>
     </message>
     <message>
         <source>underlined: not in the loss</source>
-        <translation type="unfinished" />
+        <translation>下划线：不计入损失</translation>
     </message>
     <message>
         <source>hatched: clipped</source>
-        <translation type="unfinished" />
+        <translation>斜线：被裁剪</translation>
     </message>
     <message>
         <source>Scale of {title}: {text}</source>
-        <translation type="unfinished" />
+        <translation>{title}的刻度：{text}</translation>
     </message>
     <message>
         <source>Completion {row}: {words}. Reward {reward}.</source>
-        <translation type="unfinished" />
+        <translation>回答 {row}：{words}。奖励 {reward}。</translation>
     </message>
     <message>
         <source>“{text}”: not in the loss. log π {before}.</source>
-        <translation type="unfinished" />
+        <translation>“{text}”：不计入损失。log π {before}。</translation>
     </message>
     <message>
         <source>“{text}”: {tinted}log π {before}.</source>
-        <translation type="unfinished" />
+        <translation>“{text}”：{tinted}log π {before}。</translation>
     </message>
     <message>
         <source>“{text}”: {tinted}log π {before} → {now}.</source>
-        <translation type="unfinished" />
+        <translation>“{text}”：{tinted}log π {before} → {now}。</translation>
     </message>
     <message>
         <source>◆ right</source>
-        <translation type="unfinished" />
+        <translation>◆ 正确</translation>
     </message>
     <message>
         <source>◇ wrong</source>
-        <translation type="unfinished" />
+        <translation>◇ 错误</translation>
     </message>
     <message>
         <source>clip: stopped</source>
-        <translation type="unfinished" />
+        <translation>裁剪：停止</translation>
     </message>
     <message>
         <source>Reward R</source>
-        <translation type="unfinished" />
+        <translation>奖励 R</translation>
     </message>
     <message>
         <source>Ratio r</source>
-        <translation type="unfinished" />
+        <translation>比率 r</translation>
     </message>
     <message>
         <source>Branch</source>
-        <translation type="unfinished" />
+        <translation>分支</translation>
     </message>
     <message>
         <source>Weight W</source>
-        <translation type="unfinished" />
+        <translation>权重 W</translation>
     </message>
     <message>
         <source>Token loss</source>
-        <translation type="unfinished" />
+        <translation>token 损失</translation>
     </message>
     <message>
         <source>Push on log π</source>
-        <translation type="unfinished" />
+        <translation>对 log π 的推力</translation>
     </message>
     <message>
         <source>Push on the choice</source>
-        <translation type="unfinished" />
+        <translation>对选择的推力</translation>
     </message>
     <message>
         <source>log π_old</source>
-        <translation type="unfinished" />
+        <translation>log π_old</translation>
     </message>
     <message>
         <source>log π, sampler</source>
-        <translation type="unfinished" />
+        <translation>log π，采样器</translation>
     </message>
     <message>
         <source>Importance weight</source>
-        <translation type="unfinished" />
+        <translation>重要性权重</translation>
     </message>
     <message>
         <source>Share of the KL</source>
-        <translation type="unfinished" />
+        <translation>占 KL 的比例</translation>
     </message>
     <message>
         <source>Entropy here</source>
-        <translation type="unfinished" />
+        <translation>此处的熵</translation>
     </message>
     <message>
         <source>r A (in the band)</source>
-        <translation type="unfinished" />
+        <translation>r A（在范围内）</translation>
     </message>
     <message>
         <source>r A (outside)</source>
-        <translation type="unfinished" />
+        <translation>r A（在范围外）</translation>
     </message>
     <message>
         <source>not recorded in this run</source>
-        <translation type="unfinished" />
+        <translation>这个运行没有记录</translation>
     </message>
     <message>
         <source>Push on log π times 1 − π: how far this token's own logit is moved.</source>
-        <translation type="unfinished" />
+        <translation>对 log π 的推力乘以 1 − π：这个 token 自己的 logit 移动多少。</translation>
     </message>
     <message>
         <source>push down</source>
-        <translation type="unfinished" />
+        <translation>压低</translation>
     </message>
     <message>
         <source>push up</source>
-        <translation type="unfinished" />
+        <translation>推高</translation>
     </message>
     <message>
         <source>−∂loss/∂log π of the token in this pass.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: loss</translatorcomment>
+        <translation>这一遍中这个 token 的 −∂loss/∂log π。</translation>
     </message>
     <message>
         <source>Change of log π</source>
-        <translation type="unfinished" />
+        <translation>log π 的变化</translation>
     </message>
     <message>
         <source>log π after the pass shown minus before the update.</source>
-        <translation type="unfinished" />
+        <translation>所显示的一遍之后的 log π 减去更新之前的 log π。</translation>
     </message>
     <message>
         <source>less likely</source>
-        <translation type="unfinished" />
+        <translation>更不可能</translation>
     </message>
     <message>
         <source>more likely</source>
-        <translation type="unfinished" />
+        <translation>更可能</translation>
     </message>
     <message>
         <source>The token's own term, before its weight.</source>
-        <translation type="unfinished" />
+        <translation>这个 token 自己的项，未乘权重。</translation>
     </message>
     <message>
         <source>negative</source>
-        <translation type="unfinished" />
+        <translation>负</translation>
     </message>
     <message>
         <source>positive</source>
-        <translation type="unfinished" />
+        <translation>正</translation>
     </message>
     <message>
         <source>log of π / π_old; full tint is the edge of the clip, or a factor of two without one.</source>
-        <translation type="unfinished" />
+        <translation>π / π_old 的对数；颜色最深处是裁剪的边界，没有裁剪时是相差一倍。</translation>
     </message>
     <message>
         <source>r below 1</source>
-        <translation type="unfinished" />
+        <translation>r 小于 1</translation>
     </message>
     <message>
         <source>r above 1</source>
-        <translation type="unfinished" />
+        <translation>r 大于 1</translation>
     </message>
     <message>
         <source>The token's KL estimate from the reference policy, in nats.</source>
-        <translation type="unfinished" />
+        <translation>这个 token 相对于参考策略的 KL 估计，单位 nat。</translation>
     </message>
     <message>
         <source>1 nat</source>
-        <translation type="unfinished" />
+        <translation>1 nat</translation>
     </message>
     <message>
         <source>Weight in the mean</source>
-        <translation type="unfinished" />
+        <translation>在平均中的权重</translation>
     </message>
     <message>
         <source>How much one token counts in the loss; full tint: three times an even share.</source>
-        <translation type="unfinished" />
+        <translation>一个 token 在损失中占多少分量；颜色最深处是平均份额的三倍。</translation>
     </message>
     <message>
         <source>3 × an even share</source>
-        <translation type="unfinished" />
+        <translation>平均份额的 3 倍</translation>
     </message>
     <message>
         <source>Entropy of the policy at the token's place, in nats.</source>
-        <translation type="unfinished" />
+        <translation>策略在这个 token 的位置上的熵，单位 nat。</translation>
     </message>
     <message>
         <source>certain</source>
-        <translation type="unfinished" />
+        <translation>确定</translation>
     </message>
     <message>
         <source>uniform</source>
-        <translation type="unfinished" />
+        <translation>均匀</translation>
     </message>
     <message>
         <source>recorded before the first pass and after the last</source>
-        <translation type="unfinished" />
+        <translation>在第一遍之前和最后一遍之后记录</translation>
     </message>
     <message>
         <source>Sampler</source>
-        <translation type="unfinished" />
+        <translation>采样器</translation>
     </message>
     <message>
         <source>log π before the update less the sampler's; full tint: their probabilities differ by a factor of two.</source>
-        <translation type="unfinished" />
+        <translation>更新之前的 log π 减去采样器的 log π；颜色最深处：两者的概率相差一倍。</translation>
     </message>
     <message>
         <source>less than sampled</source>
-        <translation type="unfinished" />
+        <translation>比采样时低</translation>
     </message>
     <message>
         <source>more than sampled</source>
-        <translation type="unfinished" />
+        <translation>比采样时高</translation>
     </message>
     <message>
         <source>log of min(π_old / π_sampler, C), by which a truncated importance ratio multiplies the push. C is the loss's cap, or 2 if it has none. Full tint: the cap.</source>
-        <translation type="unfinished" />
+        <translation>min(π_old / π_sampler, C) 的对数，截断的重要性比率以它乘推力。C 是损失的上限，没有上限时为 2。颜色最深处：上限。</translation>
     </message>
     <message>
         <source>weighs less</source>
-        <translation type="unfinished" />
+        <translation>分量更小</translation>
     </message>
     <message>
         <source>weighs more</source>
-        <translation type="unfinished" />
+        <translation>分量更大</translation>
     </message>
     <message>
         <source>Log-probability</source>
-        <translation type="unfinished" />
+        <translation>对数概率</translation>
     </message>
     <message>
         <source>Log-probability of the token before the pass shown, in nats.</source>
-        <translation type="unfinished" />
+        <translation>所显示的一遍之前这个 token 的对数概率，单位 nat。</translation>
     </message>
     <message>
         <source>unlikely</source>
-        <translation type="unfinished" />
+        <translation>不可能</translation>
     </message>
     <message>
         <source>The advantage of the token: its own, or that of its completion.</source>
-        <translation type="unfinished" />
+        <translation>这个 token 的优势：它自己的，或它所属回答的。</translation>
     </message>
     <message>
         <source>worse</source>
-        <translation type="unfinished" />
+        <translation>较差</translation>
     </message>
     <message>
         <source>better</source>
-        <translation type="unfinished" />
+        <translation>较好</translation>
     </message>
     <message>
         <source>Whether the clip stopped the push on the token.</source>
-        <translation type="unfinished" />
+        <translation>裁剪是否停止了对这个 token 的推力。</translation>
     </message>
     <message>
         <source>pushed</source>
-        <translation type="unfinished" />
+        <translation>推动</translation>
     </message>
     <message>
         <source>Not in the loss</source>
-        <translation type="unfinished" />
+        <translation>不计入损失</translation>
     </message>
     <message>
         <source>Tokens that do not count in the loss, such as the result of a tool.</source>
-        <translation type="unfinished" />
+        <translation>不计入损失的 token，例如工具的结果。</translation>
     </message>
     <message>
         <source>counts</source>
-        <translation type="unfinished" />
+        <translation>计入</translation>
     </message>
     <message>
         <source>does not count</source>
-        <translation type="unfinished" />
+        <translation>不计入</translation>
     </message>
     <message numerus="yes">
         <source>Sample: {count} answer, all the same.</source>
         <comment>Sample: {count} answers, all the same.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>采样：{count} 个答案，全部相同。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Sample: {count} answer; they part at token {fork}.</source>
         <comment>Sample: {count} answers; they part at token {fork}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>采样：{count} 个答案，在 token {fork} 处分开。</numerusform>
         </translation>
     </message>
     <message>
         <source>Score: none of these answers was scored.</source>
-        <translation type="unfinished" />
+        <translation>评分：这些答案都没有评分。</translation>
     </message>
     <message numerus="yes">
         <source>Score: {scored} of {count} answer gets a reward; the mean is {mean}.</source>
         <comment>Score: {scored} of {count} answers get a reward; the mean is {mean}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>评分：{count} 个答案中 {scored} 个得到奖励；均值为 {mean}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Score: every answer gets its reward; their mean is {mean}.</source>
-        <translation type="unfinished" />
+        <translation>评分：每个答案都得到奖励；均值为 {mean}。</translation>
     </message>
     <message>
         <source>Score: {right} of {count} are right; the mean of the rewards is {mean}.</source>
-        <translation type="unfinished" />
+        <translation>评分：{count} 个中 {right} 个正确；奖励的均值为 {mean}。</translation>
     </message>
     <message>
         <source>Normalize: rewards become advantages, token by token.</source>
-        <translation type="unfinished" />
+        <translation>归一化：奖励逐个 token 变成优势。</translation>
     </message>
     <message>
         <source>Update {step:,}: the rewards push nothing here.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：奖励在这里不产生推力。</translation>
     </message>
     <message>
         <source>Update {step:,}: nothing here is pushed.</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新：这里什么都没有被推动。</translation>
     </message>
     <message numerus="yes">
         <source>Update {step:,}: of {count} token, {up} is pushed up and {down} down.</source>
         <comment>Update {step:,}: of {count} tokens, {up} are pushed up and {down} down.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 次更新：{count} 个 token 中 {up} 个被推高，{down} 个被压低。</numerusform>
         </translation>
     </message>
     <message>
         <source>Token {fork}, the fork: {up} pushed up, {down} down.</source>
-        <translation type="unfinished" />
+        <translation>token {fork}，即分岔处：{up} 个被推高，{down} 个被压低。</translation>
     </message>
     <message numerus="yes">
         <source>Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answer, down in {down}.</source>
         <comment>Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 次更新：分岔处，即 token {fork}，在 {count} 个答案中有 {up} 个被推高，{down} 个被压低。</numerusform>
         </translation>
     </message>
     <message>
         <source>Clipped tokens: {clipped}.</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的 token：{clipped}。</translation>
     </message>
     <message>
         <source>step of the trainer</source>
@@ -8304,7 +8310,7 @@
     <message>
         <source>none</source>
         <comment>examples</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">无</translation>
     </message>
     <message>
         <source>Meaning of the column {name}, with values such as {examples}</source>
@@ -9269,7 +9275,7 @@
     <message>
         <source>none</source>
         <comment>signal</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">无</translation>
     </message>
     <message>
         <source>not scored</source>
@@ -9356,349 +9362,349 @@
     </message>
     <message>
         <source>allowed is a number of updates per second above 0, or no limit</source>
-        <translation type="unfinished" />
+        <translation>允许的是大于 0 的每秒更新次数，或没有限制</translation>
     </message>
     <message>
         <source>“{name}” has been loading for {seconds:.0f} seconds (at most {most:.0f} are allowed). The run pauses once it is loaded. To stop loading, start another run or close this one.</source>
-        <translation type="unfinished" />
+        <translation>“{name}”已加载 {seconds:.0f} 秒（最多允许 {most:.0f} 秒）。加载完成后运行暂停。要停止加载，请开始另一个运行，或关闭这个运行。</translation>
     </message>
     <message>
         <source>The training process has not answered for {seconds:.0f} seconds. If it does not answer within {more:.0f} more, it is ended. Every finished update is kept.</source>
-        <translation type="unfinished" />
+        <translation>训练进程已有 {seconds:.0f} 秒没有回应。如果再过 {more:.0f} 秒仍不回应，就会结束它。每一次完成的更新都会保留。</translation>
     </message>
     <message>
         <source>The language model is computed by {python}.</source>
-        <translation type="unfinished" />
+        <translation>语言模型由 {python} 计算。</translation>
     </message>
     <message>
         <source>The training process did not answer for {seconds:.0f} seconds and was ended. Every finished update is kept; press Run to continue in another process.</source>
-        <translation type="unfinished" />
+        <translation>训练进程 {seconds:.0f} 秒没有回应，已被结束。每一次完成的更新都会保留；按“运行”在另一个进程中继续。</translation>
     </message>
     <message>
         <source>“{name}” was still loading {seconds:.0f} seconds later, so loading was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>{seconds:.0f} 秒后“{name}”仍在加载，因此已取消加载。</translation>
     </message>
     <message>
         <source>“{name}” had not loaded after {seconds:.0f} seconds, so loading was cancelled. Every finished update is kept; press Run to load it again in another process.</source>
-        <translation type="unfinished" />
+        <translation>{seconds:.0f} 秒后“{name}”仍未加载完成，因此已取消加载。每一次完成的更新都会保留；按“运行”在另一个进程中重新加载它。</translation>
     </message>
     <message>
         <source>No process could be started for the run in {python} ({how}).</source>
-        <translation type="unfinished" />
+        <translation>无法在 {python} 中为这个运行启动进程（{how}）。</translation>
     </message>
     <message>
         <source>No process could be started for the run ({how}).</source>
-        <translation type="unfinished" />
+        <translation>无法为这个运行启动进程（{how}）。</translation>
     </message>
     <message>
         <source>The language model's process has ended unexpectedly ({how}). Every finished update is kept; press Run to reload the model and continue. If this happens again, memory may be short: choose fewer prompts or a smaller group.</source>
-        <translation type="unfinished" />
+        <translation>语言模型的进程意外结束（{how}）。每一次完成的更新都会保留；按“运行”重新加载模型并继续。如果再次发生，可能是内存不足：请减少提示词，或减小组。</translation>
     </message>
     <message>
         <source>The training process has ended unexpectedly ({how}). Every finished update is kept; press Run to continue in another process.</source>
-        <translation type="unfinished" />
+        <translation>训练进程意外结束（{how}）。每一次完成的更新都会保留；按“运行”在另一个进程中继续。</translation>
     </message>
     <message>
         <source>{why} Runs are computed in the window's own process instead. The numbers are the same, but the window responds more slowly.</source>
-        <translation type="unfinished" />
+        <translation>{why} 运行改在窗口自己的进程中计算。数字相同，但窗口的反应更慢。</translation>
     </message>
     <message>
         <source>The language model needs a separate process, but the system does not let the program start one. The bandit works without one.</source>
-        <translation type="unfinished" />
+        <translation>语言模型需要一个单独的进程，但系统不允许程序启动它。老虎机不需要单独的进程。</translation>
     </message>
     <message>
         <source>The old policy answers each prompt G times.</source>
-        <translation type="unfinished" />
+        <translation>旧策略对每个提示词回答 G 次。</translation>
     </message>
     <message>
         <source>Each answer gets its reward.</source>
-        <translation type="unfinished" />
+        <translation>每个答案得到自己的奖励。</translation>
     </message>
     <message>
         <source>Each reward is compared with its group: that is the advantage.</source>
-        <translation type="unfinished" />
+        <translation>每个奖励与它所在的组比较：这就是优势。</translation>
     </message>
     <message>
         <source>Each pass steps down the gradient of the loss on the same samples.</source>
-        <translation type="unfinished" />
+        <translation>每一遍都在同样的样本上沿损失的梯度下降一步。</translation>
     </message>
     <message>
         <source>Sample</source>
         <comment>stage</comment>
-        <translation type="unfinished" />
+        <translation>采样</translation>
     </message>
     <message>
         <source>Normalize</source>
         <comment>stage</comment>
-        <translation type="unfinished" />
+        <translation>归一化</translation>
     </message>
     <message>
         <source>Stage {stage}: {text}, shown</source>
-        <translation type="unfinished" />
+        <translation>阶段 {stage}：{text}，正在显示</translation>
     </message>
     <message>
         <source>Stage {stage}: {text}, done</source>
-        <translation type="unfinished" />
+        <translation>阶段 {stage}：{text}，已完成</translation>
     </message>
     <message>
         <source>Stage {stage}: {text}, to come</source>
-        <translation type="unfinished" />
+        <translation>阶段 {stage}：{text}，尚未到来</translation>
     </message>
     <message>
         <source>Close {title}</source>
-        <translation type="unfinished" />
+        <translation>关闭 {title}</translation>
     </message>
     <message>
         <source>Drag to move {title}</source>
-        <translation type="unfinished" />
+        <translation>拖动以移动 {title}</translation>
     </message>
     <message>
         <source>{title} ({count})</source>
-        <translation type="unfinished" />
+        <translation>{title} ({count})</translation>
     </message>
     <message>
         <source>Explanation of the chosen number</source>
-        <translation type="unfinished" />
+        <translation>对所选的数的解释</translation>
     </message>
     <message>
         <source>Keep as a panel</source>
-        <translation type="unfinished" />
+        <translation>保留为面板</translation>
     </message>
     <message>
         <source>Shift+E: keep it as a panel next to the others.</source>
-        <translation type="unfinished" />
+        <translation>Shift+E：把它作为面板留在其他面板旁边。</translation>
     </message>
     <message>
         <source>Close (Esc)</source>
-        <translation type="unfinished" />
+        <translation>关闭（Esc）</translation>
     </message>
     <message>
         <source>Recorded run</source>
-        <translation type="unfinished" />
+        <translation>记录的运行</translation>
     </message>
     <message>
         <source>Compare</source>
         <comment>layout</comment>
-        <translation type="unfinished" />
+        <translation>比较</translation>
     </message>
     <message>
         <source>Present</source>
         <comment>layout</comment>
-        <translation type="unfinished" />
+        <translation>演示</translation>
     </message>
     <message numerus="yes">
         <source>{source} · {head:,} update recorded</source>
         <comment>{source} · {head:,} updates recorded</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{source} · 记录了 {head:,} 次更新</numerusform>
         </translation>
     </message>
     <message>
         <source>language model</source>
-        <translation type="unfinished" />
+        <translation>语言模型</translation>
     </message>
     <message>
         <source>bandit</source>
-        <translation type="unfinished" />
+        <translation>老虎机</translation>
     </message>
     <message numerus="yes">
         <source>{kind} · {settings} · seed {seed} · {head:,} update</source>
         <comment>{kind} · {settings} · seed {seed} · {head:,} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{kind} · {settings} · 种子 {seed} · {head:,} 次更新</numerusform>
         </translation>
     </message>
     <message>
         <source>Loading the language model</source>
-        <translation type="unfinished" />
+        <translation>正在加载语言模型</translation>
     </message>
     <message>
         <source>Sampling: token {done} of {total}</source>
-        <translation type="unfinished" />
+        <translation>采样：token {done}，共 {total}</translation>
     </message>
     <message>
         <source>Scoring with the reference</source>
-        <translation type="unfinished" />
+        <translation>用参考策略评分</translation>
     </message>
     <message>
         <source>Measuring on held-out prompts</source>
-        <translation type="unfinished" />
+        <translation>在留出的提示词上测量</translation>
     </message>
     <message>
         <source>Pass {done} of {total}</source>
-        <translation type="unfinished" />
+        <translation>第 {done} 遍，共 {total} 遍</translation>
     </message>
     <message>
         <source>Scoring after the update</source>
-        <translation type="unfinished" />
+        <translation>更新之后评分</translation>
     </message>
     <message>
         <source>Sampling: token {done} of {total}, {share:.0%} written</source>
-        <translation type="unfinished" />
+        <translation>采样：token {done}，共 {total}，已写 {share:.0%}</translation>
     </message>
     <message>
         <source>max</source>
-        <translation type="unfinished" />
+        <translation>最大</translation>
     </message>
     <message>
         <source>50 updates</source>
-        <translation type="unfinished" />
+        <translation>50 次更新</translation>
     </message>
     <message>
         <source>150 updates</source>
-        <translation type="unfinished" />
+        <translation>150 次更新</translation>
     </message>
     <message>
         <source>200 updates</source>
-        <translation type="unfinished" />
+        <translation>200 次更新</translation>
     </message>
     <message>
         <source>1,000 updates</source>
-        <translation type="unfinished" />
+        <translation>1,000 次更新</translation>
     </message>
     <message>
         <source>10,000 updates</source>
-        <translation type="unfinished" />
+        <translation>10,000 次更新</translation>
     </message>
     <message>
         <source>no limit</source>
-        <translation type="unfinished" />
+        <translation>没有限制</translation>
     </message>
     <message>
         <source>Transport</source>
-        <translation type="unfinished" />
+        <translation>播放控制</translation>
     </message>
     <message>
         <source>Stop after</source>
-        <translation type="unfinished" />
+        <translation>停止于</translation>
     </message>
     <message>
         <source>Seed of a new run</source>
-        <translation type="unfinished" />
+        <translation>新运行的种子</translation>
     </message>
     <message>
         <source>Type another seed and press Return to begin a new run with it and the settings shown.</source>
-        <translation type="unfinished" />
+        <translation>输入另一个种子并按 Return，用它和所显示的设置开始新的运行。</translation>
     </message>
     <message>
         <source>Lock the seed</source>
-        <translation type="unfinished" />
+        <translation>锁定种子</translation>
     </message>
     <message>
         <source>Hide the seed</source>
-        <translation type="unfinished" />
+        <translation>隐藏种子</translation>
     </message>
     <message>
         <source>recorded</source>
         <comment>run</comment>
-        <translation type="unfinished" />
+        <translation>记录</translation>
     </message>
     <message>
         <source>saved</source>
-        <translation type="unfinished" />
+        <translation>已保存</translation>
     </message>
     <message>
         <source>autosaved</source>
-        <translation type="unfinished" />
+        <translation>自动保存</translation>
     </message>
     <message>
         <source>no update yet</source>
-        <translation type="unfinished" />
+        <translation>还没有更新</translation>
     </message>
     <message>
         <source>{title} is training</source>
-        <translation type="unfinished" />
+        <translation>{title} 正在训练</translation>
     </message>
     <message>
         <source>it is locked for this session</source>
-        <translation type="unfinished" />
+        <translation>它在本次会话中被锁定</translation>
     </message>
     <message>
         <source>dead group</source>
-        <translation type="unfinished" />
+        <translation>零方差组</translation>
     </message>
     <message>
         <source>new best action</source>
-        <translation type="unfinished" />
+        <translation>新的最佳动作</translation>
     </message>
     <message>
         <source>settings changed</source>
-        <translation type="unfinished" />
+        <translation>设置改动</translation>
     </message>
     <message>
         <source>{name} contains a run of another trainer; it cannot be opened as a run of this program.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是其他训练框架的一次训练，不能作为本程序的运行打开。</translation>
     </message>
     <message numerus="yes">
         <source>{name} was not closed properly. It has {last:,} update; you can continue from the last.</source>
         <comment>{name} was not closed properly. It has {last:,} updates; you can continue from the last.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 没有正常关闭。它有 {last:,} 次更新；可以从最后一次继续。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} no longer exists, so update {number} cannot be shown.</source>
-        <translation type="unfinished" />
+        <translation>{name} 已不存在，所以无法显示第 {number} 次更新。</translation>
     </message>
     <message>
         <source>{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.</source>
-        <translation type="unfinished" />
+        <translation>{name} 由更新版本的 GRPO Lab 写入：可以查看，但不能继续。</translation>
     </message>
     <message>
         <source>{name} is being written by another window: it can be looked at here, but not continued.</source>
-        <translation type="unfinished" />
+        <translation>{name} 正由另一个窗口写入：可以在这里查看，但不能继续。</translation>
     </message>
     <message>
         <source>{name} is read-only: it can be looked at, but not continued. Save it under another name first.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是只读的：可以查看，但不能继续。请先用另一个名称保存。</translation>
     </message>
     <message>
         <source>Run {next}</source>
-        <translation type="unfinished" />
+        <translation>运行 {next}</translation>
     </message>
     <message>
         <source>Update {step} of {title} is not recorded, so no run can begin there.</source>
-        <translation type="unfinished" />
+        <translation>{title} 的第 {step} 次更新没有记录，所以没有运行可以从那里开始。</translation>
     </message>
     <message>
         <source>Run {next} (from {title}, update {step})</source>
-        <translation type="unfinished" />
+        <translation>运行 {next}（始于 {title} 的第 {step} 次更新）</translation>
     </message>
     <message>
         <source>Run {count} from update {step}</source>
-        <translation type="unfinished" />
+        <translation>运行 {count}，始于第 {step} 次更新</translation>
     </message>
     <message>
         <source>Branch with these settings</source>
-        <translation type="unfinished" />
+        <translation>用这些设置建立分支</translation>
     </message>
     <message>
         <source>A recorded run is not copied: it stays where its trainer wrote it.</source>
-        <translation type="unfinished" />
+        <translation>记录的运行不会被复制：它留在训练框架写入它的地方。</translation>
     </message>
     <message>
         <source>{title} gets its own file only with its next update; press Step, then save it.</source>
-        <translation type="unfinished" />
+        <translation>{title} 要到下一次更新才有自己的文件；请按“单步”，然后保存。</translation>
     </message>
     <message>
         <source>The run was not opened.</source>
-        <translation type="unfinished" />
+        <translation>没有打开这个运行。</translation>
     </message>
     <message>
         <source>{title} can be looked at, but not continued: its last update does not include a policy.</source>
-        <translation type="unfinished" />
+        <translation>{title} 可以查看，但不能继续：它的最后一次更新不包括策略。</translation>
     </message>
     <message>
         <source>seed {seed}, {differences}</source>
-        <translation type="unfinished" />
+        <translation>种子 {seed}，{differences}</translation>
     </message>
     <message>
         <source>{count} more</source>
-        <translation type="unfinished" />
+        <translation>还有 {count} 个</translation>
     </message>
     <message>
         <source>another task</source>
-        <translation type="unfinished" />
+        <translation>另一个任务</translation>
     </message>
     <message>
         <source>kl_in = “reward” needs the summed k1 of every completion</source>
@@ -9867,7 +9873,7 @@
     <message>
         <source>nothing</source>
         <comment>baseline</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">无</translation>
     </message>
     <message>
         <source>There was no baseline.</source>
@@ -11500,7 +11506,7 @@
     <message>
         <source>Context</source>
         <comment>length</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">上下文</translation>
     </message>
     <message>
         <source>Where the model is computed. The program's own model uses NumPy on the cpu; other devices and other models use torch.</source>
@@ -11565,7 +11571,7 @@
     <message>
         <source>clip</source>
         <comment>surrogate</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">裁剪</translation>
     </message>
     <message>
         <source>log-probability</source>
@@ -12413,2944 +12419,2957 @@
     </message>
     <message>
         <source>The divisor was the mean reward of the group.</source>
-        <translation type="unfinished" />
+        <translation>除数是这个组的平均奖励。</translation>
     </message>
     <message>
         <source>a number of thousands of digits</source>
-        <translation type="unfinished" />
+        <translation>一个有几千位的数</translation>
     </message>
     <message>
         <source>{field} cannot be {shown}: {allowed}.</source>
-        <translation type="unfinished" />
+        <translation>{field} 不能是 {shown}：{allowed}。</translation>
     </message>
     <message>
         <source>{argument} cannot have the shape {shape}: it must be {wanted}.</source>
-        <translation type="unfinished" />
+        <translation>{argument} 的形状不能是 {shape}：必须是 {wanted}。</translation>
     </message>
     <message>
         <source>Update {step}: {what} is not a finite number. The run is at update {head}; lower the learning rate, or branch from an earlier update.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新：{what} 不是有限的数。运行停在第 {head} 次更新；请降低学习率，或从较早的更新建立分支。</translation>
     </message>
     <message>
         <source>a mixture; the closest preset is {preset}: {source}</source>
-        <translation type="unfinished" />
+        <translation>混合；最接近的预设是 {preset}：{source}</translation>
     </message>
     <message>
         <source>at least one is needed</source>
-        <translation type="unfinished" />
+        <translation>至少需要一个</translation>
     </message>
     <message>
         <source>only the bandit can train runs in parallel; train these runs one by one</source>
-        <translation type="unfinished" />
+        <translation>只有老虎机能并行训练多个运行；请逐个训练这些运行</translation>
     </message>
     <message>
         <source>choose a task of one decision</source>
-        <translation type="unfinished" />
+        <translation>请选择只做一次决定的任务</translation>
     </message>
     <message>
         <source>only the built-in model is trained here; queue its runs</source>
-        <translation type="unfinished" />
+        <translation>这里只训练内置模型；请把它的运行加入队列</translation>
     </message>
     <message>
         <source>critic</source>
-        <translation type="unfinished" />
+        <translation>critic</translation>
     </message>
     <message>
         <source>redraws dead groups</source>
-        <translation type="unfinished" />
+        <translation>重新抽取零方差组</translation>
     </message>
     <message>
         <source>it must be one of {fairness}</source>
-        <translation type="unfinished" />
+        <translation>它必须是 {fairness} 之一</translation>
     </message>
     <message>
         <source>a sweep needs at least one value</source>
-        <translation type="unfinished" />
+        <translation>扫描至少需要一个取值</translation>
     </message>
     <message>
         <source>without a KL there is no optimum inside the simplex</source>
-        <translation type="unfinished" />
+        <translation>没有 KL 时，单纯形内部没有最优解</translation>
     </message>
     <message>
         <source>The KL penalty enters as part of the reward: the summed k1 of the completion, times β.</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚作为奖励的一部分：回答各 token 的 k1 之和乘以 β。</translation>
     </message>
     <message>
         <source>The KL penalty enters as part of the reward: the summed k1 of the completion, times β. The reward always uses k1; the estimator that is set, {kl}, has no effect there.</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚作为奖励的一部分：回答各 token 的 k1 之和乘以 β。奖励中总是用 k1；所设的估计 {kl} 在那里不起作用。</translation>
     </message>
     <message>
         <source>Over the completions that were scored.</source>
-        <translation type="unfinished" />
+        <translation>对评了分的回答。</translation>
     </message>
     <message numerus="yes">
         <source>With one scored completion there is no standard deviation.</source>
         <comment>With {free} scored completions there is no standard deviation.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>有 {free} 个评了分的回答时，没有标准差。</numerusform>
         </translation>
     </message>
     <message>
         <source>The paper does not say whether it divides by n or n − 1.</source>
-        <translation type="unfinished" />
+        <translation>论文没有说明除以 n 还是 n − 1。</translation>
     </message>
     <message>
         <source>Of what is left of each reward after the baseline.</source>
-        <translation type="unfinished" />
+        <translation>取每个奖励减去基线后剩下的部分。</translation>
     </message>
     <message>
         <source>not scored: nothing to compare</source>
-        <translation type="unfinished" />
+        <translation>没有评分：没有可比较的</translation>
     </message>
     <message>
         <source>recorded: the source of the run gave this advantage</source>
-        <translation type="unfinished" />
+        <translation>记录：这个优势由运行的来源给出</translation>
     </message>
     <message>
         <source>not scored: no push</source>
-        <translation type="unfinished" />
+        <translation>没有评分：没有推力</translation>
     </message>
     <message>
         <source>All rewards of the group are equal: it carries no signal, and the advantage is exactly 0.</source>
-        <translation type="unfinished" />
+        <translation>这个组的奖励全部相等：它不携带信号，优势恰好为 0。</translation>
     </message>
     <message>
         <source>The group has only one scored completion, which is compared with itself: the advantage is exactly 0.</source>
-        <translation type="unfinished" />
+        <translation>这个组只有一个评了分的回答，它与自己比较：优势恰好为 0。</translation>
     </message>
     <message>
         <source>It is not divided by a standard deviation.</source>
-        <translation type="unfinished" />
+        <translation>它不除以标准差。</translation>
     </message>
     <message>
         <source>It is divided by the group's mean reward: the rarer a right answer, the larger its advantage.</source>
-        <translation type="unfinished" />
+        <translation>它除以组的平均奖励：正确答案越少见，它的优势越大。</translation>
     </message>
     <message>
         <source>δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.</source>
-        <translation type="unfinished" />
+        <translation>δ = {std_epsilon} 防止几乎相等的奖励之间的差别被过分放大。</translation>
     </message>
     <message>
         <source>The standard deviation is zero or undefined, so it divides by 1.</source>
-        <translation type="unfinished" />
+        <translation>标准差为零或没有定义，所以除以 1。</translation>
     </message>
     <message>
         <source>All rewards of the group are equal, so it divides by 1.</source>
-        <translation type="unfinished" />
+        <translation>这个组的奖励全部相等，所以除以 1。</translation>
     </message>
     <message>
         <source>The mean reward is not above 0, so it divides by 1.</source>
-        <translation type="unfinished" />
+        <translation>平均奖励不大于 0，所以除以 1。</translation>
     </message>
     <message>
         <source>The last token: nothing comes after it.</source>
-        <translation type="unfinished" />
+        <translation>最后一个 token：后面什么也没有。</translation>
     </message>
     <message>
         <source>The reward is paid at the last token.</source>
-        <translation type="unfinished" />
+        <translation>奖励在最后一个 token 处给出。</translation>
     </message>
     <message>
         <source>not recorded</source>
-        <translation type="unfinished" />
+        <translation>没有记录</translation>
     </message>
     <message>
         <source>no completion was scored</source>
-        <translation type="unfinished" />
+        <translation>没有一个回答评了分</translation>
     </message>
     <message>
         <source>no group has two scored completions</source>
-        <translation type="unfinished" />
+        <translation>没有一个组有两个评了分的回答</translation>
     </message>
     <message>
         <source>the update does not contain the full distributions of policy and reference</source>
-        <translation type="unfinished" />
+        <translation>这次更新不包括策略和参考策略的完整分布</translation>
     </message>
     <message>
         <source>the full distribution was not recorded</source>
-        <translation type="unfinished" />
+        <translation>没有记录完整分布</translation>
     </message>
     <message>
         <source>it was not measured</source>
-        <translation type="unfinished" />
+        <translation>没有测量</translation>
     </message>
     <message>
         <source>only a language model's answers are right or wrong</source>
-        <translation type="unfinished" />
+        <translation>只有语言模型的答案才有对错</translation>
     </message>
     <message>
         <source>held-out prompts were not measured at this update</source>
-        <translation type="unfinished" />
+        <translation>这次更新没有测量留出的提示词</translation>
     </message>
     <message>
         <source>Within groups only: it does not include the spread between prompts.</source>
-        <translation type="unfinished" />
+        <translation>只在组内：不包括提示词之间的离散。</translation>
     </message>
     <message>
         <source>A standard deviation needs two scored completions.</source>
-        <translation type="unfinished" />
+        <translation>标准差需要两个评了分的回答。</translation>
     </message>
     <message>
         <source>One place was visited.</source>
-        <translation type="unfinished" />
+        <translation>到过一个位置。</translation>
     </message>
     <message>
         <source>It is exact at each visited place, and averaged over the sampled prefixes.</source>
-        <translation type="unfinished" />
+        <translation>它在每个到过的位置上精确，并对采样的前缀取平均。</translation>
     </message>
     <message>
         <source>Each place counts as often as it was visited.</source>
-        <translation type="unfinished" />
+        <translation>每个位置按到过的次数计。</translation>
     </message>
     <message>
         <source>Its index, counted from 0, at the first visited place after the update.</source>
-        <translation type="unfinished" />
+        <translation>更新之后，在第一个到过的位置上的编号，从 0 数起。</translation>
     </message>
     <message>
         <source>This loss has no clip, so no token counts.</source>
-        <translation type="unfinished" />
+        <translation>这个损失没有裁剪，所以没有 token 计入。</translation>
     </message>
     <message>
         <source>Tokens above the dual clip count; TRL's clip_ratio leaves them out.</source>
-        <translation type="unfinished" />
+        <translation>超过双重裁剪的 token 计入；TRL 的 clip_ratio 不计入它们。</translation>
     </message>
     <message>
         <source>Of the first pass, over all logits; places that were not visited contribute nothing.</source>
-        <translation type="unfinished" />
+        <translation>第一遍的，对所有 logit；没有到过的位置没有贡献。</translation>
     </message>
     <message>
         <source>1 if all rewards of the group are equal up to rounding, otherwise 0.</source>
-        <translation type="unfinished" />
+        <translation>组的奖励（除舍入误差外）全部相等时为 1，否则为 0。</translation>
     </message>
     <message>
         <source>Right answers, whatever else is rewarded.</source>
-        <translation type="unfinished" />
+        <translation>正确的答案，不管另外还奖励什么。</translation>
     </message>
     <message>
         <source>KL from the reference after the update.</source>
-        <translation type="unfinished" />
+        <translation>更新之后与参考策略的 KL。</translation>
     </message>
     <message>
         <source>Entropy of the policy after the update.</source>
-        <translation type="unfinished" />
+        <translation>更新之后策略的熵。</translation>
     </message>
     <message>
         <source>Largest probability after the update.</source>
-        <translation type="unfinished" />
+        <translation>更新之后的最大概率。</translation>
     </message>
     <message>
         <source>Neither pushed nor pulled.</source>
-        <translation type="unfinished" />
+        <translation>既不推也不拉。</translation>
     </message>
     <message>
         <source>A step against it raises this token's probability.</source>
-        <translation type="unfinished" />
+        <translation>逆着它走一步，会提高这个 token 的概率。</translation>
     </message>
     <message>
         <source>A step against it lowers this token's probability.</source>
-        <translation type="unfinished" />
+        <translation>逆着它走一步，会降低这个 token 的概率。</translation>
     </message>
     <message>
         <source>This token's log-ratio was clipped: nothing flows back to it.</source>
-        <translation type="unfinished" />
+        <translation>这个 token 的对数比率被裁剪：没有任何梯度回传给它。</translation>
     </message>
     <message>
         <source>The log-ratio is at its limit: nothing flows back through it.</source>
-        <translation type="unfinished" />
+        <translation>对数比率达到上限：没有梯度通过它回传。</translation>
     </message>
     <message>
         <source>Multiplied by the completion's mean ratio, every token is pulled by the estimates of all tokens: the expected gradient is not that of any KL.</source>
-        <translation type="unfinished" />
+        <translation>乘以回答的平均比率后，每个 token 都被所有 token 的估计拉动：期望梯度不是任何一个 KL 的梯度。</translation>
     </message>
     <message>
         <source>It needs no ratio: with the ratio, the expected gradient stays the same but becomes noisier.</source>
-        <translation type="unfinished" />
+        <translation>它不需要比率：有比率时期望梯度不变，但噪声更大。</translation>
     </message>
     <message>
         <source>Multiplied by the product of the completion's ratios, every token is pulled by the estimates of all tokens: if all tokens weigh the same, the expected gradient is that of the KL of whole completions.</source>
-        <translation type="unfinished" />
+        <translation>乘以回答各比率的积后，每个 token 都被所有 token 的估计拉动：如果所有 token 权重相同，期望梯度就是整个回答的 KL 的梯度。</translation>
     </message>
     <message>
         <source>Of the entire distribution at this token's place.</source>
-        <translation type="unfinished" />
+        <translation>这个 token 所在位置的整个分布。</translation>
     </message>
     <message>
         <source>There is no KL in the loss: β is 0.</source>
-        <translation type="unfinished" />
+        <translation>损失中没有 KL：β 为 0。</translation>
     </message>
     <message>
         <source>There is no KL in the loss: the KL penalty is part of the reward.</source>
-        <translation type="unfinished" />
+        <translation>损失中没有 KL：KL 惩罚是奖励的一部分。</translation>
     </message>
     <message>
         <source>The exact KL pulls on the logits, through the entire distribution.</source>
-        <translation type="unfinished" />
+        <translation>精确 KL 通过整个分布拉动 logit。</translation>
     </message>
     <message>
         <source>β is 0, so there is no KL in the loss.</source>
-        <translation type="unfinished" />
+        <translation>β 为 0，所以损失中没有 KL。</translation>
     </message>
     <message>
         <source>The KL is set to be part of the reward, but the critic's advantage leaves it out: β has no effect.</source>
-        <translation type="unfinished" />
+        <translation>KL 设为奖励的一部分，但 critic 的优势不包括它：β 不起作用。</translation>
     </message>
     <message>
         <source>The KL penalty is part of the reward.</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚是奖励的一部分。</translation>
     </message>
     <message>
         <source>The completion has no tokens, yet it counts in the mean.</source>
-        <translation type="unfinished" />
+        <translation>这个回答没有 token，但仍计入均值。</translation>
     </message>
     <message>
         <source>A handle for the gradient, not a score.</source>
-        <translation type="unfinished" />
+        <translation>它是求梯度用的量，不是得分。</translation>
     </message>
     <message>
         <source>The surrogate contributes {policy}, and β times the KL contributes {kl}.</source>
-        <translation type="unfinished" />
+        <translation>代理目标贡献 {policy}，β 乘以 KL 贡献 {kl}。</translation>
     </message>
     <message>
         <source>agrees</source>
-        <translation type="unfinished" />
+        <translation>一致</translation>
     </message>
     <message>
         <source>differs</source>
-        <translation type="unfinished" />
+        <translation>不一致</translation>
     </message>
     <message>
         <source>Computed a second time, in plain Python from the inputs shown: {value:.12g}. The training code gives {engine:.12g}. The difference is {difference:.2g}; rounding alone can cause {tolerance:.2g}.</source>
-        <translation type="unfinished" />
+        <translation>用纯 Python 从所示的输入第二次计算：{value:.12g}。训练代码给出 {engine:.12g}。差为 {difference:.2g}；仅舍入就可能造成 {tolerance:.2g}。</translation>
     </message>
     <message>
         <source>padding: there is no token here</source>
-        <translation type="unfinished" />
+        <translation>填充：这里没有 token</translation>
     </message>
     <message>
         <source>this completion was not used in this pass</source>
-        <translation type="unfinished" />
+        <translation>这一遍没有使用这个回答</translation>
     </message>
     <message>
         <source>At the sampling temperature.</source>
-        <translation type="unfinished" />
+        <translation>在采样温度下。</translation>
     </message>
     <message numerus="yes">
         <source>The {count} likeliest token at this place before the update, recorded with three digits for display; this is not the entire distribution, so no KL or entropy can be computed from it.</source>
         <comment>One of the {count} likeliest tokens at this place before the update, including the sampled one, recorded with three digits for display; they are not the entire distribution, so no KL or entropy can be computed from them.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>这是更新之前这个位置上最可能的 {count} 个 token 之一（包括采样到的那个），为显示而记录，保留三位数字；它们不是整个分布，所以不能由它们计算 KL 或熵。</numerusform>
         </translation>
     </message>
     <message>
         <source>measured: every probability depends on all parameters of the model</source>
-        <translation type="unfinished" />
+        <translation>测量值：每个概率都依赖模型的所有参数</translation>
     </message>
     <message>
         <source>measured: Adam's step also depends on the running means of earlier gradients</source>
-        <translation type="unfinished" />
+        <translation>测量值：Adam 的步还依赖先前梯度的滑动平均</translation>
     </message>
     <message>
         <source>measured: weight decay or the limit on the gradient's norm also acts</source>
-        <translation type="unfinished" />
+        <translation>测量值：权重衰减或对梯度范数的限制也起作用</translation>
     </message>
     <message>
         <source>measured: the update is rescaled to a step of length {step_length:g}</source>
-        <translation type="unfinished" />
+        <translation>测量值：更新被缩放到长度为 {step_length:g} 的一步</translation>
     </message>
     <message>
         <source>The softmax of the logits after the step z − α g, where g is the gradient on the logits and T the temperature: each probability is multiplied by its factor, and all are divided by their sum.</source>
-        <translation type="unfinished" />
+        <translation>一步 z − α g 之后 logit 的 softmax，其中 g 是对 logit 的梯度，T 是温度：每个概率乘以自己的因子，再全部除以它们的和。</translation>
     </message>
     <message>
         <source>Between 0 (one action has all the probability) and log {count} = {count2:.4g} (all are equally likely).</source>
-        <translation type="unfinished" />
+        <translation>介于 0（一个动作占有全部概率）与 log {count} = {count2:.4g}（所有动作同样可能）之间。</translation>
     </message>
     <message>
         <source>Over the entire distribution, not only the sampled token.</source>
-        <translation type="unfinished" />
+        <translation>对整个分布，而不只是采样到的 token。</translation>
     </message>
     <message>
         <source>Choosing this action pushes its own logit; choosing any other pushes this logit the other way by π(a).</source>
-        <translation type="unfinished" />
+        <translation>选择这个动作会推动它自己的 logit；选择其他任何动作，会把这个 logit 往反方向推，强度为 π(a)。</translation>
     </message>
     <message>
         <source>This place was not visited: nothing pushes its logits.</source>
-        <translation type="unfinished" />
+        <translation>这个位置没有到过：没有什么推动它的 logit。</translation>
     </message>
     <message>
         <source>no step ends here</source>
-        <translation type="unfinished" />
+        <translation>没有步骤在这里结束</translation>
     </message>
     <message>
         <source>recorded: what the checker of steps paid</source>
-        <translation type="unfinished" />
+        <translation>记录：步骤检查器给出的奖励</translation>
     </message>
     <message>
         <source>The mean is that of all steps of the group; δ = {delta}.</source>
-        <translation type="unfinished" />
+        <translation>均值是这个组所有步骤的均值；δ = {delta}。</translation>
     </message>
     <message>
         <source>Mean and standard deviation are those of all steps of the group; δ = {delta}.</source>
-        <translation type="unfinished" />
+        <translation>均值和标准差是这个组所有步骤的；δ = {delta}。</translation>
     </message>
     <message>
         <source>The standard deviation is that of all steps of the batch; δ = {delta}.</source>
-        <translation type="unfinished" />
+        <translation>标准差是这一批所有步骤的；δ = {delta}。</translation>
     </message>
     <message>
         <source>The standard deviation is that of all steps of the group; δ = {delta}.</source>
-        <translation type="unfinished" />
+        <translation>标准差是这个组所有步骤的；δ = {delta}。</translation>
     </message>
     <message>
         <source>no step ends here: nothing is added</source>
-        <translation type="unfinished" />
+        <translation>没有步骤在这里结束：不加任何东西</translation>
     </message>
     <message>
         <source>All steps of the group were paid the same: they carry no signal, and the score is exactly 0.</source>
-        <translation type="unfinished" />
+        <translation>这个组的所有步骤得到的奖励相同：它们不携带信号，得分恰好为 0。</translation>
     </message>
     <message>
         <source>The steps that end at this token or later: the token could not affect what came before.</source>
-        <translation type="unfinished" />
+        <translation>在这个 token 或之后结束的步骤：这个 token 不可能影响在它之前的内容。</translation>
     </message>
     <message>
         <source>Over all steps of the group's completions.</source>
-        <translation type="unfinished" />
+        <translation>对这个组各回答的所有步骤。</translation>
     </message>
     <message>
         <source>Of all steps of the group's completions.</source>
-        <translation type="unfinished" />
+        <translation>这个组各回答的所有步骤的。</translation>
     </message>
     <message>
         <source>Over all steps of the batch.</source>
-        <translation type="unfinished" />
+        <translation>对这一批的所有步骤。</translation>
     </message>
     <message>
         <source>Of all steps of the batch.</source>
-        <translation type="unfinished" />
+        <translation>这一批的所有步骤的。</translation>
     </message>
     <message>
         <source>reward of the step</source>
-        <translation type="unfinished" />
+        <translation>步骤的奖励</translation>
     </message>
     <message>
         <source>normalised reward of the step</source>
-        <translation type="unfinished" />
+        <translation>步骤的归一化奖励</translation>
     </message>
     <message>
         <source>reward less KL penalty</source>
-        <translation type="unfinished" />
+        <translation>奖励减去 KL 惩罚</translation>
     </message>
     <message>
         <source>reward std</source>
-        <translation type="unfinished" />
+        <translation>奖励的标准差</translation>
     </message>
     <message>
         <source>mean reward of the batch</source>
-        <translation type="unfinished" />
+        <translation>批的平均奖励</translation>
     </message>
     <message>
         <source>reward std of the batch</source>
-        <translation type="unfinished" />
+        <translation>批的奖励的标准差</translation>
     </message>
     <message>
         <source>std of the batch's centred rewards</source>
-        <translation type="unfinished" />
+        <translation>批中居中后的奖励的标准差</translation>
     </message>
     <message>
         <source>baseline</source>
-        <translation type="unfinished" />
+        <translation>基线</translation>
     </message>
     <message>
         <source>TD error</source>
-        <translation type="unfinished" />
+        <translation>TD 误差</translation>
     </message>
     <message>
         <source>critic's value</source>
-        <translation type="unfinished" />
+        <translation>critic 的值</translation>
     </message>
     <message>
         <source>old log-probability</source>
-        <translation type="unfinished" />
+        <translation>旧的对数概率</translation>
     </message>
     <message>
         <source>reference log-probability</source>
-        <translation type="unfinished" />
+        <translation>参考策略的对数概率</translation>
     </message>
     <message>
         <source>sampler's log-probability</source>
-        <translation type="unfinished" />
+        <translation>采样器的对数概率</translation>
     </message>
     <message>
         <source>gate</source>
-        <translation type="unfinished" />
+        <translation>门</translation>
     </message>
     <message>
         <source>log-ratio</source>
-        <translation type="unfinished" />
+        <translation>对数比率</translation>
     </message>
     <message>
         <source>clipped tokens</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的 token</translation>
     </message>
     <message>
         <source>number of tokens in the loss</source>
-        <translation type="unfinished" />
+        <translation>计入损失的 token 数</translation>
     </message>
     <message>
         <source>number of tokens</source>
-        <translation type="unfinished" />
+        <translation>token 数</translation>
     </message>
     <message>
         <source>denominator of the mean</source>
-        <translation type="unfinished" />
+        <translation>均值的分母</translation>
     </message>
     <message>
         <source>weight</source>
-        <translation type="unfinished" />
+        <translation>权重</translation>
     </message>
     <message>
         <source>loss before weighting</source>
-        <translation type="unfinished" />
+        <translation>加权之前的损失</translation>
     </message>
     <message>
         <source>share of the loss</source>
-        <translation type="unfinished" />
+        <translation>在损失中所占的比例</translation>
     </message>
     <message>
         <source>gradient from the surrogate</source>
-        <translation type="unfinished" />
+        <translation>来自代理目标的梯度</translation>
     </message>
     <message>
         <source>gradient from the KL</source>
-        <translation type="unfinished" />
+        <translation>来自 KL 的梯度</translation>
     </message>
     <message>
         <source>gradient on the log-probability</source>
-        <translation type="unfinished" />
+        <translation>对对数概率的梯度</translation>
     </message>
     <message>
         <source>probability</source>
-        <translation type="unfinished" />
+        <translation>概率</translation>
     </message>
     <message>
         <source>probability of an alternative</source>
-        <translation type="unfinished" />
+        <translation>备选 token 的概率</translation>
     </message>
     <message>
         <source>reference's probability of an alternative</source>
-        <translation type="unfinished" />
+        <translation>参考策略给备选 token 的概率</translation>
     </message>
     <message>
         <source>new probability</source>
-        <translation type="unfinished" />
+        <translation>新的概率</translation>
     </message>
     <message>
         <source>largest probability</source>
-        <translation type="unfinished" />
+        <translation>最大概率</translation>
     </message>
     <message>
         <source>entropy</source>
-        <translation type="unfinished" />
+        <translation>熵</translation>
     </message>
     <message>
         <source>KL from the reference</source>
-        <translation type="unfinished" />
+        <translation>与参考策略的 KL</translation>
     </message>
     <message>
         <source>gradient on the logit</source>
-        <translation type="unfinished" />
+        <translation>对 logit 的梯度</translation>
     </message>
     <message>
         <source>mean reward before any penalty</source>
-        <translation type="unfinished" />
+        <translation>扣除惩罚之前的平均奖励</translation>
     </message>
     <message>
         <source>reward std (n − 1) before any penalty</source>
-        <translation type="unfinished" />
+        <translation>扣除惩罚之前奖励的标准差（n − 1）</translation>
     </message>
     <message>
         <source>are all rewards equal</source>
-        <translation type="unfinished" />
+        <translation>奖励是否全部相等</translation>
     </message>
     <message>
         <source>{title}, pass {passed}</source>
-        <translation type="unfinished" />
+        <translation>{title}，第 {passed} 遍</translation>
     </message>
     <message>
         <source>{title}, after pass {passed}</source>
-        <translation type="unfinished" />
+        <translation>{title}，第 {passed} 遍之后</translation>
     </message>
     <message>
         <source>{title}, before the update</source>
-        <translation type="unfinished" />
+        <translation>{title}，更新之前</translation>
     </message>
     <message>
         <source>{title} of sample {row}</source>
-        <translation type="unfinished" />
+        <translation>样本 {row} 的{title}</translation>
     </message>
     <message>
         <source>{title} of sample {row}, token {token}</source>
-        <translation type="unfinished" />
+        <translation>样本 {row} 的 token {token} 的{title}</translation>
     </message>
     <message>
         <source>{title}, sample {row}, token number {action}</source>
-        <translation type="unfinished" />
+        <translation>{title}，样本 {row}，编号为 {action} 的 token</translation>
     </message>
     <message>
         <source>{title}, sample {row}, token {token}, token number {action}</source>
-        <translation type="unfinished" />
+        <translation>{title}，样本 {row}，token {token}，编号为 {action} 的 token</translation>
     </message>
     <message>
         <source>{title} of group {group}</source>
-        <translation type="unfinished" />
+        <translation>组 {group} 的{title}</translation>
     </message>
     <message>
         <source>{title} of action {action}</source>
-        <translation type="unfinished" />
+        <translation>动作 {action} 的{title}</translation>
     </message>
     <message>
         <source>{title} of action {action} in place {context}</source>
-        <translation type="unfinished" />
+        <translation>位置 {context} 上动作 {action} 的{title}</translation>
     </message>
     <message>
         <source>{title} in place {context}</source>
-        <translation type="unfinished" />
+        <translation>位置 {context} 上的{title}</translation>
     </message>
     <message>
         <source>{title} in group {group}</source>
-        <translation type="unfinished" />
+        <translation>组 {group} 中的{title}</translation>
     </message>
     <message>
         <source>The log-ratio was held at its limit of ±{limit}; nothing flows back through it.</source>
-        <translation type="unfinished" />
+        <translation>对数比率被保持在上限 ±{limit}；没有梯度通过它回传。</translation>
     </message>
     <message>
         <source>Before the first pass the policy is still the old one, so the ratio is 1.</source>
-        <translation type="unfinished" />
+        <translation>第一遍之前，策略仍是旧策略，所以比率为 1。</translation>
     </message>
     <message>
         <source>recorded</source>
         <comment>number</comment>
-        <translation type="unfinished" />
+        <translation>记录值</translation>
     </message>
     <message>
         <source>Each part that a rule counts, times its reward in the settings.</source>
-        <translation type="unfinished" />
+        <translation>规则所计的每个部分，乘以设置中它的奖励。</translation>
     </message>
     <message>
         <source>counted: the completion's tokens</source>
-        <translation type="unfinished" />
+        <translation>计数：回答的 token</translation>
     </message>
     <message>
         <source>counted: its tokens in the loss</source>
-        <translation type="unfinished" />
+        <translation>计数：它计入损失的 token</translation>
     </message>
     <message>
         <source>recorded: what the source divided by</source>
-        <translation type="unfinished" />
+        <translation>记录：来源所除的数</translation>
     </message>
     <message>
         <source>counted: all tokens that were learned from together</source>
-        <translation type="unfinished" />
+        <translation>计数：一起学习的所有 token</translation>
     </message>
     <message>
         <source>counted: all completions that were learned from together</source>
-        <translation type="unfinished" />
+        <translation>计数：一起学习的所有回答</translation>
     </message>
     <message>
         <source>the surrogate is not gated</source>
-        <translation type="unfinished" />
+        <translation>代理目标没有门</translation>
     </message>
     <message>
         <source>importance weight within its bounds</source>
-        <translation type="unfinished" />
+        <translation>重要性权重在界内</translation>
     </message>
     <message>
         <source>importance weight beyond its bounds</source>
-        <translation type="unfinished" />
+        <translation>重要性权重超出界限</translation>
     </message>
     <message>
         <source>measured while the update was computed</source>
-        <translation type="unfinished" />
+        <translation>在计算更新时测得</translation>
     </message>
     <message>
         <source>no KL was computed: the update contains no reference policy (β is {beta})</source>
-        <translation type="unfinished" />
+        <translation>没有计算 KL：这次更新不包括参考策略（β 为 {beta}）</translation>
     </message>
     <message>
         <source>the update contains no reference policy</source>
-        <translation type="unfinished" />
+        <translation>这次更新不包括参考策略</translation>
     </message>
     <message>
         <source>the sampler's own log-probabilities were not recorded</source>
-        <translation type="unfinished" />
+        <translation>没有记录采样器自己的对数概率</translation>
     </message>
     <message>
         <source>the update has no rewards for steps</source>
-        <translation type="unfinished" />
+        <translation>这次更新没有步骤的奖励</translation>
     </message>
     <message>
         <source>rewards were given to whole completions (credit: outcome)</source>
-        <translation type="unfinished" />
+        <translation>奖励给了整个回答（credit: outcome）</translation>
     </message>
     <message>
         <source>there is no critic</source>
-        <translation type="unfinished" />
+        <translation>没有 critic</translation>
     </message>
     <message>
         <source>the full distribution of this pass was not recorded</source>
-        <translation type="unfinished" />
+        <translation>没有记录这一遍的完整分布</translation>
     </message>
     <message>
         <source>the reference's full distribution was not recorded</source>
-        <translation type="unfinished" />
+        <translation>没有记录参考策略的完整分布</translation>
     </message>
     <message>
         <source>the policy is not a recorded table of logits, so the norm of its gradient is measured</source>
-        <translation type="unfinished" />
+        <translation>策略不是记录下来的 logit 表，所以它的梯度的范数是测量的</translation>
     </message>
     <message>
         <source>the likeliest tokens of each place were not recorded</source>
-        <translation type="unfinished" />
+        <translation>没有记录每个位置上最可能的 token</translation>
     </message>
     <message>
         <source>the likeliest tokens are recorded before the update and after its last pass, but not in between</source>
-        <translation type="unfinished" />
+        <translation>最可能的 token 在更新之前和最后一遍之后有记录，中间没有</translation>
     </message>
     <message numerus="yes">
         <source>it is not the {count} token that was recorded here</source>
         <comment>it is not one of the {count} tokens that were recorded here</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>它不是这里所记录的 {count} 个 token 之一</numerusform>
         </translation>
     </message>
     <message>
         <source>Its gate multiplies the push by {gate}.</source>
-        <translation type="unfinished" />
+        <translation>它的门把推力乘以 {gate}。</translation>
     </message>
     <message>
         <source>Its gate is 0, so it has no push.</source>
-        <translation type="unfinished" />
+        <translation>它的门为 0，所以没有推力。</translation>
     </message>
     <message>
         <source>update {update:,} of {last:,}</source>
-        <translation type="unfinished" />
+        <translation>第 {update:,} 次更新，共 {last:,} 次</translation>
     </message>
     <message>
         <source>before the first update</source>
-        <translation type="unfinished" />
+        <translation>第一次更新之前</translation>
     </message>
     <message>
         <source>The folder {folder} cannot be created: {reason}.</source>
-        <translation type="unfinished" />
+        <translation>无法创建文件夹 {folder}：{reason}。</translation>
     </message>
     <message>
         <source>There is no folder {folder}; choose one that exists.</source>
-        <translation type="unfinished" />
+        <translation>没有文件夹 {folder}；请选一个存在的。</translation>
     </message>
     <message>
         <source>Update {number} has no pass {asked}; it has passes 1 to {last}.</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新没有第 {asked} 遍；它有第 1 到 {last} 遍。</translation>
     </message>
     <message>
         <source>{name} has no update {step}; it has updates 1 to {last}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有第 {step} 次更新；它有第 1 到 {last} 次更新。</translation>
     </message>
     <message>
         <source>{target} is a folder; choose the name of a file.</source>
-        <translation type="unfinished" />
+        <translation>{target} 是一个文件夹；请选择文件的名称。</translation>
     </message>
     <message>
         <source>{target} already exists; choose another name, or add --force to replace it.</source>
-        <translation type="unfinished" />
+        <translation>{target} 已存在；请选另一个名称，或加上 --force 来替换它。</translation>
     </message>
     <message>
         <source>The file</source>
-        <translation type="unfinished" />
+        <translation>这个文件</translation>
     </message>
     <message>
         <source>{path} cannot be read: {why}.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {path}：{why}。</translation>
     </message>
     <message>
         <source>The recording cannot be read: it contains something that no trainer writes ({error}).</source>
-        <translation type="unfinished" />
+        <translation>无法读取这份记录：其中有任何训练框架都不会写的内容（{error}）。</translation>
     </message>
     <message>
         <source>This update contains {times:.1f} times as many numbers and texts as can be shown.</source>
-        <translation type="unfinished" />
+        <translation>这次更新包含的数和文本是能显示的 {times:.1f} 倍。</translation>
     </message>
     <message>
         <source>{path} cannot be read: the formats of other trainers are switched off.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {path}：其他训练框架的格式已关闭。</translation>
     </message>
     <message>
         <source>{name} could not be read: the process that reads it has ended ({how}). Another one starts when the file is requested again.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {name}：读取它的进程已结束（{how}）。再次请求这个文件时会启动另一个进程。</translation>
     </message>
     <message>
         <source>{count} results</source>
-        <translation type="unfinished" />
+        <translation>{count} 个结果</translation>
     </message>
     <message>
         <source>{name} takes longer to read than the window can wait; it is being read in the background.</source>
-        <translation type="unfinished" />
+        <translation>读取 {name} 的时间比窗口能等待的更长；正在后台读取。</translation>
     </message>
     <message>
         <source>it wrote more than {size:,.0f} MB to its folder</source>
-        <translation type="unfinished" />
+        <translation>它向自己的文件夹写入了超过 {size:,.0f} MB</translation>
     </message>
     <message>
         <source>Foreign files are read by a process of its own; Windows limits nothing that it can access.</source>
-        <translation type="unfinished" />
+        <translation>外来文件由一个单独的进程读取；Windows 不限制它能访问的内容。</translation>
     </message>
     <message>
         <source>Foreign files are read by a process with limits; macOS limits nothing that it can access.</source>
-        <translation type="unfinished" />
+        <translation>外来文件由一个有限制的进程读取；macOS 不限制它能访问的内容。</translation>
     </message>
     <message>
         <source>Foreign files are read by a process that cannot access other files, other processes or the network (Landlock {version}, seccomp).</source>
-        <translation type="unfinished" />
+        <translation>外来文件由一个不能访问其他文件、其他进程和网络的进程读取（Landlock {version}，seccomp）。</translation>
     </message>
     <message>
         <source>Foreign files are read by a process that cannot access other files (Landlock {version}), but can access other processes and the network, because there is no filter of system calls for this processor.</source>
-        <translation type="unfinished" />
+        <translation>外来文件由一个不能访问其他文件的进程读取（Landlock {version}），但它能访问其他进程和网络，因为这种处理器没有系统调用过滤器。</translation>
     </message>
     <message>
         <source>Foreign files are read by a process that cannot access other processes or the network (seccomp); it can read and write any file of yours, because Landlock is not available here.</source>
-        <translation type="unfinished" />
+        <translation>外来文件由一个不能访问其他进程和网络的进程读取（seccomp）；它能读写你的任何文件，因为这里没有 Landlock。</translation>
     </message>
     <message>
         <source>Foreign files are read by a process with limits; it can access any file, because Landlock is not available here.</source>
-        <translation type="unfinished" />
+        <translation>外来文件由一个有限制的进程读取；它能访问任何文件，因为这里没有 Landlock。</translation>
     </message>
     <message>
         <source>The program is closing; nothing more is read.</source>
-        <translation type="unfinished" />
+        <translation>程序正在关闭；不再读取任何内容。</translation>
     </message>
     <message>
         <source>This run is stored in Parquet files, which need pyarrow: pip install pyarrow.</source>
-        <translation type="unfinished" />
+        <translation>这个运行存储在 Parquet 文件中，需要 pyarrow：pip install pyarrow。</translation>
     </message>
     <message>
         <source>The file holds an imported run; runs of other trainers are switched off.</source>
-        <translation type="unfinished" />
+        <translation>这个文件包含导入的运行；其他训练框架的运行已关闭。</translation>
     </message>
     <message numerus="yes">
         <source>There is {count:,} more note like these.</source>
         <comment>There are {count:,} more notes like these.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>还有 {count:,} 条类似的说明。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} cannot be read: its process sent an unexpected answer ({error}).</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {name}：它的进程发来意外的答复（{error}）。</translation>
     </message>
     <message>
         <source>{name} could not be read.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {name}。</translation>
     </message>
     <message>
         <source>{name} has changed since it was opened; open it again.</source>
-        <translation type="unfinished" />
+        <translation>{name} 在打开之后有变化；请重新打开。</translation>
     </message>
     <message>
         <source>the model ended it</source>
-        <translation type="unfinished" />
+        <translation>由模型结束</translation>
     </message>
     <message>
         <source>the user ended it</source>
-        <translation type="unfinished" />
+        <translation>由用户结束</translation>
     </message>
     <message>
         <source>the model said nothing</source>
-        <translation type="unfinished" />
+        <translation>模型什么也没说</translation>
     </message>
     <message>
         <source>an error ended it</source>
-        <translation type="unfinished" />
+        <translation>因错误而结束</translation>
     </message>
     <message>
         <source>the limit on turns ended it</source>
-        <translation type="unfinished" />
+        <translation>达到轮数上限而结束</translation>
     </message>
     <message>
         <source>the limit on tokens read ended it</source>
-        <translation type="unfinished" />
+        <translation>达到读取 token 的上限而结束</translation>
     </message>
     <message>
         <source>the limit on tokens written ended it</source>
-        <translation type="unfinished" />
+        <translation>达到写出 token 的上限而结束</translation>
     </message>
     <message>
         <source>the limit on tokens ended it</source>
-        <translation type="unfinished" />
+        <translation>达到 token 的上限而结束</translation>
     </message>
     <message>
         <source>it could not be shortened to fit the model's context</source>
-        <translation type="unfinished" />
+        <translation>无法缩短到模型的上下文之内</translation>
     </message>
     <message>
         <source>the limit on a reply's tokens ended it</source>
-        <translation type="unfinished" />
+        <translation>达到单次答复的 token 上限而结束</translation>
     </message>
     <message>
         <source>the limit on time ended it</source>
-        <translation type="unfinished" />
+        <translation>达到时间上限而结束</translation>
     </message>
     <message>
         <source>{role} {tool}</source>
-        <translation type="unfinished" />
+        <translation>{role} {tool}</translation>
     </message>
     <message>
         <source>{role}, thinking: {text}</source>
-        <translation type="unfinished" />
+        <translation>{role}，思考：{text}</translation>
     </message>
     <message>
         <source>{name} was not opened: the process that reads it could not be restricted to this file, because it already had {count} threads.</source>
-        <translation type="unfinished" />
+        <translation>没有打开 {name}：读取它的进程无法被限制在这个文件上，因为它已经有 {count} 个线程。</translation>
     </message>
     <message>
         <source>How the ratio enters this surrogate.</source>
-        <translation type="unfinished" />
+        <translation>比率如何进入这个代理目标。</translation>
     </message>
     <message>
         <source>Probability of the token now divided by that under the old policy.</source>
-        <translation type="unfinished" />
+        <translation>token 现在的概率除以旧策略下的概率。</translation>
     </message>
     <message>
         <source>advantage A</source>
-        <translation type="unfinished" />
+        <translation>优势 A</translation>
     </message>
     <message>
         <source>How much better the completion was than its group.</source>
-        <translation type="unfinished" />
+        <translation>回答比它所在的组好多少。</translation>
     </message>
     <message>
         <source>Log-probability of the sampled token.</source>
-        <translation type="unfinished" />
+        <translation>采样到的 token 的对数概率。</translation>
     </message>
     <message>
         <source>the buffer of finished updates is full</source>
-        <translation type="unfinished" />
+        <translation>已完成更新的缓冲区已满</translation>
     </message>
     <message>
         <source>Update times are measured only for models from folders.</source>
-        <translation type="unfinished" />
+        <translation>只有来自文件夹的模型才测量更新时间。</translation>
     </message>
     <message>
         <source>The run already has an update; its answers before any training are recorded with it.</source>
-        <translation type="unfinished" />
+        <translation>这个运行已经有更新；它在训练前的答案会随第一次更新一起记录。</translation>
     </message>
     <message>
         <source>The run already has an update; the time each update took is recorded with it.</source>
-        <translation type="unfinished" />
+        <translation>这个运行已经有更新；每次更新所用的时间随更新一起记录。</translation>
     </message>
     <message numerus="yes">
         <source>cpu ({cpu_count} core, with NumPy)</source>
         <comment>cpu ({cpu_count} cores, with NumPy)</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>cpu（{cpu_count} 核，用 NumPy）</numerusform>
         </translation>
     </message>
     <message>
         <source>The run was computed with {before}; here it continues with {now}. On the recorded completions, the two differ by up to {drift:.1g} nats, so its further updates will differ from those of {before}.</source>
-        <translation type="unfinished" />
+        <translation>这个运行由 {before} 计算；在这里用 {now} 继续。对所记录的回答，两者最多相差 {drift:.1g} nat，所以后面的更新会与 {before} 的不同。</translation>
     </message>
     <message>
         <source>Replayed here, the run's log-probabilities differ by up to {drift:.1g} nats from those recorded: a different machine, version of torch or of this program, or number of threads adds numbers in a different order. Its further updates will differ from those made there.</source>
-        <translation type="unfinished" />
+        <translation>在这里重放时，这个运行的对数概率与记录的最多相差 {drift:.1g} nat：机器、torch 或本程序的版本、或线程数不同，数的相加次序就不同。它后面的更新会与在那里做的不同。</translation>
     </message>
     <message>
         <source>The run was recorded on another machine or by another version. Replayed here, its log-probabilities differ by up to {drift:.1g} nats, so its further updates will differ from those made there.</source>
-        <translation type="unfinished" />
+        <translation>这个运行是在另一台机器上或由另一个版本记录的。在这里重放时，它的对数概率最多相差 {drift:.1g} nat，所以后面的更新会与在那里做的不同。</translation>
     </message>
     <message>
         <source>Only a language model can redo an update under other settings.</source>
-        <translation type="unfinished" />
+        <translation>只有语言模型才能用其他设置重做一次更新。</translation>
     </message>
     <message>
         <source>Only a language model can score a completion.</source>
-        <translation type="unfinished" />
+        <translation>只有语言模型才能为回答评分。</translation>
     </message>
     <message>
         <source>The question was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>提问已取消。</translation>
     </message>
     <message>
         <source>The run was stopped after update {head}: memory is short. Every finished update is kept; close other programs, or choose fewer prompts or a smaller group, and run again.</source>
-        <translation type="unfinished" />
+        <translation>运行在第 {head} 次更新之后停止：内存不足。每一次完成的更新都会保留；请关闭其他程序，或减少提示词、减小组，然后重新运行。</translation>
     </message>
     <message>
         <source>The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update is kept; run again, or branch from an earlier update.</source>
-        <translation type="unfinished" />
+        <translation>运行在第 {head} 次更新之后因意外错误停止（{name}: {error}）。每一次完成的更新都会保留；请重新运行，或从较早的更新建立分支。</translation>
     </message>
     <message>
         <source>missing</source>
-        <translation type="unfinished" />
+        <translation>缺少</translation>
     </message>
     <message>
         <source>{path} (Python {version}, torch {torch})</source>
-        <translation type="unfinished" />
+        <translation>{path}（Python {version}，torch {torch}）</translation>
     </message>
     <message>
         <source>{python} lacks {listed}. Install it with: {line}</source>
-        <translation type="unfinished" />
+        <translation>{python} 缺少 {listed}。安装命令：{line}</translation>
     </message>
     <message>
         <source>The torch of {python} was built for the CPU. https://pytorch.org/get-started/locally names the command that installs it for your GPU; add --force-reinstall to it.</source>
-        <translation type="unfinished" />
+        <translation>{python} 的 torch 是为 CPU 构建的。https://pytorch.org/get-started/locally 给出为你的 GPU 安装它的命令；请在命令后加上 --force-reinstall。</translation>
     </message>
     <message>
         <source>This program contains no torch for this model, and no Python with it was found. To set one up, which is found from then on, type: {line}
 To choose another one: Run, Python with torch…</source>
-        <translation type="unfinished" />
+        <translation>本程序不包含这个模型所需的 torch，也没有找到装有 torch 的 Python。要建立一个，以后会自动找到它，请输入：{line}
+要选择另一个：运行 &gt; 带 torch 的 Python…</translation>
     </message>
     <message>
         <source>The program was installed with pip: install torch into the same Python, with: {line}</source>
-        <translation type="unfinished" />
+        <translation>本程序是用 pip 安装的：请把 torch 装进同一个 Python：{line}</translation>
     </message>
     <message>
         <source>no answer within {seconds:g} seconds</source>
-        <translation type="unfinished" />
+        <translation>{seconds:g} 秒内没有答复</translation>
     </message>
     <message>
         <source>{path} could not be asked for its version: {why}.</source>
-        <translation type="unfinished" />
+        <translation>无法查询 {path} 的版本：{why}。</translation>
     </message>
     <message>
         <source>{path} is not a Python 3 interpreter.</source>
-        <translation type="unfinished" />
+        <translation>{path} 不是 Python 3 解释器。</translation>
     </message>
     <message>
         <source>{path} is Python {version}; {oldest} or newer is needed.</source>
-        <translation type="unfinished" />
+        <translation>{path} 是 Python {version}；需要 {oldest} 或更新的版本。</translation>
     </message>
     <message>
         <source>it says nothing</source>
-        <translation type="unfinished" />
+        <translation>它什么也没有输出</translation>
     </message>
     <message>
         <source>{path} cannot run this program: {why}.</source>
-        <translation type="unfinished" />
+        <translation>{path} 不能运行本程序：{why}。</translation>
     </message>
     <message numerus="yes">
         <source>The last update could not be written to {name}. {reason}</source>
         <comment>The last {lost} updates could not be written to {name}. {reason}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>最后 {lost} 次更新无法写入 {name}。{reason}</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{name} contains {committed} update, but this run continues from update {head}; reopen the file, or branch into a new one.</source>
         <comment>{name} contains {committed} updates, but this run continues from update {head}; reopen the file, or branch into a new one.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 包含 {committed} 次更新，但这个运行从第 {head} 次更新继续；请重新打开文件，或建立分支存入新的文件。</numerusform>
         </translation>
     </message>
     <message>
         <source>Give the address of a scheduler, such as tcp://HOST:8786, or its scheduler file.</source>
-        <translation type="unfinished" />
+        <translation>请给出调度器的地址，例如 tcp://HOST:8786，或它的调度器文件。</translation>
     </message>
     <message>
         <source>no answer for {seconds:g} seconds</source>
-        <translation type="unfinished" />
+        <translation>{seconds:g} 秒内没有答复</translation>
     </message>
     <message>
         <source>The cluster sent something that cannot be understood ({why}).</source>
-        <translation type="unfinished" />
+        <translation>集群发来无法理解的内容（{why}）。</translation>
     </message>
     <message>
         <source>The process that is connected to the cluster has ended ({how}).</source>
-        <translation type="unfinished" />
+        <translation>与集群相连的进程已结束（{how}）。</translation>
     </message>
     <message>
         <source>has {name} {theirs}, but this machine has {here}; install the same version on both.</source>
-        <translation type="unfinished" />
+        <translation>的 {name} 是 {theirs}，而这台机器上是 {here}；请在两边安装相同的版本。</translation>
     </message>
     <message>
         <source>The client of this cluster {sentence}</source>
-        <translation type="unfinished" />
+        <translation>这个集群的客户端{sentence}</translation>
     </message>
     <message>
         <source>The call was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>调用已取消。</translation>
     </message>
     <message>
         <source>it is not the result of this call</source>
-        <translation type="unfinished" />
+        <translation>它不是这次调用的结果</translation>
     </message>
     <message>
         <source>A worker of the cluster sent an answer that is not used: {why}.</source>
-        <translation type="unfinished" />
+        <translation>集群的一个 worker 发来的答复没有采用：{why}。</translation>
     </message>
     <message>
         <source>The data received over the network is damaged; try again.</source>
-        <translation type="unfinished" />
+        <translation>从网络收到的数据已损坏；请重试。</translation>
     </message>
     <message>
         <source>A cluster needs the package “distributed”; install GRPO Lab with the extra “cluster”.</source>
-        <translation type="unfinished" />
+        <translation>集群需要“distributed”软件包；请安装带有附加项“cluster”的 GRPO Lab。</translation>
     </message>
     <message>
         <source>No scheduler responds at {where} ({error}). Give the address of a scheduler, its scheduler file, or “local”; docs/clusters.md shows how to start one.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: cluster</translatorcomment>
+        <translation>{where} 没有调度器响应（{error}）。请给出调度器的地址、它的调度器文件，或“local”；docs/clusters.md 说明如何启动一个。</translation>
     </message>
     <message>
         <source>The scheduler at {where} has no workers.</source>
-        <translation type="unfinished" />
+        <translation>{where} 的调度器没有 worker。</translation>
     </message>
     <message>
         <source>A worker cannot run GRPO Lab {version} ({error}); install the same version there.</source>
-        <translation type="unfinished" />
+        <translation>一个 worker 不能运行 GRPO Lab {version}（{error}）；请在那里安装相同的版本。</translation>
     </message>
     <message>
         <source>The worker {worker} {sentence}</source>
-        <translation type="unfinished" />
+        <translation>worker {worker} {sentence}</translation>
     </message>
     <message>
         <source>The connection to the scheduler at {where} was lost. What had finished has been shown; runs of a language model that have a folder continue there when the same job is started again.</source>
-        <translation type="unfinished" />
+        <translation>与 {where} 的调度器的连接已断开。已完成的都已显示；有文件夹的语言模型运行，在重新启动同一个作业时从那里继续。</translation>
     </message>
     <message>
         <source>The cluster failed: {error}.</source>
-        <translation type="unfinished" />
+        <translation>集群失败：{error}。</translation>
     </message>
     <message>
         <source>a worker ended repeatedly, or failed for a reason that only its log names</source>
-        <translation type="unfinished" />
+        <translation>一个 worker 反复结束，或因只有它的日志才说明的原因失败</translation>
     </message>
     <message>
         <source>it contains another run, or other updates</source>
-        <translation type="unfinished" />
+        <translation>它包含另一个运行，或其他更新</translation>
     </message>
     <message>
         <source>{title} is being trained in a window; close it there, then continue here.</source>
-        <translation type="unfinished" />
+        <translation>{title} 正在一个窗口中训练；请在那里关闭它，然后在这里继续。</translation>
     </message>
     <message>
         <source>Jobs of SLURM need the package “dask-jobqueue”; install GRPO Lab with the extra “slurm”.</source>
-        <translation type="unfinished" />
+        <translation>SLURM 作业需要“dask-jobqueue”软件包；请安装带有附加项“slurm”的 GRPO Lab。</translation>
     </message>
     <message>
         <source>it is larger than 64 KB</source>
-        <translation type="unfinished" />
+        <translation>它大于 64 KB</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}). It is a TOML file such as:
 {example}</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {path}（{error}）。它应是如下的 TOML 文件：
+{example}</translation>
     </message>
     <message>
         <source>{path} contains the unknown key “{name}”; use {names}.</source>
-        <translation type="unfinished" />
+        <translation>{path} 包含未知的键“{name}”；请使用 {names}。</translation>
     </message>
     <message>
         <source>{path} lacks {names}. It needs at least:
 {example}</source>
-        <translation type="unfinished" />
+        <translation>{path} 缺少 {names}。它至少需要：
+{example}</translation>
     </message>
     <message>
         <source>a list of texts</source>
-        <translation type="unfinished" />
+        <translation>文本的列表</translation>
     </message>
     <message>
         <source>a whole number of at least 1</source>
-        <translation type="unfinished" />
+        <translation>至少为 1 的整数</translation>
     </message>
     <message>
         <source>{path}: “{name}” is {value}; it must be {wanted}.</source>
-        <translation type="unfinished" />
+        <translation>{path}：“{name}”是 {value}；它必须是{wanted}。</translation>
     </message>
     <message>
         <source>These jobs cannot be requested from SLURM: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法向 SLURM 请求这些作业：{error}。</translation>
     </message>
     <message>
         <source>There is no “sbatch” on this machine; run the command on a SLURM login node.</source>
-        <translation type="unfinished" />
+        <translation>这台机器上没有“sbatch”；请在 SLURM 的登录节点上运行这个命令。</translation>
     </message>
     <message>
         <source>SLURM rejected the jobs: {error}</source>
-        <translation type="unfinished" />
+        <translation>SLURM 拒绝了作业：{error}</translation>
     </message>
     <message>
         <source>Multiplied by the ratio, its expected gradient is that of KL(π‖π_ref), also in later passes.</source>
-        <translation type="unfinished" />
+        <translation>乘以比率后，它的期望梯度就是 KL(π‖π_ref) 的梯度，后面几遍也是如此。</translation>
     </message>
     <message>
         <source>As a loss its expected gradient is 0 on the policy's own samples.</source>
-        <translation type="unfinished" />
+        <translation>作为损失，它在策略自己的样本上的期望梯度为 0。</translation>
     </message>
     <message>
         <source>As a loss its expected gradient, on the policy's own samples, is that of KL(π‖π_ref).</source>
-        <translation type="unfinished" />
+        <translation>作为损失，它在策略自己的样本上的期望梯度就是 KL(π‖π_ref) 的梯度。</translation>
     </message>
     <message>
         <source>Multiplied by the ratio, this no longer holds: the expected gradient is that of the mean of k2, which is not the KL.</source>
-        <translation type="unfinished" />
+        <translation>乘以比率后，这一点不再成立：期望梯度是 k2 均值的梯度，而它不是 KL。</translation>
     </message>
     <message>
         <source>d is log π_ref − log π of the token. Never below 0, and an unbiased estimate of KL(π‖π_ref).</source>
-        <translation type="unfinished" />
+        <translation>d 是 token 的 log π_ref − log π。它从不小于 0，并且是 KL(π‖π_ref) 的无偏估计。</translation>
     </message>
     <message>
         <source>No log-probabilities of a reference policy are recorded, so there is no KL.</source>
-        <translation type="unfinished" />
+        <translation>没有记录参考策略的对数概率，所以没有 KL。</translation>
     </message>
     <message>
         <source>difference from the sampler</source>
-        <translation type="unfinished" />
+        <translation>与采样器的差</translation>
     </message>
     <message>
         <source>The log-probabilities of the sampler, or those of the trainer, are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录采样器的对数概率，或训练框架的对数概率。</translation>
     </message>
     <message>
         <source>This needs torch, which this slim download does not contain. Choose a Python that has it (Run, Python with torch…, or --python PATH), or get the full download, whose name ends in “-full”, from the same place: it opens the same runs. The bandit and the program's own language model work without it.</source>
-        <translation type="unfinished" />
+        <translation>这需要 torch，而这个精简版不包含它。请选择装有它的 Python（运行 &gt; 带 torch 的 Python…，或 --python PATH），或从同一处获取名称以“-full”结尾的完整版：它能打开同样的运行。老虎机和程序自带的语言模型不需要它。</translation>
     </message>
     <message>
         <source>This needs torch, which is not installed. Install it with “make run-lm” in the source folder, or with “pip install torch safetensors”. The bandit and the program's own language model work without it.</source>
-        <translation type="unfinished" />
+        <translation>这需要 torch，而它没有安装。请在源码文件夹中用“make run-lm”安装，或用“pip install torch safetensors”。老虎机和程序自带的语言模型不需要它。</translation>
     </message>
     <message>
         <source>The model of this run comes from a folder; models from folders are switched off.</source>
-        <translation type="unfinished" />
+        <translation>这个运行的模型来自文件夹；来自文件夹的模型已关闭。</translation>
     </message>
     <message>
         <source>Update {number} is missing, and the run cannot continue from the update after it without it.</source>
-        <translation type="unfinished" />
+        <translation>缺少第 {number} 次更新，没有它，运行就不能从它之后的更新继续。</translation>
     </message>
     <message>
         <source>The whole completion has one ratio: the geometric mean of its tokens' ratios.</source>
-        <translation type="unfinished" />
+        <translation>整个回答有一个比率：各 token 比率的几何平均。</translation>
     </message>
     <message>
         <source>The whole completion has one ratio: the product of its tokens' ratios.</source>
-        <translation type="unfinished" />
+        <translation>整个回答有一个比率：各 token 比率的积。</translation>
     </message>
     <message>
         <source>Update {step} has no prompt {group}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新没有提示词 {group}。</translation>
     </message>
     <message numerus="yes">
         <source>“{completion}” has {count} token, including the end sign; completions of this run have at most {longest}.</source>
         <comment>“{completion}” has {count} tokens, including the end sign; completions of this run have at most {longest}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>“{completion}”连同结束符共有 {count} 个 token；这个运行的回答最多有 {longest} 个。</numerusform>
         </translation>
     </message>
     <message>
         <source>right, calculated</source>
-        <translation type="unfinished" />
+        <translation>正确，用了计算器</translation>
     </message>
     <message>
         <source>right, without the tool</source>
-        <translation type="unfinished" />
+        <translation>正确，没有用工具</translation>
     </message>
     <message>
         <source>cut off</source>
-        <translation type="unfinished" />
+        <translation>被截断</translation>
     </message>
     <message>
         <source>guessed</source>
-        <translation type="unfinished" />
+        <translation>猜的</translation>
     </message>
     <message>
         <source>stopped half way</source>
-        <translation type="unfinished" />
+        <translation>中途停止</translation>
     </message>
     <message>
         <source>guessed after an error</source>
-        <translation type="unfinished" />
+        <translation>出错后猜的</translation>
     </message>
     <message>
         <source>wrong after a call</source>
-        <translation type="unfinished" />
+        <translation>调用之后错误</translation>
     </message>
     <message>
         <source>this program has never been tested on it; choose cpu</source>
-        <translation type="unfinished" />
+        <translation>本程序从未在它上面测试过；请选择 cpu</translation>
     </message>
     <message>
         <source>this machine (or this build of torch) has none; available: {here}</source>
-        <translation type="unfinished" />
+        <translation>这台机器（或这个 torch 版本）没有它；可用的有：{here}</translation>
     </message>
     <message numerus="yes">
         <source>cpu ({cpu_count} core)</source>
         <comment>cpu ({cpu_count} cores)</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>cpu（{cpu_count} 核）</numerusform>
         </translation>
     </message>
     <message>
         <source>cuda ({get_device_name}, untried)</source>
-        <translation type="unfinished" />
+        <translation>cuda（{get_device_name}，未试过）</translation>
     </message>
     <message>
         <source>it cannot be read ({strerror}); choose “shipped” or another file</source>
-        <translation type="unfinished" />
+        <translation>无法读取它（{strerror}）；请选择“shipped”或另一个文件</translation>
     </message>
     <message>
         <source>not found</source>
-        <translation type="unfinished" />
+        <translation>没有找到</translation>
     </message>
     <message>
         <source>it is not a safetensors file ({error})</source>
-        <translation type="unfinished" />
+        <translation>它不是 safetensors 文件（{error}）</translation>
     </message>
     <message>
         <source>it belongs to a model with {sizes}; choose these sizes, “untrained”, or another checkpoint</source>
-        <translation type="unfinished" />
+        <translation>它属于尺寸为 {sizes} 的模型；请选择这些尺寸、“untrained”或另一个检查点</translation>
     </message>
     <message>
         <source>it was trained on other characters</source>
-        <translation type="unfinished" />
+        <translation>它是在其他字符上训练的</translation>
     </message>
     <message>
         <source>its tensors are not those of this model</source>
-        <translation type="unfinished" />
+        <translation>它的张量不是这个模型的</translation>
     </message>
     <message>
         <source>some of its weights are not finite numbers</source>
-        <translation type="unfinished" />
+        <translation>它的某些权重不是有限的数</translation>
     </message>
     <message>
         <source>its header is longer than the file</source>
-        <translation type="unfinished" />
+        <translation>它的文件头比文件还长</translation>
     </message>
     <message>
         <source>its header is not JSON</source>
-        <translation type="unfinished" />
+        <translation>它的文件头不是 JSON</translation>
     </message>
     <message>
         <source>its header does not describe tensors</source>
-        <translation type="unfinished" />
+        <translation>它的文件头没有描述张量</translation>
     </message>
     <message>
         <source>its tensors do not fill it</source>
-        <translation type="unfinished" />
+        <translation>它的张量没有填满它</translation>
     </message>
     <message>
         <source>numbers of the type {dtype}</source>
-        <translation type="unfinished" />
+        <translation>类型为 {dtype} 的数</translation>
     </message>
     <message>
         <source>Update {step} cannot be recomputed without the updates before it.</source>
-        <translation type="unfinished" />
+        <translation>没有前面的更新，就无法重新计算第 {step} 次更新。</translation>
     </message>
     <message>
         <source>a log-probability after the update</source>
-        <translation type="unfinished" />
+        <translation>更新之后的一个对数概率</translation>
     </message>
     <message>
         <source>Update {step} contains no weights, and the updates before it are missing; choose an update of a run that was trained here, and keep the run that it branched from.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新不包含权重，而它之前的更新也缺失；请选择在这里训练的运行的更新，并保留它由之分支的运行。</translation>
     </message>
     <message numerus="yes">
         <source>There is not enough memory for {completions} completion of up to {max_tokens} tokens. The run is at update {step}; halve the prompts or the group size, or choose shorter completions.</source>
         <comment>There is not enough memory for {completions} completions of up to {max_tokens} tokens. The run is at update {step}; halve the prompts or the group size, or choose shorter completions.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>内存不足以容纳 {completions} 个最多 {max_tokens} 个 token 的回答。运行停在第 {step} 次更新；请把提示词或组大小减半，或选择较短的回答。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{numbers:,} numbers of {kinds} in {count:,} tensor</source>
         <comment>{numbers:,} numbers of {kinds} in {count:,} tensors</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count:,} 个张量中有 {numbers:,} 个 {kinds} 类型的数</numerusform>
         </translation>
     </message>
     <message>
         <source>torch is not installed; without it, models run only on the cpu</source>
-        <translation type="unfinished" />
+        <translation>没有安装 torch；没有它，模型只能在 cpu 上运行</translation>
     </message>
     <message>
         <source>The recorded weights belong to a model of another size; a run cannot continue from them.</source>
-        <translation type="unfinished" />
+        <translation>所记录的权重属于另一种尺寸的模型；运行不能从它们继续。</translation>
     </message>
     <message>
         <source>it is not a regular expression ({error})</source>
-        <translation type="unfinished" />
+        <translation>它不是正则表达式（{error}）</translation>
     </message>
     <message>
         <source>the process that matches regular expressions did not respond for {seconds:g} seconds on “{pattern}” and was stopped</source>
-        <translation type="unfinished" />
+        <translation>匹配正则表达式的进程在“{pattern}”上 {seconds:g} 秒没有响应，已被停止</translation>
     </message>
     <message>
         <source>the regular expression “{pattern}” takes too long to read</source>
-        <translation type="unfinished" />
+        <translation>读取正则表达式“{pattern}”用时太长</translation>
     </message>
     <message>
         <source>the regular expression “{pattern}” is still searching “{text}” after {seconds:g} seconds; write it without nested repetitions</source>
-        <translation type="unfinished" />
+        <translation>正则表达式“{pattern}”在 {seconds:g} 秒之后仍在搜索“{text}”；写的时候请不要嵌套重复</translation>
     </message>
     <message>
         <source>{words}, restated</source>
-        <translation type="unfinished" />
+        <translation>{words}，复述了题目</translation>
     </message>
     <message>
         <source>right, but not a working</source>
-        <translation type="unfinished" />
+        <translation>正确，但没有演算</translation>
     </message>
     <message>
         <source>went left to right</source>
-        <translation type="unfinished" />
+        <translation>从左往右算</translation>
     </message>
     <message>
         <source>not a working</source>
-        <translation type="unfinished" />
+        <translation>不是演算</translation>
     </message>
     <message>
         <source>left to right, with a slip</source>
-        <translation type="unfinished" />
+        <translation>从左往右，有一处失误</translation>
     </message>
     <message>
         <source>a slip</source>
-        <translation type="unfinished" />
+        <translation>一处失误</translation>
     </message>
     <message>
         <source>{name} is a pointer of Git LFS, not the file; run “git lfs pull” in its folder.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是 Git LFS 的指针，不是文件本身；请在它的文件夹中运行“git lfs pull”。</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {total} prompts cannot be used.</source>
         <comment>{count} of {total} prompts cannot be used.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{total} 个提示词中有 {count} 个不能使用。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} contains no prompts; each line needs a prompt and its answer.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不包含提示词；每行需要一个提示词和它的答案。</translation>
     </message>
     <message>
         <source>Line {line} of {name}</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第 {line} 行</translation>
     </message>
     <message>
         <source>{name} is larger than {largest} MB, the limit for a prompt file.</source>
-        <translation type="unfinished" />
+        <translation>{name} 大于 {largest} MB，这是提示词文件的上限。</translation>
     </message>
     <message>
         <source>{name} is not UTF-8 text; save it as UTF-8.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不是 UTF-8 文本；请保存为 UTF-8。</translation>
     </message>
     <message>
         <source>{path} cannot be read: {reason}. Choose a CSV, JSON, JSONL or Parquet file.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {path}：{reason}。请选择 CSV、JSON、JSONL 或 Parquet 文件。</translation>
     </message>
     <message>
         <source>Line {line} of {name} is not JSON; the file must be an array of objects, or an object per line.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第 {line} 行不是 JSON；文件必须是对象的数组，或每行一个对象。</translation>
     </message>
     <message>
         <source>Row {place} of {name}</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第 {place} 行数据</translation>
     </message>
     <message>
         <source>{name} has the columns {columns}; it needs {wanted}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 有 {columns} 这些列；它需要 {wanted}。</translation>
     </message>
     <message>
         <source>{name} has no column names in its first line; it needs {wanted}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第一行没有列名；它需要 {wanted}。</translation>
     </message>
     <message>
         <source>a column of prompts ({prompts} …) and one of answers ({answers} …)</source>
-        <translation type="unfinished" />
+        <translation>一列提示词（{prompts} …）和一列答案（{answers} …）</translation>
     </message>
     <message>
         <source>Line {line_num} of {name} is not CSV ({error}).</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第 {line_num} 行不是 CSV（{error}）。</translation>
     </message>
     <message>
         <source>{where} is not JSON; each line must be one object.</source>
-        <translation type="unfinished" />
+        <translation>{where}不是 JSON；每行必须是一个对象。</translation>
     </message>
     <message>
         <source>{where} is not an object such as {{"prompt": "2+2=", "answer": "4"}}.</source>
-        <translation type="unfinished" />
+        <translation>{where}不是形如 {{"prompt": "2+2=", "answer": "4"}} 的对象。</translation>
     </message>
     <message numerus="yes">
         <source>{where}: the answer has {count:,} character; at most {longest:,} are allowed.</source>
         <comment>{where}: the answer has {count:,} characters; at most {longest:,} are allowed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{where}：答案有 {count:,} 个字符；最多允许 {longest:,} 个。</numerusform>
         </translation>
     </message>
     <message>
         <source>{where}: the answer “{answer}” is not a number; choose another way of checking.</source>
-        <translation type="unfinished" />
+        <translation>{where}：答案“{answer}”不是数；请选择另一种检查方式。</translation>
     </message>
     <message>
         <source>{where}: the answer cannot be used: {error}.</source>
-        <translation type="unfinished" />
+        <translation>{where}：答案不能使用：{error}。</translation>
     </message>
     <message numerus="yes">
         <source>{where}: the prompt has {count} character; next to the completion there is room for {longest}. Shorten it, or choose a shorter completion or a larger context.</source>
         <comment>{where}: the prompt has {count} characters; next to the completion there is room for {longest}. Shorten it, or choose a shorter completion or a larger context.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{where}：提示词有 {count} 个字符；除了回答，只有 {longest} 个的空间。请缩短它，或选择较短的回答或较大的上下文。</numerusform>
         </translation>
     </message>
     <message>
         <source>has no prompt; it needs a prompt and its answer</source>
-        <translation type="unfinished" />
+        <translation>没有提示词；需要提示词和它的答案</translation>
     </message>
     <message>
         <source>has no answer that is a text or a number; it needs a prompt and its answer</source>
-        <translation type="unfinished" />
+        <translation>没有文本或数形式的答案；需要提示词和它的答案</translation>
     </message>
     <message>
         <source>“{text}” is no longer among the prompts of {name}.</source>
-        <translation type="unfinished" />
+        <translation>“{text}”已不在 {name} 的提示词中。</translation>
     </message>
     <message>
         <source>The completion “{text}” to “{text2}” could not be scored: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法为“{text2}”的回答“{text}”评分：{error}。</translation>
     </message>
     <message>
         <source>The model does not know “{character}” (character {place} of “{text}”); it reads digits, + - * = ( ) . ? and the space.</source>
-        <translation type="unfinished" />
+        <translation>模型不认识“{character}”（“{text}”的第 {place} 个字符）；它读数字、+ - * = ( ) . ? 和空格。</translation>
     </message>
     <message>
         <source>The last number of the answer is compared. Watch the model stop talking about the question and start to calculate; the answers become shorter before they become right.</source>
-        <translation type="unfinished" />
+        <translation>比较答案中的最后一个数。看模型不再谈论问题而开始计算；答案先变短，然后才变得正确。</translation>
     </message>
     <message>
         <source>Any text can come before the last number, so the bare number that was asked for is not what is paid. A model that never draws it cannot learn it.</source>
-        <translation type="unfinished" />
+        <translation>最后一个数之前可以有任何文字，所以得到奖励的并不是所要求的单独一个数。从未采样到它的模型学不会它。</translation>
     </message>
     <message>
         <source>The right answer and the form are paid separately: watch which of the two is learned first.</source>
-        <translation type="unfinished" />
+        <translation>正确的答案和格式分别得到奖励：看两者哪个先学会。</translation>
     </message>
     <message>
         <source>If the form pays more than the answer, a wrong number in the right form is worth writing.</source>
-        <translation type="unfinished" />
+        <translation>如果格式的奖励比答案多，写格式正确的错误的数就是划算的。</translation>
     </message>
     <message>
         <source>Watch groups whose answers are all right or all wrong: if only right answers pay, nothing is learned from these.</source>
-        <translation type="unfinished" />
+        <translation>注意答案全对或全错的组：如果只有正确的答案得到奖励，就从这些组什么也学不到。</translation>
     </message>
     <message>
         <source>An exact comparison pays only one spelling, the last number pays whatever comes before it, and a regular expression pays everything it is found in: read the answers, not only the curve.</source>
-        <translation type="unfinished" />
+        <translation>精确比较只奖励一种写法，“最后一个数”不管前面是什么都给奖励，正则表达式只要能找到匹配就给奖励：要读答案，不要只看曲线。</translation>
     </message>
     <message>
         <source>“{text}” is not among the prompts of this task.</source>
-        <translation type="unfinished" />
+        <translation>“{text}”不在这个任务的提示词中。</translation>
     </message>
     <message>
         <source>right, cut off</source>
-        <translation type="unfinished" />
+        <translation>正确，被截断</translation>
     </message>
     <message>
         <source>no number</source>
-        <translation type="unfinished" />
+        <translation>没有数</translation>
     </message>
     <message>
         <source>another number</source>
-        <translation type="unfinished" />
+        <translation>另一个数</translation>
     </message>
     <message>
         <source>another answer</source>
-        <translation type="unfinished" />
+        <translation>另一个答案</translation>
     </message>
     <message>
         <source>Parameters of the policy.</source>
-        <translation type="unfinished" />
+        <translation>策略的参数个数。</translation>
     </message>
     <message>
         <source>Parameters</source>
-        <translation type="unfinished" />
+        <translation>参数</translation>
     </message>
     <message>
         <source>Bytes of one weight: 4 in float32, 2 in bfloat16, 1 in int8, half a byte in 4 bits.</source>
-        <translation type="unfinished" />
+        <translation>一个权重的字节数：float32 为 4，bfloat16 为 2，int8 为 1，4 位为半个字节。</translation>
     </message>
     <message>
         <source>Bytes per weight</source>
-        <translation type="unfinished" />
+        <translation>每个权重的字节数</translation>
     </message>
     <message>
         <source>bytes</source>
-        <translation type="unfinished" />
+        <translation>字节</translation>
     </message>
     <message>
         <source>Bytes of one gradient.</source>
-        <translation type="unfinished" />
+        <translation>一个梯度的字节数。</translation>
     </message>
     <message>
         <source>Bytes per gradient</source>
-        <translation type="unfinished" />
+        <translation>每个梯度的字节数</translation>
     </message>
     <message>
         <source>AdamW keeps two moments, and in mixed precision also float32 weights; plain steps keep nothing.</source>
-        <translation type="unfinished" />
+        <translation>AdamW 保存两个矩，混合精度下还保存 float32 权重；不带状态的步什么也不保存。</translation>
     </message>
     <message>
         <source>Share of a trained model's parameters that are trained: 1 for all, about 0.005 for LoRA.</source>
-        <translation type="unfinished" />
+        <translation>被训练的模型中参与训练的参数的比例：全部为 1，LoRA 约为 0.005。</translation>
     </message>
     <message>
         <source>Trained share</source>
-        <translation type="unfinished" />
+        <translation>训练的比例</translation>
     </message>
     <message>
         <source>A frozen copy of the policy, for the KL.</source>
-        <translation type="unfinished" />
+        <translation>策略的冻结副本，用于 KL。</translation>
     </message>
     <message>
         <source>Reference</source>
-        <translation type="unfinished" />
+        <translation>参考</translation>
     </message>
     <message>
         <source>A frozen model that scores completions; rewards from a rule do not need one.</source>
-        <translation type="unfinished" />
+        <translation>为回答评分的冻结模型；由规则给出的奖励不需要它。</translation>
     </message>
     <message>
         <source>Reward model</source>
-        <translation type="unfinished" />
+        <translation>奖励模型</translation>
     </message>
     <message>
         <source>A trained model that values every token; group baselines do not need one.</source>
-        <translation type="unfinished" />
+        <translation>给每个 token 估值的、参与训练的模型；组基线不需要它。</translation>
     </message>
     <message>
         <source>Size of the reward model and of the critic, as a share of the policy.</source>
-        <translation type="unfinished" />
+        <translation>奖励模型和 critic 的大小，以策略的倍数计。</translation>
     </message>
     <message>
         <source>Size of the helpers</source>
-        <translation type="unfinished" />
+        <translation>辅助模型的大小</translation>
     </message>
     <message>
         <source>Tokens in one forward and backward pass, padding included.</source>
-        <translation type="unfinished" />
+        <translation>一次前向和反向计算的 token 数，包括填充。</translation>
     </message>
     <message>
         <source>Tokens per pass</source>
-        <translation type="unfinished" />
+        <translation>每次计算的 token</translation>
     </message>
     <message>
         <source>Activations are recomputed layer by layer in the backward pass.</source>
-        <translation type="unfinished" />
+        <translation>在反向计算中逐层重新计算激活值。</translation>
     </message>
     <message>
         <source>Recompute activations</source>
-        <translation type="unfinished" />
+        <translation>重新计算激活值</translation>
     </message>
     <message>
         <source>Completions generated at the same time.</source>
-        <translation type="unfinished" />
+        <translation>同时生成的回答数。</translation>
     </message>
     <message>
         <source>Tokens of a completion together with its prompt.</source>
-        <translation type="unfinished" />
+        <translation>一个回答连同它的提示词的 token 数。</translation>
     </message>
     <message>
         <source>policy</source>
-        <translation type="unfinished" />
+        <translation>策略</translation>
     </message>
     <message>
         <source>reward model</source>
-        <translation type="unfinished" />
+        <translation>奖励模型</translation>
     </message>
     <message>
         <source>weights</source>
-        <translation type="unfinished" />
+        <translation>权重</translation>
     </message>
     <message>
         <source>gradients</source>
-        <translation type="unfinished" />
+        <translation>梯度</translation>
     </message>
     <message>
         <source>optimizer states</source>
-        <translation type="unfinished" />
+        <translation>优化器状态</translation>
     </message>
     <message>
         <source>activations</source>
-        <translation type="unfinished" />
+        <translation>激活值</translation>
     </message>
     <message>
         <source>keys and values</source>
-        <translation type="unfinished" />
+        <translation>键和值</translation>
     </message>
     <message>
         <source>sampling</source>
-        <translation type="unfinished" />
+        <translation>采样</translation>
     </message>
     <message>
         <source>policy's update</source>
-        <translation type="unfinished" />
+        <translation>策略的更新</translation>
     </message>
     <message>
         <source>{parameters} parameters × {weight_bytes:g} bytes</source>
-        <translation type="unfinished" />
+        <translation>{parameters} 个参数 × {weight_bytes:g} 字节</translation>
     </message>
     <message>
         <source>{moved} trained × {gradient_bytes:g} bytes</source>
-        <translation type="unfinished" />
+        <translation>训练 {moved} 个 × {gradient_bytes:g} 字节</translation>
     </message>
     <message>
         <source>{moved} trained × {states:g} bytes</source>
-        <translation type="unfinished" />
+        <translation>训练 {moved} 个 × {states:g} 字节</translation>
     </message>
     <message>
         <source>recomputed: only each layer's input</source>
-        <translation type="unfinished" />
+        <translation>重新计算：只保留每层的输入</translation>
     </message>
     <message>
         <source>all of a layer's</source>
-        <translation type="unfinished" />
+        <translation>每层的全部</translation>
     </message>
     <message>
         <source>{tokens:,} tokens × {depth:.0f} layers × width {width:,.0f} × {each:g} bytes ({what})</source>
-        <translation type="unfinished" />
+        <translation>{tokens:,} 个 token × {depth:.0f} 层 × 宽度 {width:,.0f} × {each:g} 字节（{what}）</translation>
     </message>
     <message>
         <source>{generated:,} completions × {length:,} tokens × {depth:.0f} layers × 2 × width {width:,.0f} × {weight_bytes:g} bytes</source>
-        <translation type="unfinished" />
+        <translation>{generated:,} 个回答 × {length:,} 个 token × {depth:.0f} 层 × 2 × 宽度 {width:,.0f} × {weight_bytes:g} 字节</translation>
     </message>
     <message>
         <source>Mean reward of the update's completions.</source>
-        <translation type="unfinished" />
+        <translation>这次更新各回答的平均奖励。</translation>
     </message>
     <message>
         <source>Reward std in groups</source>
-        <translation type="unfinished" />
+        <translation>组内奖励的标准差</translation>
     </message>
     <message>
         <source>Mean over groups of the rewards' standard deviation (n − 1).</source>
-        <translation type="unfinished" />
+        <translation>各组奖励的标准差（n − 1）的平均。</translation>
     </message>
     <message>
         <source>Exact KL(π‖π_ref) after the update, averaged over the visited places.</source>
-        <translation type="unfinished" />
+        <translation>更新之后的精确 KL(π‖π_ref)，对到过的位置取平均。</translation>
     </message>
     <message>
         <source>Exact entropy of the policy after the update, averaged over the visited places.</source>
-        <translation type="unfinished" />
+        <translation>更新之后策略的精确熵，对到过的位置取平均。</translation>
     </message>
     <message>
         <source>max π(a)</source>
-        <translation type="unfinished" />
+        <translation>max π(a)</translation>
     </message>
     <message>
         <source>max π</source>
-        <translation type="unfinished" />
+        <translation>max π</translation>
     </message>
     <message>
         <source>Largest probability after the update, averaged over the visited places.</source>
-        <translation type="unfinished" />
+        <translation>更新之后的最大概率，对到过的位置取平均。</translation>
     </message>
     <message>
         <source>Clipped, last pass</source>
-        <translation type="unfinished" />
+        <translation>裁剪，最后一遍</translation>
     </message>
     <message>
         <source>Share of the last pass's tokens whose push was stopped by the clip; for CISPO, whose weight was capped.</source>
-        <translation type="unfinished" />
+        <translation>最后一遍中，推力被裁剪停止的 token 的比例；对 CISPO 是权重受限的 token 的比例。</translation>
     </message>
     <message>
         <source>Gradient norm</source>
-        <translation type="unfinished" />
+        <translation>梯度范数</translation>
     </message>
     <message>
         <source>grad norm</source>
-        <translation type="unfinished" />
+        <translation>梯度范数</translation>
     </message>
     <message>
         <source>Euclidean norm of the parameters' gradient in the first pass.</source>
-        <translation type="unfinished" />
+        <translation>第一遍中参数梯度的欧几里得范数。</translation>
     </message>
     <message>
         <source>Loss</source>
-        <translation type="unfinished" />
+        <translation>损失</translation>
     </message>
     <message>
         <source>Loss of the first pass; a handle for the gradient, not a score.</source>
-        <translation type="unfinished" />
+        <translation>第一遍的损失；它是求梯度用的量，不是得分。</translation>
     </message>
     <message>
         <source>dead</source>
-        <translation type="unfinished" />
+        <translation>零方差</translation>
     </message>
     <message>
         <source>Share of groups whose rewards are all equal; compared only within the group, they carry no signal.</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等的组的比例；只在组内比较，它们不携带信号。</translation>
     </message>
     <message>
         <source>Mean length</source>
-        <translation type="unfinished" />
+        <translation>平均长度</translation>
     </message>
     <message>
         <source>Mean number of tokens in a completion, including a tool's replies.</source>
-        <translation type="unfinished" />
+        <translation>一个回答的平均 token 数，包括工具的答复。</translation>
     </message>
     <message>
         <source>Index of the most probable token at the first visited place, after the update.</source>
-        <translation type="unfinished" />
+        <translation>更新之后，在第一个到过的位置上概率最大的 token 的编号。</translation>
     </message>
     <message>
         <source>Right in the batch</source>
-        <translation type="unfinished" />
+        <translation>本批正确率</translation>
     </message>
     <message>
         <source>Share of the update's completions whose answer is right, whatever their reward.</source>
-        <translation type="unfinished" />
+        <translation>这次更新的回答中答案正确的比例，不论奖励多少。</translation>
     </message>
     <message>
         <source>Held-out, greedy</source>
-        <translation type="unfinished" />
+        <translation>留出，贪心</translation>
     </message>
     <message>
         <source>held-out, greedy</source>
-        <translation type="unfinished" />
+        <translation>留出，贪心</translation>
     </message>
     <message>
         <source>Share of right answers to prompts that are never trained on, always taking the likeliest token; measured before the update.</source>
-        <translation type="unfinished" />
+        <translation>从不用于训练的提示词中答对的比例，始终取最可能的 token；在更新之前测量。</translation>
     </message>
     <message>
         <source>Held-out, sampled</source>
-        <translation type="unfinished" />
+        <translation>留出，采样</translation>
     </message>
     <message>
         <source>held-out, sampled</source>
-        <translation type="unfinished" />
+        <translation>留出，采样</translation>
     </message>
     <message>
         <source>Share of right answers to prompts that are never trained on, one sample each; measured before the update.</source>
-        <translation type="unfinished" />
+        <translation>从不用于训练的提示词中答对的比例，每个采样一次；在更新之前测量。</translation>
     </message>
     <message>
         <source>an entropy bonus needs the entropy</source>
-        <translation type="unfinished" />
+        <translation>熵奖励需要熵</translation>
     </message>
     <message>
         <source>without a reference policy there is no KL; only 0 is possible</source>
-        <translation type="unfinished" />
+        <translation>没有参考策略就没有 KL；只能是 0</translation>
     </message>
     <message>
         <source>the exact KL needs the full distributions; choose k1, k2 or k3</source>
-        <translation type="unfinished" />
+        <translation>精确 KL 需要完整分布；请选择 k1、k2 或 k3</translation>
     </message>
     <message>
         <source>it is nested too deeply</source>
-        <translation type="unfinished" />
+        <translation>嵌套太深</translation>
     </message>
     <message numerus="yes">
         <source>a dotted key has more than {most} part</source>
         <comment>a dotted key has more than {most} parts</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>带点的键有超过 {most} 个部分</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>a key or a number is longer than {longest} character</source>
         <comment>a key or a number is longer than {longest} characters</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>键或数超过 {longest} 个字符</numerusform>
         </translation>
     </message>
     <message>
         <source>tables are nested too deeply</source>
-        <translation type="unfinished" />
+        <translation>表嵌套太深</translation>
     </message>
     <message>
         <source>The part “{name}” is missing: {why}.</source>
-        <translation type="unfinished" />
+        <translation>缺少部件“{name}”：{why}。</translation>
     </message>
     <message>
         <source>it is of type {found}, not {wanted}</source>
-        <translation type="unfinished" />
+        <translation>它的类型是 {found}，而不是 {wanted}</translation>
     </message>
     <message>
         <source>{title} (package {package})</source>
-        <translation type="unfinished" />
+        <translation>{title}（软件包 {package}）</translation>
     </message>
     <message>
         <source>{name} of the package “{package}” failed: {why}.</source>
-        <translation type="unfinished" />
+        <translation>软件包“{package}”的 {name} 失败：{why}。</translation>
     </message>
     <message>
         <source>the installed package “{package}” does not contain it</source>
-        <translation type="unfinished" />
+        <translation>所安装的软件包“{package}”不包含它</translation>
     </message>
     <message>
         <source>it belongs to the package “{package}”, which is not installed</source>
-        <translation type="unfinished" />
+        <translation>它属于没有安装的软件包“{package}”</translation>
     </message>
     <message>
         <source>packages of others cannot be added to this executable</source>
-        <translation type="unfinished" />
+        <translation>不能向这个可执行程序添加别人的软件包</translation>
     </message>
     <message>
         <source>with packages of others: {listed}</source>
-        <translation type="unfinished" />
+        <translation>带有别人的软件包：{listed}</translation>
     </message>
     <message>
         <source>The row “{entry}” of the package “{package}” is left out: {why}.</source>
-        <translation type="unfinished" />
+        <translation>软件包“{package}”的条目“{entry}”已略去：{why}。</translation>
     </message>
     <message>
         <source>there is no kind of row “{kind}”; there are {kinds}</source>
-        <translation type="unfinished" />
+        <translation>没有“{kind}”这种条目；有 {kinds}</translation>
     </message>
     <message>
         <source>its name must be a kind, a dot, and words of a to z and 0 to 9 joined by hyphens</source>
-        <translation type="unfinished" />
+        <translation>它的名称必须是一个种类、一个点，以及由 a 到 z 和 0 到 9 组成、用连字符相连的词</translation>
     </message>
     <message>
         <source>Under these settings {what} of update {step} would not be a finite number.</source>
-        <translation type="unfinished" />
+        <translation>在这些设置下，第 {step} 次更新的{what}不会是有限的数。</translation>
     </message>
     <message>
         <source>Another program is training the runs of {folder}; wait for it, or stop it first.</source>
-        <translation type="unfinished" />
+        <translation>另一个程序正在训练 {folder} 的运行；请等待，或先停止它。</translation>
     </message>
     <message>
         <source>it must be a whole number of at least 1</source>
-        <translation type="unfinished" />
+        <translation>它必须是至少为 1 的整数</translation>
     </message>
     <message numerus="yes">
         <source>a queue has at most {most_runs:,} run; choose fewer</source>
         <comment>a queue has at most {most_runs:,} runs; choose fewer</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>一个队列最多有 {most_runs:,} 个运行；请少选一些</numerusform>
         </translation>
     </message>
     <message>
         <source>write a setting and its values, such as objective.beta=0,0.04,0.2</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: objective</translatorcomment>
+        <translation>请写一个设置和它的取值，例如 objective.beta=0,0.04,0.2</translation>
     </message>
     <message>
         <source>{folder} contains another sweep; choose another folder, or give the same settings again.</source>
-        <translation type="unfinished" />
+        <translation>{folder} 包含另一个扫描；请选另一个文件夹，或再次给出相同的设置。</translation>
     </message>
     <message>
         <source>{path} was written by a newer version of GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{path} 由更新版本的 GRPO Lab 写入。</translation>
     </message>
     <message>
         <source>{folder} does not contain a queue of runs: {strerror}.</source>
-        <translation type="unfinished" />
+        <translation>{folder} 不包含运行的队列：{strerror}。</translation>
     </message>
     <message>
         <source>{path} is damaged; the runs next to it are intact and can be opened one by one.</source>
-        <translation type="unfinished" />
+        <translation>{path} 已损坏；旁边的运行完好，可以逐个打开。</translation>
     </message>
     <message>
         <source>The folder {folder} cannot be created: {strerror}.</source>
-        <translation type="unfinished" />
+        <translation>无法创建文件夹 {folder}：{strerror}。</translation>
     </message>
     <message>
         <source>one scored</source>
-        <translation type="unfinished" />
+        <translation>一个评了分</translation>
     </message>
     <message>
         <source>all correct</source>
-        <translation type="unfinished" />
+        <translation>全部正确</translation>
     </message>
     <message>
         <source>all wrong</source>
-        <translation type="unfinished" />
+        <translation>全部错误</translation>
     </message>
     <message>
         <source>tiny spread blown up</source>
-        <translation type="unfinished" />
+        <translation>微小差别被放大</translation>
     </message>
     <message>
         <source>std below δ</source>
-        <translation type="unfinished" />
+        <translation>标准差低于 δ</translation>
     </message>
     <message>
         <source>{count} of {total} dead</source>
-        <translation type="unfinished" />
+        <translation>{total} 组中 {count} 组零方差</translation>
     </message>
     <message>
         <source>equal, yet they push</source>
-        <translation type="unfinished" />
+        <translation>相等，却有推力</translation>
     </message>
     <message>
         <source>differs only by prompt</source>
-        <translation type="unfinished" />
+        <translation>只因提示词而异</translation>
     </message>
     <message>
         <source>all rewards equal</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等</translation>
     </message>
     <message>
         <source>{count} of {total} cut off</source>
-        <translation type="unfinished" />
+        <translation>{total} 个中 {count} 个被截断</translation>
     </message>
     <message>
         <source>no signal</source>
-        <translation type="unfinished" />
+        <translation>无信号</translation>
     </message>
     <message>
         <source>ratio 1, ΣA = 0</source>
-        <translation type="unfinished" />
+        <translation>比率为 1，ΣA = 0</translation>
     </message>
     <message>
         <source>loss = β·KL</source>
-        <translation type="unfinished" />
+        <translation>损失 = β·KL</translation>
     </message>
     <message>
         <source>length times advantage</source>
-        <translation type="unfinished" />
+        <translation>长度乘以优势</translation>
     </message>
     <message>
         <source>gradient is large</source>
-        <translation type="unfinished" />
+        <translation>梯度较大</translation>
     </message>
     <message>
         <source>only the KL pulls</source>
-        <translation type="unfinished" />
+        <translation>只有 KL 在拉</translation>
     </message>
     <message>
         <source>every push is stopped</source>
-        <translation type="unfinished" />
+        <translation>所有推力都停止</translation>
     </message>
     <message>
         <source>pushes cancel</source>
-        <translation type="unfinished" />
+        <translation>推力相互抵消</translation>
     </message>
     <message>
         <source>no push</source>
-        <translation type="unfinished" />
+        <translation>没有推力</translation>
     </message>
     <message>
         <source>Normalize: rewards become advantages.</source>
-        <translation type="unfinished" />
+        <translation>归一化：奖励变成优势。</translation>
     </message>
     <message>
         <source>most weights capped</source>
-        <translation type="unfinished" />
+        <translation>多数权重受限</translation>
     </message>
     <message>
         <source>most tokens clipped</source>
-        <translation type="unfinished" />
+        <translation>多数 token 被裁剪</translation>
     </message>
     <message>
         <source>no clip in this loss</source>
-        <translation type="unfinished" />
+        <translation>这个损失没有裁剪</translation>
     </message>
     <message>
         <source>ratios are still 1</source>
-        <translation type="unfinished" />
+        <translation>比率仍为 1</translation>
     </message>
     <message>
         <source>first pass: r = 1</source>
-        <translation type="unfinished" />
+        <translation>第一遍：r = 1</translation>
     </message>
     <message>
         <source>no push stopped</source>
-        <translation type="unfinished" />
+        <translation>没有推力停止</translation>
     </message>
     <message>
         <source>all inside the band</source>
-        <translation type="unfinished" />
+        <translation>全部在范围内</translation>
     </message>
     <message>
         <source>outside, not stopped</source>
-        <translation type="unfinished" />
+        <translation>在范围外，未停止</translation>
     </message>
     <message>
         <source>r ≠ 1 at the first pass</source>
-        <translation type="unfinished" />
+        <translation>第一遍 r ≠ 1</translation>
     </message>
     <message>
         <source>no reference policy</source>
-        <translation type="unfinished" />
+        <translation>没有参考策略</translation>
     </message>
     <message>
         <source>far from the reference</source>
-        <translation type="unfinished" />
+        <translation>远离参考策略</translation>
     </message>
     <message>
         <source>policy = reference</source>
-        <translation type="unfinished" />
+        <translation>策略 = 参考</translation>
     </message>
     <message>
         <source>β is 0</source>
-        <translation type="unfinished" />
+        <translation>β 为 0</translation>
     </message>
     <message>
         <source>a token's KL spikes</source>
-        <translation type="unfinished" />
+        <translation>一个 token 的 KL 突增</translation>
     </message>
     <message>
         <source>k1 as a loss: noise</source>
-        <translation type="unfinished" />
+        <translation>k1 作损失：噪声</translation>
     </message>
     <message>
         <source>nearly deterministic</source>
-        <translation type="unfinished" />
+        <translation>几乎确定</translation>
     </message>
     <message>
         <source>this record contains the factors that its trainer applied, and these may already be importance weights</source>
-        <translation type="unfinished" />
+        <translation>这份记录包含训练框架所用的因子，它们可能已经是重要性权重</translation>
     </message>
     <message>
         <source>this update has no critic's values to compare with</source>
-        <translation type="unfinished" />
+        <translation>这次更新没有可比较的 critic 的值</translation>
     </message>
     <message>
         <source>this update has no rewards for steps</source>
-        <translation type="unfinished" />
+        <translation>这次更新没有步骤的奖励</translation>
     </message>
     <message>
         <source>Each completion counts the same: its tokens share one part of N, so a token of a long completion counts less.</source>
-        <translation type="unfinished" />
+        <translation>每个回答的分量相同：它的各个 token 分享 N 的一份，所以长回答中的 token 分量较小。</translation>
     </message>
     <message>
         <source>a mean per completion, then over completions</source>
-        <translation type="unfinished" />
+        <translation>先对每个回答取均值，再对各回答取均值</translation>
     </message>
     <message>
         <source>Each token counts the same, so long completions weigh more.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 的分量相同，所以长回答的分量更大。</translation>
     </message>
     <message>
         <source>one mean over all tokens</source>
-        <translation type="unfinished" />
+        <translation>对所有 token 取一个均值</translation>
     </message>
     <message>
         <source>after DAPO, arXiv:2503.14476, equation 8, over the whole batch as in its code</source>
-        <translation type="unfinished" />
+        <translation>据 DAPO，arXiv:2503.14476，式 8，如其代码那样对整个批</translation>
     </message>
     <message>
         <source>Each token counts the same, and the constant does not depend on the sampled lengths.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 的分量相同，常数不依赖采样到的长度。</translation>
     </message>
     <message>
         <source>a sum over a constant length</source>
-        <translation type="unfinished" />
+        <translation>对固定长度求和</translation>
     </message>
     <message>
         <source>The tokens of a completion are summed, so long completions weigh more.</source>
-        <translation type="unfinished" />
+        <translation>回答的各 token 求和，所以长回答的分量更大。</translation>
     </message>
     <message>
         <source>a sum per completion, then a mean</source>
-        <translation type="unfinished" />
+        <translation>对每个回答求和，再取均值</translation>
     </message>
     <message>
         <source>after Williams 1992: log π of a completion is the sum over its tokens</source>
-        <translation type="unfinished" />
+        <translation>据 Williams 1992：回答的 log π 是各 token 之和</translation>
     </message>
     <message>
         <source>after LUSPO, arXiv:2602.05261, as TRL 1.16 computes it</source>
-        <translation type="unfinished" />
+        <translation>据 LUSPO，arXiv:2602.05261，按 TRL 1.16 的计算</translation>
     </message>
     <message>
         <source>it is not a regular file</source>
-        <translation type="unfinished" />
+        <translation>它不是普通文件</translation>
     </message>
     <message>
         <source>the disk is full; free some space to continue</source>
-        <translation type="unfinished" />
+        <translation>磁盘已满；请腾出空间再继续</translation>
     </message>
     <message>
         <source>the disk cannot hold any more files (its inodes are used up); delete some to continue</source>
-        <translation type="unfinished" />
+        <translation>磁盘不能容纳更多文件（inode 已用完）；请删除一些再继续</translation>
     </message>
     <message>
         <source>the file is damaged or was cut short</source>
-        <translation type="unfinished" />
+        <translation>文件已损坏，或被截短</translation>
     </message>
     <message>
         <source>the file or its folder is read-only</source>
-        <translation type="unfinished" />
+        <translation>文件或它的文件夹是只读的</translation>
     </message>
     <message>
         <source>its path is too long; choose a folder closer to the root of the disk</source>
-        <translation type="unfinished" />
+        <translation>它的路径太长；请选一个离磁盘根目录更近的文件夹</translation>
     </message>
     <message>
         <source>the program has as many files open as the system allows</source>
-        <translation type="unfinished" />
+        <translation>程序打开的文件数已达到系统允许的上限</translation>
     </message>
     <message>
         <source>reading it takes far too long; no file written by GRPO Lab takes that long</source>
-        <translation type="unfinished" />
+        <translation>读取它的时间太长；GRPO Lab 写的文件都不会这么久</translation>
     </message>
     <message>
         <source>there is not enough memory</source>
-        <translation type="unfinished" />
+        <translation>内存不足</translation>
     </message>
     <message>
         <source>another program is using it</source>
-        <translation type="unfinished" />
+        <translation>另一个程序正在使用它</translation>
     </message>
     <message>
         <source>the disk reports an error; it may be full</source>
-        <translation type="unfinished" />
+        <translation>磁盘报告错误；可能已满</translation>
     </message>
     <message>
         <source>{name} is not a run file; run files are written by GRPO Lab and end in .grpo.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不是运行文件；运行文件由 GRPO Lab 写入，以 .grpo 结尾。</translation>
     </message>
     <message>
         <source>{name} is another program's database, not a run file of GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是另一个程序的数据库，不是 GRPO Lab 的运行文件。</translation>
     </message>
     <message>
         <source>{path} is a folder; choose a run file, whose name ends in .grpo.</source>
-        <translation type="unfinished" />
+        <translation>{path} 是一个文件夹；请选择名称以 .grpo 结尾的运行文件。</translation>
     </message>
     <message>
         <source>There is no run file at {path}.</source>
-        <translation type="unfinished" />
+        <translation>{path} 处没有运行文件。</translation>
     </message>
     <message>
         <source>{name} is a device or a pipe; a run must be a regular file.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是设备或管道；运行必须是普通文件。</translation>
     </message>
     <message>
         <source>{name} is empty; nothing was ever written to it.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是空的；从未有任何内容写入其中。</translation>
     </message>
     <message>
         <source>{name} was written by a newer version of GRPO Lab and cannot be read; update the program.</source>
-        <translation type="unfinished" />
+        <translation>{name} 由更新版本的 GRPO Lab 写入，无法读取；请更新程序。</translation>
     </message>
     <message>
         <source>{name} was not closed: its last updates are in {log}, and the two cannot be merged in a read-only folder. Copy both files to another folder and open the run there.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有关闭：它最后的更新在 {log} 中，在只读的文件夹里两者无法合并。请把两个文件都复制到另一个文件夹，在那里打开运行。</translation>
     </message>
     <message>
         <source>{name} cannot be read: {why}.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {name}：{why}。</translation>
     </message>
     <message>
         <source>{name} cannot be written: {why}.</source>
-        <translation type="unfinished" />
+        <translation>无法写入 {name}：{why}。</translation>
     </message>
     <message>
         <source>{name} is being written by another window; it can be opened for reading, or as a copy.</source>
-        <translation type="unfinished" />
+        <translation>{name} 正由另一个窗口写入；可以只读打开，或作为副本打开。</translation>
     </message>
     <message>
         <source>The array “{name}” contains {dtype}; a run file stores only booleans and numbers.</source>
-        <translation type="unfinished" />
+        <translation>数组“{name}”包含 {dtype}；运行文件只存储布尔值和数。</translation>
     </message>
     <message numerus="yes">
         <source>A record has {count} byte instead of {size}; it is damaged.</source>
         <comment>A record has {count} bytes instead of {size}; it is damaged.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>一条记录有 {count} 个字节，而不是 {size} 个；它已损坏。</numerusform>
         </translation>
     </message>
     <message>
         <source>Update {number} contains texts and rewards, but no tokens.</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新包含文本和奖励，但没有 token。</translation>
     </message>
     <message>
         <source>The record of update {number} is incomplete ({error}).</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新的记录不完整（{error}）。</translation>
     </message>
     <message>
         <source>The record of update {number} has a table where there should be one number ({name}); it is damaged.</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新的记录在应为一个数的地方是一个表（{name}）；它已损坏。</translation>
     </message>
     <message>
         <source>The description of a record cannot be read ({error}); the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>无法读取记录的描述（{error}）；文件已损坏。</translation>
     </message>
     <message>
         <source>The runs were not searched.</source>
-        <translation type="unfinished" />
+        <translation>没有搜索运行。</translation>
     </message>
     <message>
         <source>{name} cannot be deleted: {strerror}.</source>
-        <translation type="unfinished" />
+        <translation>无法删除 {name}：{strerror}。</translation>
     </message>
     <message>
         <source>{name} claims to be branched from itself; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{name} 声称由自己分支而来；文件已损坏。</translation>
     </message>
     <message>
         <source>Update {number} is in the run that {name} was branched from, and that run no longer exists; its curves are kept here.</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新在 {name} 由之分支的运行中，而那个运行已不存在；它的曲线保留在这里。</translation>
     </message>
     <message numerus="yes">
         <source>{name} has reached the limit of {most:,} update for a run; continue in a new run.</source>
         <comment>{name} has reached the limit of {most:,} updates for a run; continue in a new run.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 已达到一个运行 {most:,} 次更新的上限；请在新的运行中继续。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The settings of {name} have changed {most:,} time, the limit for a run; branch from it.</source>
         <comment>The settings of {name} have changed {most:,} times, the limit for a run; branch from it.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 的设置已改动 {most:,} 次，达到一个运行的上限；请由它建立分支。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} has reached its size limit of {limit:g} GB; raise the limit, or continue in a new run.</source>
-        <translation type="unfinished" />
+        <translation>{name} 已达到 {limit:g} GB 的大小上限；请提高上限，或在新的运行中继续。</translation>
     </message>
     <message>
         <source>The disk is nearly full: {free:.0f} MB are left. Free some space to continue.</source>
-        <translation type="unfinished" />
+        <translation>磁盘快满了：还剩 {free:.0f} MB。请腾出空间再继续。</translation>
     </message>
     <message numerus="yes">
         <source>A session can contain at most {most_runs} run, not {count}.</source>
         <comment>A session can contain at most {most_runs} runs, not {count}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>一个会话最多包含 {most_runs} 个运行，而不是 {count} 个。</numerusform>
         </translation>
     </message>
     <message>
         <source>true or false</source>
-        <translation type="unfinished" />
+        <translation>true 或 false</translation>
     </message>
     <message>
         <source>the place of a run in the list</source>
-        <translation type="unfinished" />
+        <translation>运行在列表中的位置</translation>
     </message>
     <message>
         <source>an update, counted from 0</source>
-        <translation type="unfinished" />
+        <translation>更新的编号，从 0 数起</translation>
     </message>
     <message>
         <source>a step, counted from 0</source>
-        <translation type="unfinished" />
+        <translation>步骤的编号，从 0 数起</translation>
     </message>
     <message numerus="yes">
         <source>{count} entry</source>
         <comment>{count} entries</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 项</numerusform>
         </translation>
     </message>
     <message>
         <source>a list of at most {longest_list} entries</source>
-        <translation type="unfinished" />
+        <translation>最多 {longest_list} 项的列表</translation>
     </message>
     <message>
         <source>a number of seconds</source>
-        <translation type="unfinished" />
+        <translation>秒数</translation>
     </message>
     <message>
         <source>The manifest of {name} is damaged: it is not JSON.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的清单已损坏：它不是 JSON。</translation>
     </message>
     <message>
         <source>The manifest of {name} is not the manifest of a GRPO Lab session.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的清单不是 GRPO Lab 会话的清单。</translation>
     </message>
     <message>
         <source>The manifest of {name} is damaged: it does not name its format.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的清单已损坏：它没有说明自己的格式。</translation>
     </message>
     <message>
         <source>{name} was written by a newer version of GRPO Lab; update the program to open it.</source>
-        <translation type="unfinished" />
+        <translation>{name} 由更新版本的 GRPO Lab 写入；请更新程序来打开它。</translation>
     </message>
     <message>
         <source>The manifest of {name} cannot be used: {error}</source>
-        <translation type="unfinished" />
+        <translation>{name} 的清单不能使用：{error}</translation>
     </message>
     <message>
         <source>a list of runs</source>
-        <translation type="unfinished" />
+        <translation>运行的列表</translation>
     </message>
     <message numerus="yes">
         <source>a text of at most {longest:,} character</source>
         <comment>a text of at most {longest:,} characters</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>最多 {longest:,} 个字符的文本</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} is {shown}{value}; it must be {allowed}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是 {shown}{value}；它必须是{allowed}。</translation>
     </message>
     <message>
         <source>The run describes itself at greater length than any run does; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>这个运行的自我描述比任何运行都长；文件已损坏。</translation>
     </message>
     <message>
         <source>The run's description cannot be read ({error}); the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>无法读取运行的描述（{error}）；文件已损坏。</translation>
     </message>
     <message>
         <source>The settings in the run file cannot be used: {error}</source>
-        <translation type="unfinished" />
+        <translation>运行文件中的设置不能使用：{error}</translation>
     </message>
     <message>
         <source>The run's start cannot be read ({error}); the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>无法读取运行的起点（{error}）；文件已损坏。</translation>
     </message>
     <message>
         <source>The start of a language model's run contains a bandit's tables; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>语言模型的运行的起点包含老虎机的表；文件已损坏。</translation>
     </message>
     <message>
         <source>The tables of the run's start have no rows or columns; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>运行起点的表没有行或没有列；文件已损坏。</translation>
     </message>
     <message>
         <source>{path} already exists; choose another name.</source>
-        <translation type="unfinished" />
+        <translation>{path} 已存在；请选另一个名称。</translation>
     </message>
     <message>
         <source>{path} was created in the meantime; choose another name.</source>
-        <translation type="unfinished" />
+        <translation>{path} 在此期间已被创建；请选另一个名称。</translation>
     </message>
     <message>
         <source>{name} needs {size:.2g} GB, but {free:.2g} GB are free there; choose another disk.</source>
-        <translation type="unfinished" />
+        <translation>{name} 需要 {size:.2g} GB，而那里有 {free:.2g} GB 可用；请选另一个磁盘。</translation>
     </message>
     <message>
         <source>Its description</source>
-        <translation type="unfinished" />
+        <translation>它的描述</translation>
     </message>
     <message>
         <source>{name} claims to contain update {newest}, which no run has; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{name} 声称包含第 {newest} 次更新，没有运行会有这么多；文件已损坏。</translation>
     </message>
     <message>
         <source>Update {number}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新</translation>
     </message>
     <message>
         <source>An answer stored in {name} is damaged; ask again in a copy.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中存储的一个答案已损坏；请在副本中再次提问。</translation>
     </message>
     <message>
         <source>The series {name} in {name2} is damaged; it can be rebuilt from the updates.</source>
-        <translation type="unfinished" />
+        <translation>{name2} 中的曲线 {name} 已损坏；可以由更新重建。</translation>
     </message>
     <message>
         <source>Its settings</source>
-        <translation type="unfinished" />
+        <translation>它的设置</translation>
     </message>
     <message numerus="yes">
         <source>{name} claims that its settings changed {count} time or more; the file is damaged.</source>
         <comment>{name} claims that its settings changed {count} times or more; the file is damaged.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 声称它的设置改动过 {count} 次或更多；文件已损坏。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} does not name its series; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有说明它的曲线；文件已损坏。</translation>
     </message>
     <message>
         <source>Update {number} was dropped when {name} was thinned out. {kept}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新在 {name} 抽稀时被丢弃。{kept}</translation>
     </message>
     <message>
         <source>Update {number} is missing in {name}; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中缺少第 {number} 次更新；文件已损坏。</translation>
     </message>
     <message>
         <source>Update {number} is before the branch point, in the run that {name} was branched from.</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 次更新在分支点之前，属于 {name} 由之分支的运行。</translation>
     </message>
     <message>
         <source>There is no update {number} in {name}; it contains no updates.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中没有第 {number} 次更新；它不包含任何更新。</translation>
     </message>
     <message>
         <source>There is no update {number} in {name}; it contains {first} to {last}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中没有第 {number} 次更新；它包含第 {first} 到 {last} 次。</translation>
     </message>
     <message>
         <source>The {kind} stored at update {step} is missing in {name}; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中缺少在第 {step} 次更新存储的{kind}；文件已损坏。</translation>
     </message>
     <message>
         <source>The {kind} stored at update {step}</source>
-        <translation type="unfinished" />
+        <translation>在第 {step} 次更新存储的{kind}</translation>
     </message>
     <message>
         <source>{what} in {name} is damaged: the bytes are not those that were written.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中的{what}已损坏：字节与写入时的不同。</translation>
     </message>
     <message>
         <source>{name} is damaged. {what}: these are not the bytes that were written. “grpo-lab rebuild” recovers what it can to another file.</source>
-        <translation type="unfinished" />
+        <translation>{name} 已损坏。{what}：这些字节与写入时的不同。“grpo-lab rebuild”把能恢复的恢复到另一个文件。</translation>
     </message>
     <message>
         <source>The description of its records</source>
-        <translation type="unfinished" />
+        <translation>它的记录的描述</translation>
     </message>
     <message>
         <source>A description that updates refer to is missing in {name}; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中缺少更新所引用的一条描述；文件已损坏。</translation>
     </message>
     <message>
         <source>{name} cannot be rebuilt in place; choose another name.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不能就地重建；请选另一个名称。</translation>
     </message>
     <message>
         <source>{name} cannot be saved over itself; choose another name.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不能覆盖自身；请选另一个名称。</translation>
     </message>
     <message>
         <source>Writing {name} was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>写入 {name} 已取消。</translation>
     </message>
     <message>
         <source>None of the updates in {name} can be read.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中的更新都无法读取。</translation>
     </message>
     <message>
         <source>{name} contains more tables than any run file; it was not written by GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{name} 包含的表比任何运行文件都多；它不是 GRPO Lab 写的。</translation>
     </message>
     <message>
         <source>{name} contains something that no run file has ({kind} “{object}”); it was not written by GRPO Lab and was not opened.</source>
-        <translation type="unfinished" />
+        <translation>{name} 包含运行文件不会有的内容（{kind}“{object}”）；它不是 GRPO Lab 写的，没有打开。</translation>
     </message>
     <message>
         <source>{name} cannot be read: its table “{table}” is not like that of a run; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {name}：它的表“{table}”不像运行的表；文件已损坏。</translation>
     </message>
     <message>
         <source>The newest values of the run's series are damaged; they can be rebuilt in a copy.</source>
-        <translation type="unfinished" />
+        <translation>运行的曲线的最新值已损坏；可以在副本中重建。</translation>
     </message>
     <message>
         <source>{path} is a folder; choose a name for the session.</source>
-        <translation type="unfinished" />
+        <translation>{path} 是一个文件夹；请为会话选一个名称。</translation>
     </message>
     <message>
         <source>{name} cannot be opened: reading its runs takes far too long.</source>
-        <translation type="unfinished" />
+        <translation>无法打开 {name}：读取它的运行用时太长。</translation>
     </message>
     <message>
         <source>The runs in {name} need {needed:,.0f} MB, but {free:,.0f} MB are free in {folder}; free some space first.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中的运行需要 {needed:,.0f} MB，而 {folder} 中有 {free:,.0f} MB 可用；请先腾出空间。</translation>
     </message>
     <message>
         <source>{name} cannot be opened because of run {number} in it: {why}</source>
-        <translation type="unfinished" />
+        <translation>因为其中的运行 {number}，无法打开 {name}：{why}</translation>
     </message>
     <message>
         <source>The session was not completed; no part of it was kept.</source>
-        <translation type="unfinished" />
+        <translation>会话没有完成；其中任何部分都没有保留。</translation>
     </message>
     <message>
         <source>{path} is a folder; choose a session file, whose name ends in {suffix}.</source>
-        <translation type="unfinished" />
+        <translation>{path} 是一个文件夹；请选择名称以 {suffix} 结尾的会话文件。</translation>
     </message>
     <message>
         <source>There is no session file at {path}.</source>
-        <translation type="unfinished" />
+        <translation>{path} 处没有会话文件。</translation>
     </message>
     <message>
         <source>{name} is empty: nothing was ever written to it. Session files are written by GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是空的：从未有任何内容写入其中。会话文件由 GRPO Lab 写入。</translation>
     </message>
     <message>
         <source>{name} is not a session file, or it was cut short. Session files are written by GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不是会话文件，或被截短。会话文件由 GRPO Lab 写入。</translation>
     </message>
     <message numerus="yes">
         <source>{name} contains {count:,} file; a session contains a manifest and its runs.</source>
         <comment>{name} contains {count:,} files; a session contains a manifest and its runs.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 包含 {count:,} 个文件；会话包含一个清单和它的运行。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} contains a file called “{name2}”, which points outside of it; the session was not opened.</source>
-        <translation type="unfinished" />
+        <translation>{name} 包含一个名为“{name2}”的文件，它指向会话之外；没有打开会话。</translation>
     </message>
     <message>
         <source>{name} contains two files of the same name; it is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{name} 包含两个同名的文件；它已损坏。</translation>
     </message>
     <message>
         <source>{name} is a zip file without a {manifest}, so it is not a session.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是没有 {manifest} 的 zip 文件，所以不是会话。</translation>
     </message>
     <message numerus="yes">
         <source>{name} names {count} run, but run {number} is not in it.</source>
         <comment>{name} names {count} runs, but run {number} is not in it.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 列出了 {count} 个运行，但其中没有运行 {number}。</numerusform>
         </translation>
     </message>
     <message>
         <source>{filename} in {name} is compressed in a way that sessions do not use.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中的 {filename} 使用了会话不使用的压缩方式。</translation>
     </message>
     <message>
         <source>{filename} in {name} would have {file_size:,} bytes; at most {largest:,} are allowed.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中的 {filename} 会有 {file_size:,} 个字节；最多允许 {largest:,} 个。</translation>
     </message>
     <message>
         <source>{filename} in {name} would grow from {compress_size:,} to {file_size:,} bytes, which no run does; the session was not opened.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中的 {filename} 会从 {compress_size:,} 个字节增长到 {file_size:,} 个字节，没有运行会这样；没有打开会话。</translation>
     </message>
     <message>
         <source>The record of update {step} is inconsistent ({name}); it is damaged.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新的记录前后矛盾（{name}）；它已损坏。</translation>
     </message>
     <message>
         <source>The list of what was thinned out cannot be read ({error}); the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>无法读取抽稀内容的清单（{error}）；文件已损坏。</translation>
     </message>
     <message>
         <source>Of updates {first:,} to {last:,}, one in {every:,} is kept.</source>
-        <translation type="unfinished" />
+        <translation>第 {first:,} 到 {last:,} 次更新中，每 {every:,} 次保留一次。</translation>
     </message>
     <message>
         <source>Of updates {first:,} to {last:,}, one in two is kept.</source>
-        <translation type="unfinished" />
+        <translation>第 {first:,} 到 {last:,} 次更新中，每两次保留一次。</translation>
     </message>
     <message>
         <source>settings</source>
-        <translation type="unfinished" />
+        <translation>设置</translation>
     </message>
     <message>
         <source>descriptions of records</source>
-        <translation type="unfinished" />
+        <translation>记录的描述</translation>
     </message>
     <message>
         <source>texts</source>
-        <translation type="unfinished" />
+        <translation>文本</translation>
     </message>
     <message>
         <source>answers of the model</source>
-        <translation type="unfinished" />
+        <translation>模型的答案</translation>
     </message>
     <message>
         <source>notes</source>
-        <translation type="unfinished" />
+        <translation>笔记</translation>
     </message>
     <message>
         <source>The {what} contain bytes that were not written by GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{what}包含不是由 GRPO Lab 写入的字节。</translation>
     </message>
     <message numerus="yes">
         <source>{count} value is not the one that was written. It is recomputed when it is shown.</source>
         <comment>{count} values are not those that were written. They are recomputed when they are shown.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 个值不是当初写入的值。显示时会重新计算。</numerusform>
         </translation>
     </message>
     <message>
         <source>values of the series</source>
-        <translation type="unfinished" />
+        <translation>曲线的值</translation>
     </message>
     <message>
         <source>pages</source>
-        <translation type="unfinished" />
+        <translation>页</translation>
     </message>
     <message>
         <source>The file has format {version}. This program knows format {known} and cannot verify a newer one.</source>
-        <translation type="unfinished" />
+        <translation>文件的格式为 {version}。本程序只认识到格式 {known}，不能验证更新的格式。</translation>
     </message>
     <message>
         <source>start of the run</source>
-        <translation type="unfinished" />
+        <translation>运行的起点</translation>
     </message>
     <message>
         <source>and {count} more.</source>
-        <translation type="unfinished" />
+        <translation>还有 {count} 处。</translation>
     </message>
     <message>
         <source>no longer exists</source>
-        <translation type="unfinished" />
+        <translation>已不存在</translation>
     </message>
     <message>
         <source>has been replaced by another file</source>
-        <translation type="unfinished" />
+        <translation>已被另一个文件替换</translation>
     </message>
     <message>
         <source>has been cut short by another program</source>
-        <translation type="unfinished" />
+        <translation>已被另一个程序截短</translation>
     </message>
     <message>
         <source>has been overwritten by another program</source>
-        <translation type="unfinished" />
+        <translation>已被另一个程序覆盖</translation>
     </message>
     <message>
         <source>{name} {what}, and no update can be read from what is left of it. The run is paused; its updates up to {committed:,} are lost.</source>
-        <translation type="unfinished" />
+        <translation>{name} {what}，剩下的部分读不出任何更新。运行已暂停；它到第 {committed:,} 次为止的更新都已丢失。</translation>
     </message>
     <message>
         <source>{name} {what}, and its contents could not be saved elsewhere. The run is paused; check whether its disk is still connected.</source>
-        <translation type="unfinished" />
+        <translation>{name} {what}，它的内容无法保存到别处。运行已暂停；请检查它所在的磁盘是否仍然连接。</translation>
     </message>
     <message>
         <source>{name} {what}. The run is paused. Everything up to update {last:,} is saved as {saved}; updates {first:,} to {committed:,} are lost. Open that file to continue from there.</source>
-        <translation type="unfinished" />
+        <translation>{name} {what}。运行已暂停。到第 {last:,} 次更新为止的内容保存为 {saved}；第 {first:,} 到 {committed:,} 次更新已丢失。请打开那个文件，从那里继续。</translation>
     </message>
     <message>
         <source>{name} {what}. The run is paused, and everything up to update {committed:,} is saved as {saved}; open that file to continue.</source>
-        <translation type="unfinished" />
+        <translation>{name} {what}。运行已暂停，到第 {committed:,} 次更新为止的全部内容保存为 {saved}；请打开那个文件继续。</translation>
     </message>
     <message>
         <source>{run} (saved)</source>
-        <translation type="unfinished" />
+        <translation>{run}（已保存）</translation>
     </message>
     <message>
         <source>The run claims that more was thinned out than it contained; the file is damaged.</source>
-        <translation type="unfinished" />
+        <translation>运行声称抽稀的内容比它包含的还多；文件已损坏。</translation>
     </message>
     <message>
         <source>{name} already exists; choose another name.</source>
-        <translation type="unfinished" />
+        <translation>{name} 已存在；请选另一个名称。</translation>
     </message>
     <message>
         <source>{name} was written by a newer version of GRPO Lab; it can be read here, but not continued.</source>
-        <translation type="unfinished" />
+        <translation>{name} 由更新版本的 GRPO Lab 写入；可以在这里读取，但不能继续。</translation>
     </message>
     <message>
         <source>(..., P, G, T), one per token</source>
-        <translation type="unfinished" />
+        <translation>(..., P, G, T)，每个 token 一个</translation>
     </message>
     <message>
         <source>(..., B, T), one per token</source>
-        <translation type="unfinished" />
+        <translation>(..., B, T)，每个 token 一个</translation>
     </message>
     <message>
         <source>{rows}, one per completion, or {tokens}, one per token like logp</source>
-        <translation type="unfinished" />
+        <translation>{rows}，每个回答一个；或 {tokens}，每个 token 一个，与 logp 相同</translation>
     </message>
     <message>
         <source>a number, or {runs}, one per run</source>
-        <translation type="unfinished" />
+        <translation>一个数；或 {runs}，每个运行一个</translation>
     </message>
     <message>
         <source>(..., P, G), one per completion of each prompt</source>
-        <translation type="unfinished" />
+        <translation>(..., P, G)，每个提示词的每个回答一个</translation>
     </message>
     <message>
         <source>a number, or {rewards} with 1 for every axis along which it is constant</source>
-        <translation type="unfinished" />
+        <translation>一个数；或 {rewards}，沿其不变的每个轴为 1</translation>
     </message>
     <message>
         <source>{shape}; leading axes can be missing, or 1</source>
-        <translation type="unfinished" />
+        <translation>{shape}；前面的轴可以缺少，或为 1</translation>
     </message>
     <message>
         <source>Number of the sample within the update.</source>
-        <translation type="unfinished" />
+        <translation>样本在更新中的编号。</translation>
     </message>
     <message>
         <source>The prompt; its samples form a group.</source>
-        <translation type="unfinished" />
+        <translation>提示词；它的样本构成一个组。</translation>
     </message>
     <message>
         <source>The action that was sampled.</source>
-        <translation type="unfinished" />
+        <translation>采样到的动作。</translation>
     </message>
     <message>
         <source>The entire answer that contains the token.</source>
-        <translation type="unfinished" />
+        <translation>包含这个 token 的整个答案。</translation>
     </message>
     <message>
         <source>Place of the token within its completion.</source>
-        <translation type="unfinished" />
+        <translation>token 在它的回答中的位置。</translation>
     </message>
     <message>
         <source>The token that was sampled.</source>
-        <translation type="unfinished" />
+        <translation>采样到的 token。</translation>
     </message>
     <message>
         <source>The reward of the sample.</source>
-        <translation type="unfinished" />
+        <translation>样本的奖励。</translation>
     </message>
     <message>
         <source>Probability now divided by that under the old policy.</source>
-        <translation type="unfinished" />
+        <translation>现在的概率除以旧策略下的概率。</translation>
     </message>
     <message>
         <source>Whether the clip stopped its push; for CISPO, whether its weight was capped.</source>
-        <translation type="unfinished" />
+        <translation>裁剪是否停止了它的推力；对 CISPO 是它的权重是否受限。</translation>
     </message>
     <message>
         <source>The term that is maximised, before the KL.</source>
-        <translation type="unfinished" />
+        <translation>被最大化的项，尚未计入 KL。</translation>
     </message>
     <message>
         <source>The estimate of the distance from the reference policy.</source>
-        <translation type="unfinished" />
+        <translation>与参考策略的距离的估计。</translation>
     </message>
     <message>
         <source>Its weight in the mean.</source>
-        <translation type="unfinished" />
+        <translation>它在均值中的权重。</translation>
     </message>
     <message>
         <source>β KL − surrogate, before the weight.</source>
-        <translation type="unfinished" />
+        <translation>β KL − 代理目标，未乘权重。</translation>
     </message>
     <message>
         <source>Gradient</source>
-        <translation type="unfinished" />
+        <translation>梯度</translation>
     </message>
     <message>
         <source>Derivative of the loss with respect to its log-probability.</source>
-        <translation type="unfinished" />
+        <translation>损失对其对数概率的导数。</translation>
     </message>
     <message>
         <source>the objective has no setting “{name}”</source>
-        <translation type="unfinished" />
+        <translation>目标没有设置“{name}”</translation>
     </message>
     <message>
         <source>The ratio is above the cap ε⁺ = {cap}: the weight is cut to it, but the push stays.</source>
-        <translation type="unfinished" />
+        <translation>比率高于上限 ε⁺ = {cap}：权重被截到上限，但推力保留。</translation>
     </message>
     <message>
         <source>The ratio is not above the cap ε⁺ = {cap}: the weight is the ratio itself.</source>
-        <translation type="unfinished" />
+        <translation>比率不高于上限 ε⁺ = {cap}：权重就是比率本身。</translation>
     </message>
     <message>
         <source>capped ratio</source>
-        <translation type="unfinished" />
+        <translation>受限的比率</translation>
     </message>
     <message>
         <source>The ratio, capped and held constant: it weights the push and is never pushed itself.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: weight</translatorcomment>
+        <translation>受限并保持为常数的比率：它为推力加权，自身从不被推动。</translation>
     </message>
     <message>
         <source>Tokens of the last pass whose weight was cut to the cap, out of all tokens. Their push stays.</source>
-        <translation type="unfinished" />
+        <translation>最后一遍中权重被截到上限的 token 占所有 token 的比例。它们的推力保留。</translation>
     </message>
     <message>
         <source>The clipped branch was taken, which does not change with the ratio.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: branch</translatorcomment>
+        <translation>取了裁剪的一支，它不随比率变化。</translation>
     </message>
     <message>
         <source>The advantage is 0, so both branches are 0.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: branch</translatorcomment>
+        <translation>优势为 0，所以两支都为 0。</translation>
     </message>
     <message>
         <source>The ratio is above the dual clip {cap}, which was taken instead: the push on this token stops.</source>
-        <translation type="unfinished" />
+        <translation>比率高于双重裁剪 {cap}，于是取了后者：对这个 token 的推力停止。</translation>
     </message>
     <message>
         <source>The ratio lies inside the band {band}: the branch r A was taken, and nothing is clipped.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: branch</translatorcomment>
+        <translation>比率在范围 {band} 之内：取了 r A 这一支，没有裁剪。</translation>
     </message>
     <message>
         <source>The ratio lies inside the band {band}: both branches are equal, and nothing is clipped.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: branch</translatorcomment>
+        <translation>比率在范围 {band} 之内：两支相等，没有裁剪。</translation>
     </message>
     <message>
         <source>The ratio left the band {band} and the clipped branch was taken: the push on this token stops.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: branch</translatorcomment>
+        <translation>比率离开了范围 {band}，取了裁剪的一支：对这个 token 的推力停止。</translation>
     </message>
     <message>
         <source>The ratio left the band {band} on the side from which the push leads back: the unclipped branch was taken.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: branch</translatorcomment>
+        <translation>比率离开了范围 {band}，但在推力会把它推回来的一侧：取了未裁剪的一支。</translation>
     </message>
     <message>
         <source>clipped ratio</source>
-        <translation type="unfinished" />
+        <translation>裁剪后的比率</translation>
     </message>
     <message>
         <source>The ratio held inside the clip range: beyond it the push stops.</source>
-        <translation type="unfinished" />
+        <translation>保持在裁剪范围之内的比率：超出时推力停止。</translation>
     </message>
     <message>
         <source>Probability of the token now divided by that under the old policy, held below the dual clip.</source>
-        <translation type="unfinished" />
+        <translation>token 现在的概率除以旧策略下的概率，保持在双重裁剪之下。</translation>
     </message>
     <message>
         <source>The probability went from {old} to {new}: the push stops.</source>
-        <translation type="unfinished" />
+        <translation>概率从 {old} 变为 {new}：推力停止。</translation>
     </message>
     <message>
         <source>The probability went from {old} to {new}: the push goes on.</source>
-        <translation type="unfinished" />
+        <translation>概率从 {old} 变为 {new}：推力继续。</translation>
     </message>
     <message>
         <source>There is no push.</source>
-        <translation type="unfinished" />
+        <translation>没有推力。</translation>
     </message>
     <message>
         <source>ratio, held constant</source>
-        <translation type="unfinished" />
+        <translation>保持为常数的比率</translation>
     </message>
     <message>
         <source>condition on the change of the probability</source>
-        <translation type="unfinished" />
+        <translation>对概率变化的条件</translation>
     </message>
     <message>
         <source>1 until the push has moved the probability by the bound, upwards for A &gt; 0; then 0.</source>
-        <translation type="unfinished" />
+        <translation>在推力把概率移动到界限之前为 1（A &gt; 0 时向上）；之后为 0。</translation>
     </message>
     <message>
         <source>DPPO stops a push up once the token's probability is more than ε⁺ above its probability under the old policy, and a push down once it is more than ε below; the ratio does not matter.</source>
-        <translation type="unfinished" />
+        <translation>一旦 token 的概率比旧策略下的高出 ε⁺ 以上，DPPO 就停止向上的推力；低出 ε 以上，就停止向下的推力；与比率无关。</translation>
     </message>
     <message>
         <source>Tokens of the last pass whose push was stopped, out of all tokens: it had moved their probability by more than ε⁺ or ε.</source>
-        <translation type="unfinished" />
+        <translation>最后一遍中推力停止的 token 占所有 token 的比例：推力已使其概率移动超过 ε⁺ 或 ε。</translation>
     </message>
     <message>
         <source>Each log-ratio is clipped before the mean: from above where A is positive, from below where it is negative.</source>
-        <translation type="unfinished" />
+        <translation>先裁剪每个对数比率，再取均值：A 为正时从上方裁剪，为负时从下方裁剪。</translation>
     </message>
     <message>
         <source>mean ratio</source>
-        <translation type="unfinished" />
+        <translation>平均比率</translation>
     </message>
     <message>
         <source>The weight is held constant in the gradient.</source>
-        <translation type="unfinished" />
+        <translation>权重在梯度中保持为常数。</translation>
     </message>
     <message>
         <source>No ratio and no clip; the value is not a score, and its gradient is the push.</source>
-        <translation type="unfinished" />
+        <translation>没有比率，也没有裁剪；它的值不是得分，它的梯度才是推力。</translation>
     </message>
     <message>
         <source>This loss has no clip: plain log-probabilities have no ratio to clip. The clip range has no effect.</source>
-        <translation type="unfinished" />
+        <translation>这个损失没有裁剪：单纯的对数概率没有比率可以裁剪。裁剪范围不起作用。</translation>
     </message>
     <message>
         <source>A soft gate instead of a clip: the further the ratio is from 1, the smaller the share of the unclipped push r A that is left. The push itself still grows while the ratio rises a little above 1, and then fades.</source>
-        <translation type="unfinished" />
+        <translation>用软门代替裁剪：比率离 1 越远，未裁剪的推力 r A 剩下的部分越少。比率稍高于 1 时，推力本身仍会增大，然后逐渐消失。</translation>
     </message>
     <message>
         <source>σ is the soft gate, the sigmoid of τ (r − 1).</source>
-        <translation type="unfinished" />
+        <translation>σ 是软门，即 τ (r − 1) 的 sigmoid。</translation>
     </message>
     <message>
         <source>soft gate</source>
-        <translation type="unfinished" />
+        <translation>软门</translation>
     </message>
     <message>
         <source>This loss has no clip: SAPO's gate takes more and more off the unclipped push and never stops it. The clip range has no effect.</source>
-        <translation type="unfinished" />
+        <translation>这个损失没有裁剪：SAPO 的门从未裁剪的推力中减去越来越多，但从不停止它。裁剪范围不起作用。</translation>
     </message>
     <message>
         <source>Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side where the push leads back is not clipped and does not count.</source>
-        <translation type="unfinished" />
+        <translation>最后一遍中推力停止的 token 占所有 token 的比例。比率在范围之外、但位于推力会把它推回来的一侧时，没有裁剪，不计入。</translation>
     </message>
     <message>
         <source>log w is the sum of the completion's log-ratios, {log_w}; k and λ are those for A ≥ 0.</source>
-        <translation type="unfinished" />
+        <translation>log w 是回答的各对数比率之和 {log_w}；k 和 λ 是 A ≥ 0 时的。</translation>
     </message>
     <message>
         <source>log w is the sum of the completion's log-ratios, {log_w}; k and λ are those for A &lt; 0.</source>
-        <translation type="unfinished" />
+        <translation>log w 是回答的各对数比率之和 {log_w}；k 和 λ 是 A &lt; 0 时的。</translation>
     </message>
     <message>
         <source>weight φ</source>
-        <translation type="unfinished" />
+        <translation>权重 φ</translation>
     </message>
     <message>
         <source>This loss has no clip: VESPO weights completions by the product of their ratios instead of stopping them. The clip range has no effect.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: weight</translatorcomment>
+        <translation>这个损失没有裁剪：VESPO 用回答各比率的积为回答加权，而不是停止它们。裁剪范围不起作用。</translation>
     </message>
     <message>
         <source>This step of the lesson has no question.</source>
@@ -18820,7 +18839,7 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>none</source>
         <comment>columns</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">无</translation>
     </message>
     <message>
         <source>These are results of the environment {env} with the model {model}.</source>
@@ -19635,131 +19654,133 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, as measured.</source>
-        <translation type="unfinished" />
+        <translation>实测这里（{device}）一次更新最多 {whole} 秒：采样 {sampling} 秒，学习 {learning} 秒。</translation>
     </message>
     <message>
         <source>An update takes up to {whole} s here ({device}), as measured.</source>
-        <translation type="unfinished" />
+        <translation>实测这里（{device}）一次更新最多 {whole} 秒。</translation>
     </message>
     <message>
         <source>When it was last loaded here ({device}), loading took {loading} s and an update up to {whole} s.</source>
-        <translation type="unfinished" />
+        <translation>上次在这里（{device}）加载时，加载用了 {loading} 秒，一次更新最多 {whole} 秒。</translation>
     </message>
     <message>
         <source>The time for an update is measured once the model is loaded; until then it is unknown.</source>
-        <translation type="unfinished" />
+        <translation>模型加载之后才测量一次更新的时间；在此之前是未知的。</translation>
     </message>
     <message>
         <source>What the KL term alone does to a token's log π.</source>
-        <translation type="unfinished" />
+        <translation>KL 项单独对 token 的 log π 的作用。</translation>
     </message>
     <message>
         <source>Mean |pull| of the KL</source>
-        <translation type="unfinished" />
+        <translation>KL 的平均 |拉力|</translation>
     </message>
     <message>
         <source>Loss of this pass; with another reduction it is a different number, not a better or worse one.</source>
-        <translation type="unfinished" />
+        <translation>这一遍的损失；换一种归约，它就是另一个数，无所谓好坏。</translation>
     </message>
     <message>
         <source>Largest |A|</source>
-        <translation type="unfinished" />
+        <translation>最大的 |A|</translation>
     </message>
     <message>
         <source>The advantage farthest from 0.</source>
-        <translation type="unfinished" />
+        <translation>离 0 最远的优势。</translation>
     </message>
     <message>
         <source>Tokens clipped</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的 token</translation>
     </message>
     <message>
         <source>Tokens whose push is stopped by the clip (for CISPO: whose weight is capped).</source>
-        <translation type="unfinished" />
+        <translation>推力被裁剪停止的 token（对 CISPO：权重受限的 token）。</translation>
     </message>
     <message>
         <source>Tokens without push</source>
-        <translation type="unfinished" />
+        <translation>没有推力的 token</translation>
     </message>
     <message>
         <source>Tokens whose log π has no effect on the loss.</source>
-        <translation type="unfinished" />
+        <translation>log π 对损失没有影响的 token。</translation>
     </message>
     <message>
         <source>Groups whose rewards are all equal (the rewards of completions, or of their steps if steps are rewarded).</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等的组（回答的奖励；如果奖励步骤，则是步骤的奖励）。</translation>
     </message>
     <message>
         <source>Mean |push|</source>
-        <translation type="unfinished" />
+        <translation>平均 |推力|</translation>
     </message>
     <message>
         <source>Mean over tokens of |∂loss/∂log π|.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: loss</translatorcomment>
+        <translation>各 token 的 |∂loss/∂log π| 的均值。</translation>
     </message>
     <message>
         <source>Largest |push|</source>
-        <translation type="unfinished" />
+        <translation>最大的 |推力|</translation>
     </message>
     <message>
         <source>The largest |∂loss/∂log π| of a token.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: loss</translatorcomment>
+        <translation>一个 token 的 |∂loss/∂log π| 的最大值。</translation>
     </message>
     <message>
         <source>Largest weight W</source>
-        <translation type="unfinished" />
+        <translation>最大的权重 W</translation>
     </message>
     <message>
         <source>Weight of the heaviest token in the loss.</source>
-        <translation type="unfinished" />
+        <translation>损失中最重的 token 的权重。</translation>
     </message>
     <message>
         <source>Heaviest completion</source>
-        <translation type="unfinished" />
+        <translation>最重的回答</translation>
     </message>
     <message>
         <source>The heaviest completion's share of the total weight.</source>
-        <translation type="unfinished" />
+        <translation>最重的回答占总权重的比例。</translation>
     </message>
     <message>
         <source>KL after</source>
-        <translation type="unfinished" />
+        <translation>之后的 KL</translation>
     </message>
     <message>
         <source>Exact KL from the reference after the update, averaged over the visited places.</source>
-        <translation type="unfinished" />
+        <translation>更新之后与参考策略的精确 KL，对到过的位置取平均。</translation>
     </message>
     <message>
         <source>Entropy after</source>
-        <translation type="unfinished" />
+        <translation>之后的熵</translation>
     </message>
     <message>
         <source>Exact entropy after the update, averaged over the visited places.</source>
-        <translation type="unfinished" />
+        <translation>更新之后的精确熵，对到过的位置取平均。</translation>
     </message>
     <message>
         <source>max π(a) after</source>
-        <translation type="unfinished" />
+        <translation>之后的 max π(a)</translation>
     </message>
     <message>
         <source>Change of log π, A &gt; 0</source>
-        <translation type="unfinished" />
+        <translation>log π 的变化，A &gt; 0</translation>
     </message>
     <message>
         <source>Mean over the tokens whose recorded advantage was above 0: log π after the update minus log π before it.</source>
-        <translation type="unfinished" />
+        <translation>对记录的优势大于 0 的 token 取平均：更新之后的 log π 减去之前的 log π。</translation>
     </message>
     <message>
         <source>Change of log π, A &lt; 0</source>
-        <translation type="unfinished" />
+        <translation>log π 的变化，A &lt; 0</translation>
     </message>
     <message>
         <source>Mean over the tokens whose recorded advantage was below 0: log π after the update minus log π before it.</source>
-        <translation type="unfinished" />
+        <translation>对记录的优势小于 0 的 token 取平均：更新之后的 log π 减去之前的 log π。</translation>
     </message>
     <message>
         <source>Not covered in {preset}: {not_covered}</source>
-        <translation type="unfinished" />
+        <translation>{preset} 中没有涵盖：{not_covered}</translation>
     </message>
     <message>
         <source>The distribution from which the next action or token is drawn; it is what training changes.</source>
@@ -20351,7 +20372,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Update</source>
-        <translation type="unfinished" />
+        <translation type="unfinished">更新</translation>
     </message>
     <message>
         <source>One round of sampling, scoring, normalizing and changing the policy, with all its inner passes; updates are counted from 1, and update 0 is the run before the first.</source>
