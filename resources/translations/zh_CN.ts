@@ -16486,2736 +16486,2736 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The trainer's losses are always {value:.6g} times ours: it uses another normaliser.</source>
-        <translation type="unfinished" />
+        <translation>训练框架的损失总是我们的 {value:.6g} 倍：它用了另一个归一化因子。</translation>
     </message>
     <message>
         <source>Look for a factor on the loss: accumulation steps, processes, or a mean instead of a sum.</source>
-        <translation type="unfinished" />
+        <translation>请查找损失上的因子：累积步数、进程数，或把求和换成了取均值。</translation>
     </message>
     <message>
         <source>β was {value:.6g}, not {set:.6g}.</source>
-        <translation type="unfinished" />
+        <translation>β 是 {value:.6g}，而不是 {set:.6g}。</translation>
     </message>
     <message>
         <source>Set beta as intended, or look for a factor on per_token_kl.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 beta，或查找 per_token_kl 上的因子。</translation>
     </message>
     <message>
         <source>The entropy bonus was {value:.6g} times the set one.</source>
-        <translation type="unfinished" />
+        <translation>熵奖励是所设值的 {value:.6g} 倍。</translation>
     </message>
     <message>
         <source>Set entropy_coef as intended.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 entropy_coef。</translation>
     </message>
     <message>
         <source>The entropy bonus was left out.</source>
-        <translation type="unfinished" />
+        <translation>遗漏了熵奖励。</translation>
     </message>
     <message>
         <source>Subtract entropy_coef times the entropy from the loss.</source>
-        <translation type="unfinished" />
+        <translation>请从损失中减去 entropy_coef 乘以熵。</translation>
     </message>
     <message>
         <source>The gates (masks and importance weights of the sampler) were not applied.</source>
-        <translation type="unfinished" />
+        <translation>没有应用门（掩码和采样器的重要性权重）。</translation>
     </message>
     <message>
         <source>Multiply per_token_loss by the importance ratio and the masks.</source>
-        <translation type="unfinished" />
+        <translation>请把 per_token_loss 乘以重要性比率和掩码。</translation>
     </message>
     <message>
         <source>{value:.6g} was added to the standard deviation, not {set:.6g}.</source>
-        <translation type="unfinished" />
+        <translation>加到标准差上的是 {value:.6g}，而不是 {set:.6g}。</translation>
     </message>
     <message>
         <source>Rewards were compared in a different order of groups than that of the completions: 0 1 0 1 instead of 0 0 1 1.</source>
-        <translation type="unfinished" />
+        <translation>比较奖励时组的顺序与回答的顺序不同：是 0 1 0 1，而不是 0 0 1 1。</translation>
     </message>
     <message>
         <source>Use repeat_interleave(num_generations) for means and deviations, and view(-1, num_generations).</source>
-        <translation type="unfinished" />
+        <translation>计算均值和标准差时请用 repeat_interleave(num_generations) 和 view(-1, num_generations)。</translation>
     </message>
     <message>
         <source>The reward functions were added without their weights.</source>
-        <translation type="unfinished" />
+        <translation>各个奖励函数相加时没有乘权重。</translation>
     </message>
     <message>
         <source>Set reward_weights as intended.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 reward_weights。</translation>
     </message>
     <message>
         <source>The reward “{detail}” was left out of the advantages.</source>
-        <translation type="unfinished" />
+        <translation>计算优势时遗漏了奖励“{detail}”。</translation>
     </message>
     <message>
         <source>Sum all columns of the rewards.</source>
-        <translation type="unfinished" />
+        <translation>请对奖励的所有列求和。</translation>
     </message>
     <message>
         <source>Old log-probabilities differ from those of the first pass by {value:.3g} nats, scattered like noise (correlation {second:.3f}): dropout is active, something adds noise, or another program scored them.</source>
-        <translation type="unfinished" />
+        <translation>旧的对数概率与第一遍的相差 {value:.3g} nat，像噪声一样分散（相关系数 {second:.3f}）：dropout 没有关闭，有什么在加入噪声，或由另一个程序评分。</translation>
     </message>
     <message>
         <source>Switch dropout off (disable_dropout), and score old log-probabilities with the training model.</source>
-        <translation type="unfinished" />
+        <translation>请关闭 dropout（disable_dropout），并用训练的模型计算旧的对数概率。</translation>
     </message>
     <message>
         <source>The trainer clipped {value:.2%} of the tokens in first passes, where the recorded old and new log-probabilities are the same: the loss used others, with noise in them or of another policy.</source>
-        <translation type="unfinished" />
+        <translation>在第一遍中，记录的新旧对数概率相同，训练框架却裁剪了 {value:.2%} 的 token：损失用了别的对数概率，其中带有噪声，或属于另一个策略。</translation>
     </message>
     <message>
         <source>Look at what happens to inputs["old_per_token_logps"] before the ratio is computed.</source>
-        <translation type="unfinished" />
+        <translation>请检查在计算比率之前 inputs["old_per_token_logps"] 发生了什么。</translation>
     </message>
     <message>
         <source>Old log-probabilities are {value:.3f} times the new ones in the first pass (correlation {second:.3f}): perhaps one of them was computed at another temperature.</source>
-        <translation type="unfinished" />
+        <translation>第一遍中旧的对数概率是新的 {value:.3f} 倍（相关系数 {second:.3f}）：也许其中之一是在另一个温度下计算的。</translation>
     </message>
     <message>
         <source>Divide the logits by the same temperature wherever log-probabilities are computed.</source>
-        <translation type="unfinished" />
+        <translation>凡是计算对数概率的地方，都请把 logit 除以同一个温度。</translation>
     </message>
     <message>
         <source>For sampled tokens, −log π differs from the entropy by {value:+.3f} nats on average: perhaps they were drawn at a different temperature than the one used for scoring, or by another policy.</source>
-        <translation type="unfinished" />
+        <translation>对采样到的 token，−log π 与熵平均相差 {value:+.3f} nat：采样的温度也许与评分的温度不同，也许由另一个策略采样。</translation>
     </message>
     <message>
         <source>Divide the logits by the sampling temperature wherever log-probabilities are computed.</source>
-        <translation type="unfinished" />
+        <translation>凡是计算对数概率的地方，都请把 logit 除以采样温度。</translation>
     </message>
     <message>
         <source>Advantages and KL pushed every sampled token as the settings give.</source>
-        <translation type="unfinished" />
+        <translation>优势和 KL 对每个采样到的 token 的推力都与设置给出的相同。</translation>
     </message>
     <message>
         <source>Every push was {ratio:.4g} times the one that the settings give.</source>
-        <translation type="unfinished" />
+        <translation>每个推力都是设置给出的 {ratio:.4g} 倍。</translation>
     </message>
     <message>
         <source>The pushes of a completion were all {low:.3g} to {high:.3g} times those that the settings give.</source>
-        <translation type="unfinished" />
+        <translation>同一回答的各个推力都是设置给出的 {low:.3g} 到 {high:.3g} 倍。</translation>
     </message>
     <message>
         <source>The gradient on log π was {ratio:.3g} times as long as the settings give, at a cosine of {cosine:.3f}.</source>
-        <translation type="unfinished" />
+        <translation>对 log π 的梯度的长度是设置给出的 {ratio:.3g} 倍，余弦为 {cosine:.3f}。</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {all} tokens was pushed the other way.</source>
         <comment>{count} of {all} tokens were pushed the other way.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 个 token 中有 {count} 个被推向相反的方向。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>An advantage pushed {count} token where the settings give no push; the loss counts {all}.</source>
         <comment>An advantage pushed {count} tokens where the settings give no push; the loss counts {all}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>优势推动了 {count} 个按设置没有推力的 token；损失计入 {all} 个。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} of {all} tokens was not pushed by its advantage, although the settings push it.</source>
         <comment>{count} of {all} tokens were not pushed by their advantage, although the settings push them.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 个 token 中有 {count} 个按设置应受推动，却没有被自己的优势推动。</numerusform>
         </translation>
     </message>
     <message>
         <source>the reward “{name}” is {value}</source>
-        <translation type="unfinished" />
+        <translation>奖励“{name}”是 {value}</translation>
     </message>
     <message>
         <source>the advantage is {value}</source>
-        <translation type="unfinished" />
+        <translation>优势是 {value}</translation>
     </message>
     <message>
         <source>log π before pass {number} is {value}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 遍之前的 log π 是 {value}</translation>
     </message>
     <message>
         <source>the old log π is {value}</source>
-        <translation type="unfinished" />
+        <translation>旧的 log π 是 {value}</translation>
     </message>
     <message>
         <source>log π_ref is {value}</source>
-        <translation type="unfinished" />
+        <translation>log π_ref 是 {value}</translation>
     </message>
     <message>
         <source>the trainer reports {name} = {value}</source>
-        <translation type="unfinished" />
+        <translation>训练框架报告 {name} = {value}</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {all} update contains numbers that are not finite; the first, at step {label}: {place}.</source>
         <comment>{count} of {all} updates contain numbers that are not finite; the first, at step {label}: {place}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 次更新中有 {count} 次包含非有限的数；第一个在第 {label} 步：{place}。</numerusform>
         </translation>
     </message>
     <message>
         <source>{share:.1%} of the rewards are missing, {count:,} of {all:,}: the first at step {label}.</source>
-        <translation type="unfinished" />
+        <translation>奖励有 {share:.1%} 缺失，即 {all:,} 个中的 {count:,} 个：第一个在第 {label} 步。</translation>
     </message>
     <message>
         <source>Every completion in them was cut off by a limit.</source>
-        <translation type="unfinished" />
+        <translation>其中每个回答都因达到上限被截断。</translation>
     </message>
     <message>
         <source>“{name}” gave {value:.4g} to every completion that all reward functions scored.</source>
-        <translation type="unfinished" />
+        <translation>“{name}”对所有奖励函数都评了分的每个回答都给出 {value:.4g}。</translation>
     </message>
     <message>
         <source>“{name}” differs between prompts, but never within one.</source>
-        <translation type="unfinished" />
+        <translation>“{name}”在提示词之间不同，但在同一提示词内从不变化。</translation>
     </message>
     <message>
         <source>In a comparison within the group, what does not vary there adds nothing to an advantage.</source>
-        <translation type="unfinished" />
+        <translation>在组内比较时，组内不变的量对优势没有任何贡献。</translation>
     </message>
     <message>
         <source>Within groups “{one}” and “{other}” go against each other (correlation {correlation:.2f}); of their variance {share:.0%} is left in the sum.</source>
-        <translation type="unfinished" />
+        <translation>在组内，“{one}”与“{other}”互相抵触（相关系数 {correlation:.2f}）；它们的方差在总和中剩下 {share:.0%}。</translation>
     </message>
     <message>
         <source>From the first to the last third of the run “{up}” changed by {gain:+.3g} and “{down}” fell by {loss:.3g}, while the reward rose by {rise:.3g}. Is “{down}” closer to what is wanted?</source>
-        <translation type="unfinished" />
+        <translation>从运行的前三分之一到后三分之一，“{up}”变化 {gain:+.3g}，“{down}”下降 {loss:.3g}，而奖励上升 {rise:.3g}。“{down}”是否更接近所要的？</translation>
     </message>
     <message>
         <source>The largest advantage is {largest:.4g} in size (step {label}), {times:,.0f} times the usual {usual:.3g}: {share:.0%} of the sum of |A| of its update.</source>
-        <translation type="unfinished" />
+        <translation>最大的优势的绝对值为 {largest:.4g}（第 {label} 步），是通常值 {usual:.3g} 的 {times:,.0f} 倍：占其更新的 |A| 之和的 {share:.0%}。</translation>
     </message>
     <message>
         <source>The weight of a token is its ratio, cut to {cap:g}. Even a ratio of 1 is cut, so a token on which the policy has not moved has {cap:g} times its gradient. In the paper the cap is 1 + ε.</source>
-        <translation type="unfinished" />
+        <translation>一个 token 的权重是它的比率，截到 {cap:g}。连比率 1 也被截掉，所以策略没有移动的 token 只有其梯度的 {cap:g} 倍。论文中上限是 1 + ε。</translation>
     </message>
     <message>
         <source>No token was ever clipped: the ratio of a completion, a geometric mean over its tokens, was at most {away:.3g} from 1, and the clip range is {low:g} below and {high:g} above.</source>
-        <translation type="unfinished" />
+        <translation>没有任何 token 被裁剪：一个回答的比率是各 token 的几何平均，与 1 最多相差 {away:.3g}，而裁剪范围是向下 {low:g}、向上 {high:g}。</translation>
     </message>
     <message numerus="yes">
         <source>In {count} update tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).</source>
         <comment>In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>在 {count} 次更新中，达到 {limit:g} nat 的 token 占 KL（k3 估计）的十分之一以上；在第 {label} 步，{all:,} 个 token 中的 {few:,} 个占 {share:.0%}。k3 随 exp(log π_ref − log π) 增长。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The limit is {limit} token.</source>
         <comment>The limit is {limit} tokens.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>上限是 {limit} 个 token。</numerusform>
         </translation>
     </message>
     <message>
         <source>every completion has the highest reward of the run, {high:.4g}</source>
-        <translation type="unfinished" />
+        <translation>每个回答都得到这次运行的最高奖励 {high:.4g}</translation>
     </message>
     <message>
         <source>every completion has the lowest reward of the run, {low:.4g}</source>
-        <translation type="unfinished" />
+        <translation>每个回答都得到这次运行的最低奖励 {low:.4g}</translation>
     </message>
     <message>
         <source>all completions of a prompt have the same reward, between the lowest, {low:.4g}, and the highest, {high:.4g}</source>
-        <translation type="unfinished" />
+        <translation>同一提示词的所有回答奖励相同，介于最低 {low:.4g} 和最高 {high:.4g} 之间</translation>
     </message>
     <message>
         <source>every completion has the highest reward that the task pays for its prompt</source>
-        <translation type="unfinished" />
+        <translation>每个回答都得到任务对其提示词给出的最高奖励</translation>
     </message>
     <message>
         <source>every completion has the lowest reward that the task pays for its prompt</source>
-        <translation type="unfinished" />
+        <translation>每个回答都得到任务对其提示词给出的最低奖励</translation>
     </message>
     <message>
         <source>all completions of a prompt have the same reward, between the lowest and the highest that the task pays for it</source>
-        <translation type="unfinished" />
+        <translation>同一提示词的所有回答奖励相同，介于任务对它给出的最低和最高奖励之间</translation>
     </message>
     <message>
         <source>every completion of the run has the reward {high:.4g}</source>
-        <translation type="unfinished" />
+        <translation>这次运行的每个回答的奖励都是 {high:.4g}</translation>
     </message>
     <message>
         <source>Since step {label}, {dead} of {groups} groups give no advantage: {why}.</source>
-        <translation type="unfinished" />
+        <translation>从第 {label} 步起，{groups} 个组中有 {dead} 个不产生优势：{why}。</translation>
     </message>
     <message>
         <source>Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.</source>
-        <translation type="unfinished" />
+        <translation>从第 {label} 步起，{groups} 个组中有 {dead} 个的奖励全部相等：{why}。</translation>
     </message>
     <message>
         <source>Compared only within such a group, they give no advantage.</source>
-        <translation type="unfinished" />
+        <translation>只在这样的组内比较，它们不产生优势。</translation>
     </message>
     <message numerus="yes">
         <source>The entropy began at {start:.3g} nats per token; in the only update since step {label} it is a tenth of that or less, {end:.3g} (step {where}).</source>
         <comment>The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} it is a tenth of that or less; the least is {end:.3g} (step {where}).</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>熵开始时为每个 token {start:.3g} nat；从第 {label} 步起的 {all} 次更新中，有 {count} 次不超过它的十分之一，最低为 {end:.3g}（第 {where} 步）。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The entropy began at {start:.3g} nats per token; in the only update since step {label} it is three times that or more, {end:.3g} (step {where}).</source>
         <comment>The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} it is three times that or more; the most is {end:.3g} (step {where}).</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>熵开始时为每个 token {start:.3g} nat；从第 {label} 步起的 {all} 次更新中，有 {count} 次达到它的三倍或更多，最高为 {end:.3g}（第 {where} 步）。</numerusform>
         </translation>
     </message>
     <message>
         <source>Groups whose rewards are all equal: {before:.0%} before, {after:.0%} since.</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等的组：此前 {before:.0%}，此后 {after:.0%}。</translation>
     </message>
     <message>
         <source>Up to {share:.0%} of the tokens of a pass are clipped: there the advantage gives no gradient.</source>
-        <translation type="unfinished" />
+        <translation>一遍中最多有 {share:.0%} 的 token 被裁剪：在那里优势不产生梯度。</translation>
     </message>
     <message>
         <source>Up to {share:.0%} of them still get a gradient from the rest of the loss.</source>
-        <translation type="unfinished" />
+        <translation>其中最多有 {share:.0%} 仍从损失的其余部分得到梯度。</translation>
     </message>
     <message>
         <source>Rewards differ in {live:.0%} of these groups of {size}. Estimate for prompts of the same difficulty: {twice:.0%} of groups of {double} ({low:.0%} to {high:.0%}), {four:.0%} of groups of {fourfold} ({lower:.0%} to {higher:.0%}).</source>
-        <translation type="unfinished" />
+        <translation>这些大小为 {size} 的组中有 {live:.0%} 的奖励有差别。对难度相同的提示词估计：大小为 {double} 的组 {twice:.0%}（{low:.0%} 到 {high:.0%}），大小为 {fourfold} 的组 {four:.0%}（{lower:.0%} 到 {higher:.0%}）。</translation>
     </message>
     <message>
         <source>Since step {since}, the mean reward is {share:.0%} of the way from the lowest to the highest that the task pays: it is learned.</source>
-        <translation type="unfinished" />
+        <translation>从第 {since} 步起，平均奖励位于任务的最低奖励到最高奖励之间的 {share:.0%} 处：已经学会。</translation>
     </message>
     <message numerus="yes">
         <source>In the only update with an advantage, no token's log-probability changed.</source>
         <comment>In all {count:,} updates with an advantage, no token's log-probability changed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>在全部 {count:,} 次有优势的更新中，没有一个 token 的对数概率发生变化。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{live:,} of {all:,} group gives an advantage, and the run learns from it alone. The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last.</source>
         <comment>{live:,} of {all:,} groups give an advantage, and the run learns from these alone. The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all:,} 个组中有 {live:,} 个产生优势，运行只从这些组学习。平均奖励在运行的前三分之一为 {before:.3g}，在后三分之一为 {after:.3g}。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>In each of {groups:,} group all rewards are equal; between groups they run from {low:.4g} to {high:.4g}. The reward depends on the prompt and not on the answer, or each prompt is wholly solved or wholly failed.</source>
         <comment>In each of {groups:,} groups all rewards are equal; between groups they run from {low:.4g} to {high:.4g}. The reward depends on the prompt and not on the answer, or each prompt is wholly solved or wholly failed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{groups:,} 个组的每一个，奖励都全部相等；在组与组之间为 {low:.4g} 到 {high:.4g}。奖励取决于提示词而不是回答，或者每个提示词要么全部解出，要么全部失败。</numerusform>
         </translation>
     </message>
     <message>
         <source>Within groups the reward is correlated with the length (correlation {correlation:.2f}). The mean length is {before:.1f} tokens in the first third of the run and {after:.1f} in the last.</source>
-        <translation type="unfinished" />
+        <translation>在组内，奖励与长度相关（相关系数 {correlation:.2f}）。平均长度在运行的前三分之一为 {before:.1f} 个 token，在后三分之一为 {after:.1f} 个。</translation>
     </message>
     <message>
         <source>{count:,} of {all:,} rewards are {nearest:.4g} or more from the median {median:.3g}; nine tenths are within {usual:.3g}. After division by a standard deviation that includes such a reward, all others look alike.</source>
-        <translation type="unfinished" />
+        <translation>{all:,} 个奖励中有 {count:,} 个与中位数 {median:.3g} 相差 {nearest:.4g} 或更多；十分之九在 {usual:.3g} 以内。除以包含这种奖励的标准差之后，其他奖励看起来都一样。</translation>
     </message>
     <message>
         <source>Within groups, completions that are cut off earn {loss:.3g} less than those that end: {spreads:.2g} standard deviations.</source>
-        <translation type="unfinished" />
+        <translation>在组内，被截断的回答得到的奖励比自行结束的少 {loss:.3g}：{spreads:.2g} 个标准差。</translation>
     </message>
     <message>
         <source>The clip range is {low:g} below and {high:g} above, as in GSPO for ratios of whole completions, but here single tokens are clipped: up to {share:.0%} of those of a pass (step {label}).</source>
-        <translation type="unfinished" />
+        <translation>裁剪范围是向下 {low:g}、向上 {high:g}，如同 GSPO 对整个回答的比率那样，但这里裁剪的是单个 token：一遍中最多裁剪 {share:.0%}（第 {label} 步）。</translation>
     </message>
     <message>
         <source>Each of the {count:,} completions is a group of its own: there is no other with which its reward could be compared.</source>
-        <translation type="unfinished" />
+        <translation>{count:,} 个回答各自成为一个组：没有别的回答可以与它的奖励比较。</translation>
     </message>
     <message>
         <source>In {count:,} of {all:,} updates whose rewards differ within groups, the trainer gave no completion an advantage other than 0.</source>
-        <translation type="unfinished" />
+        <translation>在 {all:,} 次组内奖励有差别的更新中，有 {count:,} 次训练框架没有给任何回答 0 以外的优势。</translation>
     </message>
     <message>
         <source>In {count:,} of {all:,} updates with an advantage, no token of a completion that has one counts in the loss: the mask leaves out all of them.</source>
-        <translation type="unfinished" />
+        <translation>在 {all:,} 次有优势的更新中，有 {count:,} 次，有优势的回答没有一个 token 计入损失：掩码把它们全部排除在外。</translation>
     </message>
     <message>
         <source>Importance weights and masks leave {left:.2g} of the loss on average (weights above 1 counted as 1); {zero:.0%} of the counted tokens have a factor of 0.</source>
-        <translation type="unfinished" />
+        <translation>重要性权重和掩码平均只留下损失的 {left:.2g}（大于 1 的权重按 1 计）；计入的 token 中有 {zero:.0%} 的因子为 0。</translation>
     </message>
     <message>
         <source>At {share:.0%} of the tokens, the trainer's importance weight is not the one that its settings give for the log-probabilities of policy and sampler: the mean is {theirs:.3g}, and by the settings {ours:.3g}.</source>
-        <translation type="unfinished" />
+        <translation>在 {share:.0%} 的 token 上，训练框架的重要性权重不是它的设置根据策略和采样器的对数概率给出的：均值为 {theirs:.3g}，按设置为 {ours:.3g}。</translation>
     </message>
     <message>
         <source>They follow from the sum of the ratios of a completion's tokens, in place of their product.</source>
-        <translation type="unfinished" />
+        <translation>它们来自对一个回答各 token 的比率求和，而不是求积。</translation>
     </message>
     <message>
         <source>In {count:,} of {all:,} updates with tokens that count and have an advantage, the sum of |push| is 0: by the recorded settings, no token has a gradient.</source>
-        <translation type="unfinished" />
+        <translation>在 {all:,} 次有计入且有优势的 token 的更新中，有 {count:,} 次 |推力| 之和为 0：按记录的设置，没有 token 有梯度。</translation>
     </message>
     <message>
         <source>In {count:,} of {all:,} updates in which the recorded settings push tokens, the trainer reports a gradient norm of 0.</source>
-        <translation type="unfinished" />
+        <translation>在 {all:,} 次按记录的设置会推动 token 的更新中，有 {count:,} 次训练框架报告梯度范数为 0。</translation>
     </message>
     <message>
         <source>In {count:,} of {all:,} updates with an advantage, the trainer reports a gradient norm of 0.</source>
-        <translation type="unfinished" />
+        <translation>在 {all:,} 次有优势的更新中，有 {count:,} 次训练框架报告梯度范数为 0。</translation>
     </message>
     <message>
         <source>In {count:,} of {all:,} steps whose logged rewards have a standard deviation above 0, the trainer reports a gradient norm of 0.</source>
-        <translation type="unfinished" />
+        <translation>在 {all:,} 个所记奖励的标准差大于 0 的步中，有 {count:,} 个训练框架报告梯度范数为 0。</translation>
     </message>
     <message>
         <source>Beginnings of completions (a prompt and a first token) were scored in several updates with an advantage: their log-probabilities changed by at most {change} nats, no more than by rounding.</source>
-        <translation type="unfinished" />
+        <translation>一些回答的开头（提示词和第一个 token）在几次有优势的更新中都评了分：它们的对数概率最多变化 {change} nat，不超过舍入误差。</translation>
     </message>
     <message>
         <source>In all {count:,} updates with an advantage, the policy's log-probabilities are those of the reference, to {change} nats on average.</source>
-        <translation type="unfinished" />
+        <translation>在全部 {count:,} 次有优势的更新中，策略的对数概率就是参考策略的对数概率，平均相差不超过 {change} nat。</translation>
     </message>
     <message>
         <source>Before the first step, the log-probabilities of policy and reference differ by {gap:.3g} nats at the median token: the reference is not the policy with which training starts.</source>
-        <translation type="unfinished" />
+        <translation>在第一步之前，策略与参考策略的对数概率在中位 token 上相差 {gap:.3g} nat（中位数）：参考策略不是训练开始时的策略。</translation>
     </message>
     <message>
         <source>{count:,} of {all:,} completions stop before the limit on token {token}, which the trainer does not take for an end: it knows {known}.</source>
-        <translation type="unfinished" />
+        <translation>{all:,} 个回答中有 {count:,} 个在达到上限之前停在 token {token} 上，而训练框架不把它当作结束：它认识 {known}。</translation>
     </message>
     <message>
         <source>Beginnings of completions were scored in several updates: the sampler's log-probabilities of them changed by at most {change} nats, and the trainer's by up to {moved:.3g}. The sampler does not get the trained weights.</source>
-        <translation type="unfinished" />
+        <translation>一些回答的开头在几次更新中都评了分：采样器给它们的对数概率最多变化 {change} nat，训练框架的最多变化 {moved:.3g}。采样器没有得到训练后的权重。</translation>
     </message>
     <message>
         <source>The sampler's log-probabilities are those of the reference, to {gap} nats in every update, and differ from the trainer's by {away:.3g} nats on average: the sampler does not have the trained weights.</source>
-        <translation type="unfinished" />
+        <translation>采样器的对数概率就是参考策略的，每次更新都相差不超过 {gap} nat，而与训练框架的平均相差 {away:.3g} nat：采样器没有训练后的权重。</translation>
     </message>
     <message>
         <source>The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last; the standard error of the difference is {error:.2g}.</source>
-        <translation type="unfinished" />
+        <translation>平均奖励在运行的前三分之一为 {before:.3g}，在后三分之一为 {after:.3g}；差的标准误为 {error:.2g}。</translation>
     </message>
     <message>
         <source>Since step {since}, the trainer logs that in {share:.0%} of the groups all rewards are equal, on average. Compared only within such a group, they give no advantage.</source>
-        <translation type="unfinished" />
+        <translation>从第 {since} 步起，训练框架记录平均有 {share:.0%} 的组奖励全部相等。只在这样的组内比较，它们不产生优势。</translation>
     </message>
     <message>
         <source>In {count:,} of {all:,} logged steps since step {since}, the standard deviation of the rewards is 0. Compared only within their groups, they give no advantage.</source>
-        <translation type="unfinished" />
+        <translation>从第 {since} 步起的 {all:,} 个有记录的步中，有 {count:,} 个的奖励标准差为 0。只在各自的组内比较，它们不产生优势。</translation>
     </message>
     <message>
         <source>Since step {since}, the trainer logs that up to {share:.0%} of the tokens are clipped: there the advantage gives no gradient.</source>
-        <translation type="unfinished" />
+        <translation>从第 {since} 步起，训练框架记录最多有 {share:.0%} 的 token 被裁剪：在那里优势不产生梯度。</translation>
     </message>
     <message>
         <source>Since step {since}, the trainer logs that the log-probabilities which sampler and trainer give to the same tokens differ by {gap:.3g} nats on average.</source>
-        <translation type="unfinished" />
+        <translation>从第 {since} 步起，训练框架记录采样器和训练框架对同样的 token 给出的对数概率平均相差 {gap:.3g} nat。</translation>
     </message>
     <message>
         <source>{what}: {high}</source>
-        <translation type="unfinished" />
+        <translation>{what}：{high}</translation>
     </message>
     <message>
         <source>{what}: {low} to {high}, most in step {step}</source>
-        <translation type="unfinished" />
+        <translation>{what}：{low} 到 {high}，最多在第 {step} 步</translation>
     </message>
     <message>
         <source>below 0.1%</source>
-        <translation type="unfinished" />
+        <translation>低于 0.1%</translation>
     </message>
     <message>
         <source>Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last.</source>
-        <translation type="unfinished" />
+        <translation>回答从运行前三分之一的 {before:.1f} 个 token 增长到后三分之一的 {after:.1f} 个。</translation>
     </message>
     <message>
         <source>Completions shrink from {before:.1f} tokens in the first third of the run to {after:.1f} in the last.</source>
-        <translation type="unfinished" />
+        <translation>回答从运行前三分之一的 {before:.1f} 个 token 缩短到后三分之一的 {after:.1f} 个。</translation>
     </message>
     <message>
         <source>{share:.0%} of all completions are cut off by a limit before they end.</source>
-        <translation type="unfinished" />
+        <translation>所有回答中有 {share:.0%} 在结束之前因达到上限被截断。</translation>
     </message>
     <message>
         <source>The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}.</source>
-        <translation type="unfinished" />
+        <translation>因达到上限被截断的回答的比例从 {before:.0%} 升到 {after:.0%}。</translation>
     </message>
     <message>
         <source>Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; the precision of this run explains {limit:g}. The ratios start away from 1.</source>
-        <translation type="unfinished" />
+        <translation>在从一批学到任何东西之前，新旧对数概率平均相差 {gap:.3g} nat；这次运行的精度能解释 {limit:g}。比率一开始就偏离 1。</translation>
     </message>
     <message>
         <source>Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; {far:.1%} of the tokens differ by a factor of two or more.</source>
-        <translation type="unfinished" />
+        <translation>采样器和训练框架给同样的 token 的对数概率平均相差 {gap:.3g} nat；有 {far:.1%} 的 token 相差一倍或更多。</translation>
     </message>
     <message>
         <source>By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats per token (k3). A truncated importance weight would be cut at {cut:.1%} of the tokens with a cap of 2, as in verl.</source>
-        <translation type="unfinished" />
+        <translation>按采样到的 token，采样器相对训练框架的 KL 为每个 token {divergence:.3g} nat（k3）。若上限为 2（如 verl），截断的重要性权重会在 {cut:.1%} 的 token 上被截。</translation>
     </message>
     <message>
         <source>By the steps that the file gives, the policy that wrote a completion is {mean:.1f} steps old on average, the oldest {oldest:g} steps.</source>
-        <translation type="unfinished" />
+        <translation>按文件给出的步，写出一个回答的策略平均已有 {mean:.1f} 步之久，最久 {oldest:g} 步。</translation>
     </message>
     <message>
         <source>{share:.1%} of the tokens in the loss are not the model's own words: the mask counts them.</source>
-        <translation type="unfinished" />
+        <translation>计入损失的 token 中有 {share:.1%} 不是模型自己的话：掩码把它们计入了。</translation>
     </message>
     <message numerus="yes">
         <source>In {count} of {all} completion in which a tool or a user answers, the loss counts every token: words that the model did not write are learned.</source>
         <comment>In {count} of {all} completions in which a tool or a user answers, the loss counts every token: words that the model did not write are learned.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>在 {all} 个有工具或用户作答的回答中，有 {count} 个损失计入了每一个 token：学习了不是模型写的话。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Put right, {count} of {all} token is pushed the other way.</source>
         <comment>Put right, {count} of {all} tokens are pushed the other way.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>改正之后，{all} 个 token 中有 {count} 个被推向相反的方向。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Put right, none of {all} token is pushed the other way.</source>
         <comment>Put right, none of {all} tokens is pushed the other way.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>改正之后，{all} 个 token 中没有一个被推向相反的方向。</numerusform>
         </translation>
     </message>
     <message>
         <source>The gradient on log π is {ratio:.3g} times as long, at a cosine of {cosine:.3f} to the recorded one.</source>
-        <translation type="unfinished" />
+        <translation>对 log π 的梯度的长度是记录的 {ratio:.3g} 倍，与记录的余弦为 {cosine:.3f}。</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {all} advantage changes its sign.</source>
         <comment>{count} of {all} advantages change their sign.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 个优势中有 {count} 个改变符号。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>None of {all} advantage changes its sign.</source>
         <comment>None of {all} advantages changes its sign.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 个优势中没有一个改变符号。</numerusform>
         </translation>
     </message>
     <message>
         <source>Groups without a signal: {now} of {all}, {then} as recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有信号的组：{all} 个中 {now} 个，记录的是 {then} 个。</translation>
     </message>
     <message>
         <source>At the recorded weights these advantages are the trainer's, to {difference:.1g}.</source>
-        <translation type="unfinished" />
+        <translation>用记录的权重，这些优势就是训练框架的，相差不超过 {difference:.1g}。</translation>
     </message>
     <message>
         <source>At the recorded weights these advantages differ from the trainer's by up to {difference:.3g}: the trainer used other rewards or normalized them in another way.</source>
-        <translation type="unfinished" />
+        <translation>用记录的权重，这些优势与训练框架的最多相差 {difference:.3g}：训练框架用了别的奖励，或用另一种方式归一化。</translation>
     </message>
     <message>
         <source>say what breaks first in a run, what was found, and which file would show more; paste a log, or name it</source>
-        <translation type="unfinished" />
+        <translation>说明运行中最先在哪里中断、发现了什么、哪个文件能显示更多；粘贴日志，或给出它的名称</translation>
     </message>
     <message>
         <source>the file or folder of a run, or - for a log on standard input</source>
-        <translation type="unfinished" />
+        <translation>运行的文件或文件夹，或用 - 表示从标准输入读日志</translation>
     </message>
     <message>
         <source>Nothing was pasted.</source>
-        <translation type="unfinished" />
+        <translation>没有粘贴任何内容。</translation>
     </message>
     <message>
         <source>{name} contains no updates.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不包含更新。</translation>
     </message>
     <message>
         <source>recompute a run that another trainer recorded; exit with code 1 if the loss departs</source>
-        <translation type="unfinished" />
+        <translation>重新计算其他训练框架记录的运行；如果损失有出入，退出码为 1</translation>
     </message>
     <message>
         <source>the folder of a recorded run</source>
-        <translation type="unfinished" />
+        <translation>所记录运行的文件夹</translation>
     </message>
     <message>
         <source>print the result as JSON</source>
-        <translation type="unfinished" />
+        <translation>以 JSON 输出结果</translation>
     </message>
     <message>
         <source>read only the last N updates</source>
-        <translation type="unfinished" />
+        <translation>只读最后 N 次更新</translation>
     </message>
     <message>
         <source>what columns under names of your own mean, such as my_col=reward,it=step; meanings: {known}, or the name under which a known trainer logs the number</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: reward</translatorcomment><translation>自定名称的列是什么意思，例如 my_col=reward,it=step；含义有：{known}，或已知训练框架记录该数所用的名称</translation>
     </message>
     <message>
         <source>report what is wrong with a run of GRPO Lab or of another trainer; exit with code 1 if a finding is serious</source>
-        <translation type="unfinished" />
+        <translation>报告 GRPO Lab 或其他训练框架的运行有什么不对；如果有严重的问题，退出码为 1</translation>
     </message>
     <message>
         <source>the file or folder of a run</source>
-        <translation type="unfinished" />
+        <translation>运行的文件或文件夹</translation>
     </message>
     <message>
         <source>also write the result to FILE as an HTML page</source>
-        <translation type="unfinished" />
+        <translation>另外把结果写入 FILE，作为 HTML 网页</translation>
     </message>
     <message>
         <source>convert a run that another trainer recorded to a run file</source>
-        <translation type="unfinished" />
+        <translation>把其他训练框架记录的运行转换成运行文件</translation>
     </message>
     <message>
         <source>the file or folder of a recorded run</source>
-        <translation type="unfinished" />
+        <translation>所记录运行的文件或文件夹</translation>
     </message>
     <message>
         <source>the run file to write, such as run.grpo</source>
-        <translation type="unfinished" />
+        <translation>要写的运行文件，例如 run.grpo</translation>
     </message>
     <message>
         <source>read the folder of a sweep for TRL, and write all series of its runs to OUT as a table (CSV)</source>
-        <translation type="unfinished" />
+        <translation>读取为 TRL 写的扫描的文件夹，把各个运行的所有曲线写到 OUT，作为表格（CSV）</translation>
     </message>
     <message>
         <source>This program trained the run in {name}; it is in a run file already.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中的运行由本程序训练；它已经是运行文件。</translation>
     </message>
     <message numerus="yes">
         <source>{out} contains {count} update of {title}, {bytes:,} bytes.</source>
         <comment>{out} contains {count} updates of {title}, {bytes:,} bytes.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{out} 包含 {title} 的 {count} 次更新，{bytes:,} 字节。</numerusform>
         </translation>
     </message>
     <message>
         <source>Left out: {sentence}</source>
-        <translation type="unfinished" />
+        <translation>已略去：{sentence}</translation>
     </message>
     <message>
         <source>watch a run while it is written, and report when a finding begins; press Ctrl-C to end</source>
-        <translation type="unfinished" />
+        <translation>在运行被写入时监视它，出现问题时报告；按 Ctrl-C 结束</translation>
     </message>
     <message>
         <source>the file or folder of the run; it does not have to exist yet</source>
-        <translation type="unfinished" />
+        <translation>运行的文件或文件夹；可以尚不存在</translation>
     </message>
     <message>
         <source>time between two checks (default 10)</source>
-        <translation type="unfinished" />
+        <translation>两次检查之间的时间（默认 10）</translation>
     </message>
     <message>
         <source>end when nothing has been written for this long</source>
-        <translation type="unfinished" />
+        <translation>这么长时间没有写入任何内容时结束</translation>
     </message>
     <message>
         <source>end with exit code 1 when a finding has this grade or worse</source>
-        <translation type="unfinished" />
+        <translation>出现这个级别或更严重的问题时，以退出码 1 结束</translation>
     </message>
     <message>
         <source>also write each event to FILE as a line of JSON</source>
-        <translation type="unfinished" />
+        <translation>另外把每个事件写入 FILE，每行一个 JSON</translation>
     </message>
     <message>
         <source>run COMMAND, with the arguments after it, for each finding that begins; it must be the last option. The command runs without a shell and receives the finding as JSON on standard input</source>
-        <translation type="unfinished" />
+        <translation>每出现一个问题就运行 COMMAND 和它后面的参数；它必须是最后一个选项。命令不经 shell 运行，从标准输入得到 JSON 形式的问题</translation>
     </message>
     <message>
         <source>{name} contains no updates yet.</source>
-        <translation type="unfinished" />
+        <translation>{name} 还不包含更新。</translation>
     </message>
     <message>
         <source>Waiting: {why}</source>
-        <translation type="unfinished" />
+        <translation>等待：{why}</translation>
     </message>
     <message>
         <source>{name} could not be written: {why}</source>
-        <translation type="unfinished" />
+        <translation>无法写入 {name}：{why}</translation>
     </message>
     <message>
         <source>“{command}” could not be started: {why}</source>
-        <translation type="unfinished" />
+        <translation>无法启动“{command}”：{why}</translation>
     </message>
     <message>
         <source>“{command}” took more than {seconds:.0f} seconds and was stopped.</source>
-        <translation type="unfinished" />
+        <translation>“{command}”用时超过 {seconds:.0f} 秒，已被停止。</translation>
     </message>
     <message>
         <source>“{command}” ended with exit code {code}. {said}</source>
-        <translation type="unfinished" />
+        <translation>“{command}”以退出码 {code} 结束。{said}</translation>
     </message>
     <message>
         <source>Nothing was read.</source>
-        <translation type="unfinished" />
+        <translation>没有读到任何内容。</translation>
     </message>
     <message numerus="yes">
         <source>{updates} update was watched; findings at the end: {count}.</source>
         <comment>{updates} updates were watched; findings at the end: {count}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>监视了 {updates} 次更新；结束时的问题：{count}。</numerusform>
         </translation>
     </message>
     <message>
         <source>standard deviation of the rewards of a group</source>
-        <translation type="unfinished" />
+        <translation>组内奖励的标准差</translation>
     </message>
     <message>
         <source>share of groups with equal rewards</source>
-        <translation type="unfinished" />
+        <translation>奖励相等的组的比例</translation>
     </message>
     <message>
         <source>KL to the reference</source>
-        <translation type="unfinished" />
+        <translation>与参考策略的 KL</translation>
     </message>
     <message>
         <source>share of clipped tokens</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的 token 的比例</translation>
     </message>
     <message>
         <source>share of tokens clipped below</source>
-        <translation type="unfinished" />
+        <translation>从下方被裁剪的 token 的比例</translation>
     </message>
     <message>
         <source>share of tokens clipped above</source>
-        <translation type="unfinished" />
+        <translation>从上方被裁剪的 token 的比例</translation>
     </message>
     <message>
         <source>mean length of the completions</source>
-        <translation type="unfinished" />
+        <translation>回答的平均长度</translation>
     </message>
     <message>
         <source>length of the longest completion</source>
-        <translation type="unfinished" />
+        <translation>最长回答的长度</translation>
     </message>
     <message>
         <source>share of completions that are cut off</source>
-        <translation type="unfinished" />
+        <translation>被截断的回答的比例</translation>
     </message>
     <message>
         <source>norm of the gradient</source>
-        <translation type="unfinished" />
+        <translation>梯度的范数</translation>
     </message>
     <message>
         <source>learning rate</source>
-        <translation type="unfinished" />
+        <translation>学习率</translation>
     </message>
     <message>
         <source>mean importance ratio</source>
-        <translation type="unfinished" />
+        <translation>平均重要性比率</translation>
     </message>
     <message>
         <source>mean difference between the log-probabilities of sampler and trainer</source>
-        <translation type="unfinished" />
+        <translation>采样器与训练框架的对数概率的平均差</translation>
     </message>
     <message>
         <source>A trace of GRPO Lab's recorder would show it.</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab 记录器的记录能显示它。</translation>
     </message>
     <message>
         <source>Rewards differ within groups</source>
-        <translation type="unfinished" />
+        <translation>组内奖励有差别</translation>
     </message>
     <message>
         <source>Completions with their rewards would show it (TRL: log_completions, verl: rollout_data_dir).</source>
-        <translation type="unfinished" />
+        <translation>带奖励的回答能显示它（TRL：log_completions，verl：rollout_data_dir）。</translation>
     </message>
     <message>
         <source>Completions get advantages</source>
-        <translation type="unfinished" />
+        <translation>回答得到优势</translation>
     </message>
     <message>
         <source>The column of advantages in TRL's completions, or a trace of GRPO Lab's recorder, would show it.</source>
-        <translation type="unfinished" />
+        <translation>TRL 回答中的优势列，或 GRPO Lab 记录器的记录，能显示它。</translation>
     </message>
     <message>
         <source>Masks and weights let them through</source>
-        <translation type="unfinished" />
+        <translation>掩码和权重让它们通过</translation>
     </message>
     <message>
         <source>Tokens are pushed</source>
-        <translation type="unfinished" />
+        <translation>token 受到推动</translation>
     </message>
     <message>
         <source>There is a gradient</source>
-        <translation type="unfinished" />
+        <translation>有梯度</translation>
     </message>
     <message>
         <source>The line grad_norm of the trainer's log would show it.</source>
-        <translation type="unfinished" />
+        <translation>训练框架日志中的 grad_norm 一行能显示它。</translation>
     </message>
     <message>
         <source>The policy moves</source>
-        <translation type="unfinished" />
+        <translation>策略移动</translation>
     </message>
     <message>
         <source>Several passes per batch, or prompts that return in later updates, would show it.</source>
-        <translation type="unfinished" />
+        <translation>每批几遍，或在后来的更新中再次出现的提示词，能显示它。</translation>
     </message>
     <message>
         <source>The sampler gets the new policy</source>
-        <translation type="unfinished" />
+        <translation>采样器得到新的策略</translation>
     </message>
     <message>
         <source>The sampler's own log-probabilities would show it (in TRL with use_vllm).</source>
-        <translation type="unfinished" />
+        <translation>采样器自己的对数概率能显示它（TRL 用 use_vllm 时）。</translation>
     </message>
     <message>
         <source>They are solved.</source>
-        <translation type="unfinished" />
+        <translation>它们已解出。</translation>
     </message>
     <message>
         <source>The reward rises beyond its noise</source>
-        <translation type="unfinished" />
+        <translation>奖励的上升超出噪声</translation>
     </message>
     <message numerus="yes">
         <source>About {count} more update is needed to compare thirds of the run.</source>
         <comment>About {count} more updates are needed to compare thirds of the run.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>要比较运行的三分之一段，大约还需要 {count} 次更新。</numerusform>
         </translation>
     </message>
     <message>
         <source>The task is solved.</source>
-        <translation type="unfinished" />
+        <translation>任务已解出。</translation>
     </message>
     <message numerus="yes">
         <source>If it goes on like this, about {count} more update would show it.</source>
         <comment>If it goes on like this, about {count} more updates would show it.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>如果继续这样，大约再有 {count} 次更新就能显示它。</numerusform>
         </translation>
     </message>
     <message>
         <source>No update contains what it measures.</source>
-        <translation type="unfinished" />
+        <translation>没有一次更新包含它所测量的内容。</translation>
     </message>
     <message>
         <source>What was measured is not finite.</source>
-        <translation type="unfinished" />
+        <translation>测得的不是有限的数。</translation>
     </message>
     <message>
         <source>Every completion is a single token.</source>
-        <translation type="unfinished" />
+        <translation>每个回答都只有一个 token。</translation>
     </message>
     <message>
         <source>groups without an advantage</source>
-        <translation type="unfinished" />
+        <translation>没有优势的组</translation>
     </message>
     <message>
         <source>entropy in nats per token</source>
-        <translation type="unfinished" />
+        <translation>每个 token 的熵，单位 nat</translation>
     </message>
     <message>
         <source>tokens that are clipped</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的 token</translation>
     </message>
     <message>
         <source>mean length in tokens</source>
-        <translation type="unfinished" />
+        <translation>平均长度，单位 token</translation>
     </message>
     <message>
         <source>mean difference in nats</source>
-        <translation type="unfinished" />
+        <translation>平均差，单位 nat</translation>
     </message>
     <message>
         <source>mean difference between sampler and reference in nats</source>
-        <translation type="unfinished" />
+        <translation>采样器与参考策略的平均差，单位 nat</translation>
     </message>
     <message>
         <source>Every group has one completion.</source>
-        <translation type="unfinished" />
+        <translation>每个组都只有一个回答。</translation>
     </message>
     <message>
         <source>In no update do rewards differ within a group.</source>
-        <translation type="unfinished" />
+        <translation>没有一次更新的组内奖励有差别。</translation>
     </message>
     <message>
         <source>In no update does a completion have an advantage.</source>
-        <translation type="unfinished" />
+        <translation>没有一次更新中有回答得到优势。</translation>
     </message>
     <message>
         <source>Check that the weights are sent to the sampler after each update and after a resume: with an adapter, that the adapter or the merged weights are sent, and that the sampler uses them.</source>
-        <translation type="unfinished" />
+        <translation>请检查每次更新之后以及恢复之后权重是否发送给采样器：用适配器时，检查是否发送了适配器或合并后的权重，以及采样器是否使用它们。</translation>
     </message>
     <message>
         <source>Numbers that are not finite</source>
-        <translation type="unfinished" />
+        <translation>非有限的数</translation>
     </message>
     <message>
         <source>count</source>
-        <translation type="unfinished" />
+        <translation>计数</translation>
     </message>
     <message>
         <source>Fix what produces the first of them (a logarithm or a division in a reward, a learning rate or a precision that overflows), and continue from a checkpoint before that step.</source>
-        <translation type="unfinished" />
+        <translation>请改正产生第一个这种数的地方（奖励中的对数或除法、会溢出的学习率或精度），并从那一步之前的检查点继续。</translation>
     </message>
     <message>
         <source>Rewards that are missing</source>
-        <translation type="unfinished" />
+        <translation>缺失的奖励</translation>
     </message>
     <message>
         <source>completions without a reward</source>
-        <translation type="unfinished" />
+        <translation>没有奖励的回答</translation>
     </message>
     <message>
         <source>Find the answers for which the reward function returns None or NaN (an exception, a timeout, an answer that it cannot read), and give them the reward that they deserve.</source>
-        <translation type="unfinished" />
+        <translation>请找出使奖励函数返回 None 或 NaN 的答案（异常、超时、它无法读取的答案），并给它们应得的奖励。</translation>
     </message>
     <message>
         <source>TRL, GRPOTrainer: a reward function may return None</source>
-        <translation type="unfinished" />
+        <translation>TRL，GRPOTrainer：奖励函数可以返回 None</translation>
     </message>
     <message>
         <source>A reward that the prompt alone decides</source>
-        <translation type="unfinished" />
+        <translation>只由提示词决定的奖励</translation>
     </message>
     <message>
         <source>Check whether the reward function reads the completion at all. If it does, choose prompts that are solved some of the time.</source>
-        <translation type="unfinished" />
+        <translation>请检查奖励函数到底有没有读回答。如果读了，请选择有时能解出的提示词。</translation>
     </message>
     <message>
         <source>Every completion is a group of its own</source>
-        <translation type="unfinished" />
+        <translation>每个回答自成一组</translation>
     </message>
     <message>
         <source>completions of the largest group</source>
-        <translation type="unfinished" />
+        <translation>最大的组的回答数</translation>
     </message>
     <message>
         <source>Sample several completions per prompt (TRL: num_generations, verl: rollout.n), and give those of a prompt the same group (verl: uid).</source>
-        <translation type="unfinished" />
+        <translation>请对每个提示词采样几个回答（TRL：num_generations，verl：rollout.n），并让同一提示词的回答属于同一个组（verl：uid）。</translation>
     </message>
     <message>
         <source>Rewards that differ, and no advantage</source>
-        <translation type="unfinished" />
+        <translation>奖励有差别，却没有优势</translation>
     </message>
     <message>
         <source>mean size of an advantage</source>
-        <translation type="unfinished" />
+        <translation>优势的平均绝对值</translation>
     </message>
     <message>
         <source>Compare how the trainer groups completions with how the rewards are assigned to them.</source>
-        <translation type="unfinished" />
+        <translation>请比较训练框架如何给回答分组，与奖励如何分配给回答。</translation>
     </message>
     <message>
         <source>by definition</source>
-        <translation type="unfinished" />
+        <translation>按定义</translation>
     </message>
     <message>
         <source>Importance weights that are not those of the settings</source>
-        <translation type="unfinished" />
+        <translation>与设置不符的重要性权重</translation>
     </message>
     <message>
         <source>tokens with another importance weight</source>
-        <translation type="unfinished" />
+        <translation>重要性权重不同的 token</translation>
     </message>
     <message>
         <source>Compare the trainer's code for these weights with its settings: mode, level and limits.</source>
-        <translation type="unfinished" />
+        <translation>请把训练框架计算这些权重的代码与它的设置比较：模式、级别和上下限。</translation>
     </message>
     <message>
         <source>Masks and weights that leave nothing of the loss</source>
-        <translation type="unfinished" />
+        <translation>掩码和权重使损失所剩无几</translation>
     </message>
     <message>
         <source>loss left by masks and weights</source>
-        <translation type="unfinished" />
+        <translation>掩码和权重留下的损失</translation>
     </message>
     <message>
         <source>If the weights are of whole completions, use weights of single tokens, or their geometric mean, and limit them: the product over a long completion is far from 1 even where every token is close to it.</source>
-        <translation type="unfinished" />
+        <translation>如果权重是整个回答的，请改用单个 token 的权重，或它们的几何平均，并加以限制：在长回答上，即使每个 token 都接近 1，乘积也会远离 1。</translation>
     </message>
     <message>
         <source>No token is pushed</source>
-        <translation type="unfinished" />
+        <translation>没有 token 受到推动</translation>
     </message>
     <message>
         <source>sum of |push|</source>
-        <translation type="unfinished" />
+        <translation>|推力| 之和</translation>
     </message>
     <message>
         <source>Look at the tokens of such an update: whether each is clipped, and what its factors are.</source>
-        <translation type="unfinished" />
+        <translation>请查看这样一次更新的 token：每个是否被裁剪，它的因子是多少。</translation>
     </message>
     <message>
         <source>In no update does a token with an advantage count.</source>
-        <translation type="unfinished" />
+        <translation>没有一次更新中有带优势的 token 计入。</translation>
     </message>
     <message>
         <source>A gradient of 0</source>
-        <translation type="unfinished" />
+        <translation>梯度为 0</translation>
     </message>
     <message>
         <source>Check that the loss reaches the trained parameters: that the ratio is not detached or replaced by 1, that adapters require gradients, and that the optimizer holds them.</source>
-        <translation type="unfinished" />
+        <translation>请检查损失是否到达被训练的参数：比率没有被 detach 或替换成 1，适配器需要梯度，优化器持有它们。</translation>
     </message>
     <message>
         <source>In no update is a token pushed.</source>
-        <translation type="unfinished" />
+        <translation>没有一次更新推动 token。</translation>
     </message>
     <message>
         <source>Advantages far beyond the others</source>
-        <translation type="unfinished" />
+        <translation>远大于其他的优势</translation>
     </message>
     <message>
         <source>largest advantage</source>
-        <translation type="unfinished" />
+        <translation>最大的优势</translation>
     </message>
     <message>
         <source>Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage in a group of G completions can be beyond (G − 1) / √G.</source>
-        <translation type="unfinished" />
+        <translation>请限制奖励，或除以组的标准差（n − 1）：这样，在有 G 个回答的组中，没有优势能超过 (G − 1) / √G。</translation>
     </message>
     <message>
         <source>Rewards far beyond the others</source>
-        <translation type="unfinished" />
+        <translation>远离其他的奖励</translation>
     </message>
     <message>
         <source>reward farthest from the median</source>
-        <translation type="unfinished" />
+        <translation>离中位数最远的奖励</translation>
     </message>
     <message>
         <source>Limit the reward: next to it, the others of its group cannot be told apart.</source>
-        <translation type="unfinished" />
+        <translation>请限制奖励：与它相比，同组的其他奖励无法区分。</translation>
     </message>
     <message>
         <source>Reward functions that go against each other</source>
-        <translation type="unfinished" />
+        <translation>互相抵触的奖励函数</translation>
     </message>
     <message>
         <source>Give one of them a smaller weight, or a threshold beyond which it stops paying.</source>
-        <translation type="unfinished" />
+        <translation>请给其中一个较小的权重，或设一个阈值，超过后不再给奖励。</translation>
     </message>
     <message>
         <source>One reward rises while another falls</source>
-        <translation type="unfinished" />
+        <translation>一个奖励上升，另一个下降</translation>
     </message>
     <message>
         <source>Read completions from before and after that step, fix the reward that can be earned without solving the task, and continue from a checkpoint before it. A larger β keeps the policy closer to where it began, if the KL term pulls towards the reference.</source>
-        <translation type="unfinished" />
+        <translation>请阅读那一步前后的回答，改正不解题也能拿到的奖励，并从它之前的检查点继续。如果 KL 项拉向参考策略，较大的 β 会使策略更接近起点。</translation>
     </message>
     <message>
         <source>A reward that longer completions earn</source>
-        <translation type="unfinished" />
+        <translation>回答越长越能得到的奖励</translation>
     </message>
     <message>
         <source>Read the longest completions: if they are no better, remove what pays for length from the reward, or subtract what length alone earns.</source>
-        <translation type="unfinished" />
+        <translation>请阅读最长的回答：如果它们并不更好，就从奖励中去掉为长度付出的部分，或减去单凭长度得到的部分。</translation>
     </message>
     <message>
         <source>Singhal and others, arXiv:2310.03716</source>
-        <translation type="unfinished" />
+        <translation>Singhal 等，arXiv:2310.03716</translation>
     </message>
     <message>
         <source>A reward that shorter completions earn</source>
-        <translation type="unfinished" />
+        <translation>回答越短越能得到的奖励</translation>
     </message>
     <message>
         <source>Read the shortest completions: if they are not answers, pay for shortness only together with a right answer, or only beyond a certain length.</source>
-        <translation type="unfinished" />
+        <translation>请阅读最短的回答：如果它们不是答案，就只在答案正确时才奖励简短，或只在超过一定长度后才奖励。</translation>
     </message>
     <message>
         <source>Lower the learning rate; raise the upper clip bound alone if it stops pushes (clip-higher), or add an entropy bonus; check whether one short answer earns the full reward.</source>
-        <translation type="unfinished" />
+        <translation>请降低学习率；如果裁剪的上界停止了推力，就单独提高它（clip-higher），或加入熵奖励；并检查是否某个简短的答案得到全部奖励。</translation>
     </message>
     <message>
         <source>Dead groups: all of the highest reward</source>
-        <translation type="unfinished" />
+        <translation>零方差组：全部是最高奖励</translation>
     </message>
     <message>
         <source>If no higher reward can be earned, choose harder prompts or leave out those that are solved. Otherwise, sample until the rewards of a group differ (dynamic sampling).</source>
-        <translation type="unfinished" />
+        <translation>如果不可能得到更高的奖励，请选择更难的提示词，或去掉已解出的。否则，请一直采样到组内奖励有差别（动态采样）。</translation>
     </message>
     <message>
         <source>Dead groups: all of the lowest reward</source>
-        <translation type="unfinished" />
+        <translation>零方差组：全部是最低奖励</translation>
     </message>
     <message>
         <source>If a higher reward can be earned, choose easier prompts or more completions per prompt, or give partial rewards. Check whether the reward function finds the answer in what the model writes, and whether completions are cut off.</source>
-        <translation type="unfinished" />
+        <translation>如果可以得到更高的奖励，请选择更容易的提示词，或对每个提示词采样更多回答，或给部分奖励。请检查奖励函数能否在模型写的内容中找到答案，以及回答是否被截断。</translation>
     </message>
     <message>
         <source>Dead groups: all of one reward</source>
-        <translation type="unfinished" />
+        <translation>零方差组：全部是同一个奖励</translation>
     </message>
     <message>
         <source>Use a finer-grained reward: it must differ between the completions of a prompt.</source>
-        <translation type="unfinished" />
+        <translation>请使用更细的奖励：它在同一提示词的各回答之间必须有差别。</translation>
     </message>
     <message>
         <source>Rewards that few completions earn</source>
-        <translation type="unfinished" />
+        <translation>很少有回答得到的奖励</translation>
     </message>
     <message>
         <source>If the reward rises, wait. If it does not, start with easier prompts, sample more completions per prompt, or give partial rewards.</source>
-        <translation type="unfinished" />
+        <translation>如果奖励在上升，请等待。如果没有，请从更容易的提示词开始，对每个提示词采样更多回答，或给部分奖励。</translation>
     </message>
     <message>
         <source>Dead groups, as the trainer logs them</source>
-        <translation type="unfinished" />
+        <translation>零方差组，按训练框架的记录</translation>
     </message>
     <message>
         <source>groups with equal rewards, at least</source>
-        <translation type="unfinished" />
+        <translation>奖励相等的组，至少</translation>
     </message>
     <message>
         <source>If these prompts are solved, choose harder ones. Otherwise choose easier prompts, more completions per prompt, or a finer-grained reward. The completions show which (TRL: log_completions, verl: rollout_data_dir).</source>
-        <translation type="unfinished" />
+        <translation>如果这些提示词已解出，请选择更难的。否则请选择更容易的提示词、对每个提示词采样更多回答，或使用更细的奖励。看回答就知道是哪一种（TRL：log_completions，verl：rollout_data_dir）。</translation>
     </message>
     <message>
         <source>A reward function that never varies</source>
-        <translation type="unfinished" />
+        <translation>从不变化的奖励函数</translation>
     </message>
     <message>
         <source>Check whether the function's reward can be earned at all; if not, leave it out.</source>
-        <translation type="unfinished" />
+        <translation>请检查这个函数的奖励究竟能否得到；如果不能，就去掉它。</translation>
     </message>
     <message>
         <source>Entropy blow-up</source>
-        <translation type="unfinished" />
+        <translation>熵暴涨</translation>
     </message>
     <message>
         <source>Read completions from before and after that step. If they got worse, lower the learning rate, and the coefficient of the entropy bonus if there is one; check whether the rewards are noise.</source>
-        <translation type="unfinished" />
+        <translation>请阅读那一步前后的回答。如果变差了，请降低学习率；有熵奖励时，降低它的系数；并检查奖励是否只是噪声。</translation>
     </message>
     <message>
         <source>A policy that does not change</source>
-        <translation type="unfinished" />
+        <translation>不变化的策略</translation>
     </message>
     <message>
         <source>largest change of a log-probability in nats</source>
-        <translation type="unfinished" />
+        <translation>一个对数概率的最大变化，单位 nat</translation>
     </message>
     <message>
         <source>Check the learning rate and its schedule, and whether the optimizer holds the trained parameters.</source>
-        <translation type="unfinished" />
+        <translation>请检查学习率及其调度，以及优化器是否持有被训练的参数。</translation>
     </message>
     <message>
         <source>No token was scored by the policy of two different updates.</source>
-        <translation type="unfinished" />
+        <translation>没有 token 由两次不同更新的策略评分。</translation>
     </message>
     <message>
         <source>A clip range of whole completions on single tokens</source>
-        <translation type="unfinished" />
+        <translation>把整个回答的裁剪范围用在单个 token 上</translation>
     </message>
     <message>
         <source>Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions (importance_sampling_level = "sequence").</source>
-        <translation type="unfinished" />
+        <translation>对 token 的比率请用 0.2（TRL：epsilon），或使用整个回答的比率（importance_sampling_level = "sequence"）。</translation>
     </message>
     <message>
         <source>Clip saturation</source>
-        <translation type="unfinished" />
+        <translation>裁剪饱和</translation>
     </message>
     <message>
         <source>Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε.</source>
-        <translation type="unfinished" />
+        <translation>请降低学习率，减少对一批的遍数（μ），或放宽裁剪范围 ε。</translation>
     </message>
     <message>
         <source>Clip saturation, as the trainer logs it</source>
-        <translation type="unfinished" />
+        <translation>裁剪饱和，按训练框架的记录</translation>
     </message>
     <message>
         <source>A clip range that no completion's ratio reaches</source>
-        <translation type="unfinished" />
+        <translation>没有回答的比率能达到的裁剪范围</translation>
     </message>
     <message>
         <source>completions that are clipped</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的回答</translation>
     </message>
     <message>
         <source>Use GSPO's range for ratios of whole completions, 3e-4 below and 4e-4 above.</source>
-        <translation type="unfinished" />
+        <translation>对整个回答的比率，请用 GSPO 的范围：向下 3e-4，向上 4e-4。</translation>
     </message>
     <message>
         <source>A cap on the weight below 1</source>
-        <translation type="unfinished" />
+        <translation>权重的上限低于 1</translation>
     </message>
     <message>
         <source>cap on the weight</source>
-        <translation type="unfinished" />
+        <translation>权重的上限</translation>
     </message>
     <message>
         <source>Set the cap itself, above 1 (in TRL epsilon_high, such as 5), which is 1 + ε in the paper.</source>
-        <translation type="unfinished" />
+        <translation>请设置上限本身，大于 1（在 TRL 中是 epsilon_high，例如 5），在论文中是 1 + ε。</translation>
     </message>
     <message>
         <source>A reference that is not the starting policy</source>
-        <translation type="unfinished" />
+        <translation>参考策略不是起始的策略</translation>
     </message>
     <message>
         <source>median difference in nats</source>
-        <translation type="unfinished" />
+        <translation>中位数差，单位 nat</translation>
     </message>
     <message>
         <source>If the KL is to keep the policy near its start, give the trainer that model as the reference: merge an adapter that was trained before into it, or keep a second copy of the adapter.</source>
-        <translation type="unfinished" />
+        <translation>如果要用 KL 使策略接近起点，请把那个模型作为参考策略交给训练框架：把先前训练的适配器合并进去，或保留适配器的第二份副本。</translation>
     </message>
     <message>
         <source>A KL that few tokens carry</source>
-        <translation type="unfinished" />
+        <translation>由少数 token 承担的 KL</translation>
     </message>
     <message>
         <source>KL carried by single far tokens</source>
-        <translation type="unfinished" />
+        <translation>由单个偏离很远的 token 承担的 KL</translation>
     </message>
     <message>
         <source>Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, use the estimator k2, or k3 times the ratio, and limit log-ratios.</source>
-        <translation type="unfinished" />
+        <translation>请查看这些 token：它们常常是回答的结尾，或属于回答的格式。请降低学习率，使用 k2 估计，或 k3 乘以比率，并限制对数比率。</translation>
     </message>
     <message>
         <source>Length drift</source>
-        <translation type="unfinished" />
+        <translation>长度漂移</translation>
     </message>
     <message>
         <source>Check whether the reward changes with length.</source>
-        <translation type="unfinished" />
+        <translation>请检查奖励是否随长度变化。</translation>
     </message>
     <message>
         <source>A mask that counts what the model did not write</source>
-        <translation type="unfinished" />
+        <translation>掩码计入了不是模型写的内容</translation>
     </message>
     <message>
         <source>tokens in the loss that the model did not write</source>
-        <translation type="unfinished" />
+        <translation>计入损失但不是模型写的 token</translation>
     </message>
     <message>
         <source>Leave what tools and users wrote out of the loss: TRL multiplies its mask by tool_mask (with a rollout_func: env_mask), verl by response_mask, and in verifiers the mask of every message that was not sampled is False.</source>
-        <translation type="unfinished" />
+        <translation>请把工具和用户写的内容排除在损失之外：TRL 把掩码乘以 tool_mask（有 rollout_func 时是 env_mask），verl 乘以 response_mask；在 verifiers 中，不是采样得到的每条消息的掩码为 False。</translation>
     </message>
     <message>
         <source>A mask that leaves out nothing where tools answer</source>
-        <translation type="unfinished" />
+        <translation>工具作答处掩码什么也没有排除</translation>
     </message>
     <message>
         <source>completions with tool answers that the loss counts in full</source>
-        <translation type="unfinished" />
+        <translation>有工具作答而损失全部计入的回答</translation>
     </message>
     <message>
         <source>Check whether the trainer gets a mask of the tokens that the model wrote: in TRL tool_mask, or env_mask with a rollout_func.</source>
-        <translation type="unfinished" />
+        <translation>请检查训练框架是否得到模型所写 token 的掩码：在 TRL 中是 tool_mask，有 rollout_func 时是 env_mask。</translation>
     </message>
     <message>
         <source>An end that the trainer does not know</source>
-        <translation type="unfinished" />
+        <translation>训练框架不认识的结束符</translation>
     </message>
     <message>
         <source>completions without a known end</source>
-        <translation type="unfinished" />
+        <translation>没有已知结束符的回答</translation>
     </message>
     <message>
         <source>Add this token to the end tokens of the model's generation settings; otherwise such completions count as cut off in the trainer's figures, and mask_truncated_completions leaves them out.</source>
-        <translation type="unfinished" />
+        <translation>请把这个 token 加到模型生成设置的结束 token 中；否则在训练框架的数字里，这样的回答算作被截断，mask_truncated_completions 会把它们排除在外。</translation>
     </message>
     <message>
         <source>Completions that are cut off</source>
-        <translation type="unfinished" />
+        <translation>被截断的回答</translation>
     </message>
     <message>
         <source>completions that are cut off</source>
-        <translation type="unfinished" />
+        <translation>被截断的回答</translation>
     </message>
     <message>
         <source>Raise the limit (max_completion_length), or reward shorter answers; a completion without an end cannot earn a reward for what comes at the end, and leaving it out of the loss (mask_truncated_completions) still counts its reward in the group's mean.</source>
-        <translation type="unfinished" />
+        <translation>请提高上限（max_completion_length），或奖励较短的答案；没有结束的回答不可能得到给结尾的奖励，而且把它排除在损失之外（mask_truncated_completions）时，它的奖励仍计入组均值。</translation>
     </message>
     <message>
         <source>Old and new log-probabilities differ in the first pass</source>
-        <translation type="unfinished" />
+        <translation>第一遍中新旧对数概率不同</translation>
     </message>
     <message>
         <source>Switch dropout off, divide the logits by the same temperature in both forward passes, and use the same precision and the same padding for both.</source>
-        <translation type="unfinished" />
+        <translation>请关闭 dropout，在两次前向计算中把 logit 除以同一个温度，并使用相同的精度和相同的填充。</translation>
     </message>
     <message>
         <source>Samples of a policy that is long left behind</source>
-        <translation type="unfinished" />
+        <translation>来自早已过去的策略的样本</translation>
     </message>
     <message>
         <source>mean age of the samples in steps</source>
-        <translation type="unfinished" />
+        <translation>样本的平均滞后，单位步</translation>
     </message>
     <message>
         <source>Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with truncated importance weights.</source>
-        <translation type="unfinished" />
+        <translation>请减少采样与训练之间允许的步数（在 prime-rl 中是 max_off_policy_steps），或用截断的重要性权重校正。</translation>
     </message>
     <message>
         <source>A sampler with the weights of the reference</source>
-        <translation type="unfinished" />
+        <translation>权重与参考策略相同的采样器</translation>
     </message>
     <message>
         <source>In no update did sampler, trainer and reference score the same tokens.</source>
-        <translation type="unfinished" />
+        <translation>没有一次更新中采样器、训练框架和参考策略为同样的 token 评分。</translation>
     </message>
     <message>
         <source>No reference scored the tokens.</source>
-        <translation type="unfinished" />
+        <translation>没有参考策略为这些 token 评分。</translation>
     </message>
     <message>
         <source>A sampler that stays as it was</source>
-        <translation type="unfinished" />
+        <translation>一直不变的采样器</translation>
     </message>
     <message>
         <source>The sampler's log-probabilities of single tokens are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录采样器对单个 token 的对数概率。</translation>
     </message>
     <message>
         <source>Sampler and trainer differ</source>
-        <translation type="unfinished" />
+        <translation>采样器与训练框架不同</translation>
     </message>
     <message>
         <source>Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with truncated importance weights.</source>
-        <translation type="unfinished" />
+        <translation>请让两者使用相同的权重、精度和温度，采样时不用 top-p 和 top-k，或用截断的重要性权重校正。</translation>
     </message>
     <message>
         <source>Sampler and trainer differ, as the trainer logs it</source>
-        <translation type="unfinished" />
+        <translation>采样器与训练框架不同，按训练框架的记录</translation>
     </message>
     <message>
         <source>it is not a claim</source>
-        <translation type="unfinished" />
+        <translation>它不是一项论断</translation>
     </message>
     <message>
         <source>Step {label} cannot be read: {why}</source>
-        <translation type="unfinished" />
+        <translation>无法读取第 {label} 步：{why}</translation>
     </message>
     <message numerus="yes">
         <source>{count} update is too few: at least {least} are needed.</source>
         <comment>{count} updates are too few: at least {least} are needed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 次更新太少：至少需要 {least} 次。</numerusform>
         </translation>
     </message>
     <message>
         <source>There are no updates to examine.</source>
-        <translation type="unfinished" />
+        <translation>没有可以检查的更新。</translation>
     </message>
     <message>
         <source>“{up}” {gain:.3g}, “{down}” {loss:.3g}</source>
-        <translation type="unfinished" />
+        <translation>“{up}”{gain:.3g}，“{down}”{loss:.3g}</translation>
     </message>
     <message>
         <source>{said} These are the numbers of the run up to step {last}.</source>
-        <translation type="unfinished" />
+        <translation>{said} 这些是运行到第 {last} 步为止的数字。</translation>
     </message>
     <message>
         <source>from step {began}</source>
-        <translation type="unfinished" />
+        <translation>从第 {began} 步起</translation>
     </message>
     <message numerus="yes">
         <source>A run of {updates} update proves little: problems that develop slowly are judged from {least} updates on, and finding nothing in so few does not prove that the run is healthy.</source>
         <comment>A run of {updates} updates proves little: problems that develop slowly are judged from {least} updates on, and finding nothing in so few does not prove that the run is healthy.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{updates} 次更新的运行证明不了什么：发展缓慢的问题从 {least} 次更新起才作判断，在这么少的更新中什么也没发现，并不证明运行健康。</numerusform>
         </translation>
     </message>
     <message>
         <source>serious</source>
-        <translation type="unfinished" />
+        <translation>严重</translation>
     </message>
     <message>
         <source>warning</source>
-        <translation type="unfinished" />
+        <translation>警告</translation>
     </message>
     <message>
         <source>notice</source>
-        <translation type="unfinished" />
+        <translation>提示</translation>
     </message>
     <message>
         <source>No completion has a reward.</source>
-        <translation type="unfinished" />
+        <translation>没有一个回答有奖励。</translation>
     </message>
     <message numerus="yes">
         <source>the only completion of this prompt has the reward {reward:.4g}</source>
         <comment>all {count} completions of this prompt have the reward {reward:.4g}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>这个提示词的 {count} 个回答的奖励都是 {reward:.4g}</numerusform>
         </translation>
     </message>
     <message>
         <source>Nothing: these groups earn all that the task pays. For more to learn, choose a harder task.</source>
-        <translation type="unfinished" />
+        <translation>没有：这些组得到任务给出的全部奖励。要学到更多，请选择更难的任务。</translation>
     </message>
     <message>
         <source>This loss caps no weight.</source>
-        <translation type="unfinished" />
+        <translation>这个损失不限制权重。</translation>
     </message>
     <message>
         <source>the cap is {cap:g}</source>
-        <translation type="unfinished" />
+        <translation>上限是 {cap:g}</translation>
     </message>
     <message>
         <source>This clip does not read the ratio.</source>
-        <translation type="unfinished" />
+        <translation>这种裁剪不读比率。</translation>
     </message>
     <message>
         <source>The ratio is per token.</source>
-        <translation type="unfinished" />
+        <translation>比率按 token 计。</translation>
     </message>
     <message>
         <source>The ratio of a completion is the product of its tokens' ratios, for which there is no usual range.</source>
-        <translation type="unfinished" />
+        <translation>回答的比率是各 token 比率的积，没有通常的范围。</translation>
     </message>
     <message>
         <source>The ratio is per completion.</source>
-        <translation type="unfinished" />
+        <translation>比率按回答计。</translation>
     </message>
     <message>
         <source>The lengths of the completions in tokens are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录各回答以 token 计的长度。</translation>
     </message>
     <message>
         <source>mean length {value:.1f} tokens</source>
-        <translation type="unfinished" />
+        <translation>平均长度 {value:.1f} 个 token</translation>
     </message>
     <message>
         <source>Check whether the reward falls with length, and whether a penalty for overlong answers is too strong.</source>
-        <translation type="unfinished" />
+        <translation>请检查奖励是否随长度下降，以及对超长答案的惩罚是否过强。</translation>
     </message>
     <message>
         <source>Check whether the reward grows with length; a penalty for overlong answers counteracts this.</source>
-        <translation type="unfinished" />
+        <translation>请检查奖励是否随长度上升；对超长答案的惩罚可以抵消它。</translation>
     </message>
     <message>
         <source>If each completion's loss is divided by its own length, long wrong answers are favoured: use a token mean (DAPO) or a constant (Dr. GRPO).</source>
-        <translation type="unfinished" />
+        <translation>如果每个回答的损失都除以自己的长度，长的错误答案就会得到优待：请使用按 token 的均值（DAPO）或常数（Dr. GRPO）。</translation>
     </message>
     <message>
         <source>This loss divides each completion by its own length, which favours long wrong answers: use a token mean (DAPO) or a constant (Dr. GRPO).</source>
-        <translation type="unfinished" />
+        <translation>这个损失把每个回答除以自己的长度，这会优待长的错误答案：请使用按 token 的均值（DAPO）或常数（Dr. GRPO）。</translation>
     </message>
     <message>
         <source>Which completions reached a limit is not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录哪些回答达到上限。</translation>
     </message>
     <message>
         <source>The end tokens and the limit are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录结束 token 和上限。</translation>
     </message>
     <message>
         <source>it ends on token {token}</source>
-        <translation type="unfinished" />
+        <translation>它停在 token {token} 上</translation>
     </message>
     <message numerus="yes">
         <source>{share:.0%} of {rows} completion is cut off</source>
         <comment>{share:.0%} of {rows} completions are cut off</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{rows} 个回答中有 {share:.0%} 被截断</numerusform>
         </translation>
     </message>
     <message>
         <source>the trainer logs that {share:.0%} of the completions are cut off</source>
-        <translation type="unfinished" />
+        <translation>训练框架记录有 {share:.0%} 的回答被截断</translation>
     </message>
     <message numerus="yes">
         <source>{share:.0%} of {rows} completion is cut off; mean reward {reward}</source>
         <comment>{share:.0%} of {rows} completions are cut off; mean reward {reward}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{rows} 个回答中有 {share:.0%} 被截断；平均奖励 {reward}</numerusform>
         </translation>
     </message>
     <message>
         <source>holds</source>
-        <translation type="unfinished" />
+        <translation>成立</translation>
     </message>
     <message>
         <source>breaks</source>
-        <translation type="unfinished" />
+        <translation>中断</translation>
     </message>
     <message>
         <source>not shown</source>
-        <translation type="unfinished" />
+        <translation>未显示</translation>
     </message>
     <message>
         <source>cannot be seen</source>
-        <translation type="unfinished" />
+        <translation>无法看到</translation>
     </message>
     <message>
         <source>breaks from step {began} on</source>
-        <translation type="unfinished" />
+        <translation>从第 {began} 步起中断</translation>
     </message>
     <message>
         <source>breaks from step {began} to {last}</source>
-        <translation type="unfinished" />
+        <translation>从第 {began} 步到第 {last} 步中断</translation>
     </message>
     <message>
         <source>{title}: {state} ({said}).</source>
-        <translation type="unfinished" />
+        <translation>{title}：{state}（{said}）。</translation>
     </message>
     <message>
         <source>{title}: {state}. {said}</source>
-        <translation type="unfinished" />
+        <translation>{title}：{state}。{said}</translation>
     </message>
     <message>
         <source>mean size of the advantages: {mean:.3g}</source>
-        <translation type="unfinished" />
+        <translation>优势的平均绝对值：{mean:.3g}</translation>
     </message>
     <message>
         <source>No advantages are recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录优势。</translation>
     </message>
     <message numerus="yes">
         <source>{tokens:,} token counts; the mean factor is {share:.2g}</source>
         <comment>{tokens:,} tokens count; the mean factor is {share:.2g}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{tokens:,} 个 token 计入；平均因子为 {share:.2g}</numerusform>
         </translation>
     </message>
     <message>
         <source>Look at the masks of completions and of tools: with mask_truncated_completions, a completion is left out that does not end on a token that the trainer knows as an end.</source>
-        <translation type="unfinished" />
+        <translation>请查看回答和工具的掩码：用 mask_truncated_completions 时，没有以训练框架认识的结束 token 结尾的回答会被排除。</translation>
     </message>
     <message>
         <source>Factors that are importance weights alone, with their settings, are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录只由重要性权重构成的因子及其设置。</translation>
     </message>
     <message>
         <source>mean weight {theirs:.3g}, and {ours:.3g} by the settings</source>
-        <translation type="unfinished" />
+        <translation>平均权重 {theirs:.3g}，按设置为 {ours:.3g}</translation>
     </message>
     <message>
         <source>The loss of these updates cannot be recomputed.</source>
-        <translation type="unfinished" />
+        <translation>这些更新的损失无法重新计算。</translation>
     </message>
     <message>
         <source>the sum of |push| is {total:.3g}</source>
-        <translation type="unfinished" />
+        <translation>|推力| 之和为 {total:.3g}</translation>
     </message>
     <message>
         <source>The trainer's gradient norm (grad_norm) is not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录训练框架的梯度范数（grad_norm）。</translation>
     </message>
     <message>
         <source>grad_norm is {value:.3g}</source>
-        <translation type="unfinished" />
+        <translation>grad_norm 为 {value:.3g}</translation>
     </message>
     <message>
         <source>No completion was scored both before and after an optimizer step.</source>
-        <translation type="unfinished" />
+        <translation>没有一个回答在优化器的一步前后都评了分。</translation>
     </message>
     <message>
         <source>the largest change is {change:.3g} nats</source>
-        <translation type="unfinished" />
+        <translation>最大的变化为 {change:.3g} nat</translation>
     </message>
     <message>
         <source>No log-probabilities of a reference policy are recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录参考策略的对数概率。</translation>
     </message>
     <message>
         <source>The first step of the run is not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录运行的第一步。</translation>
     </message>
     <message>
         <source>the sampler is {gap:.1e} nats from the reference and {other:.3g} from the trainer</source>
-        <translation type="unfinished" />
+        <translation>采样器与参考策略相差 {gap:.1e} nat，与训练框架相差 {other:.3g} nat</translation>
     </message>
     <message>
         <source>It is computed from what is recorded of the completions.</source>
-        <translation type="unfinished" />
+        <translation>它由对回答的记录计算。</translation>
     </message>
     <message>
         <source>{title}: {value:.3g}</source>
-        <translation type="unfinished" />
+        <translation>{title}：{value:.3g}</translation>
     </message>
     <message>
         <source>The share of groups with equal rewards (frac_reward_zero_std) is not logged.</source>
-        <translation type="unfinished" />
+        <translation>没有记录奖励相等的组的比例（frac_reward_zero_std）。</translation>
     </message>
     <message>
         <source>The share of clipped tokens is not logged.</source>
-        <translation type="unfinished" />
+        <translation>没有记录被裁剪的 token 的比例。</translation>
     </message>
     <message>
         <source>Their difference is not logged.</source>
-        <translation type="unfinished" />
+        <translation>没有记录它们的差。</translation>
     </message>
     <message>
         <source>The turns of the tokens in the loss are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录计入损失的 token 属于哪一轮。</translation>
     </message>
     <message numerus="yes">
         <source>{count} token from a turn of “{role}” is in the loss</source>
         <comment>{count} tokens from a turn of “{role}” are in the loss</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>“{role}”一轮中有 {count} 个 token 计入损失</numerusform>
         </translation>
     </message>
     <message>
         <source>There are no recorded completions in which a tool or a user answers.</source>
-        <translation type="unfinished" />
+        <translation>没有记录到工具或用户作答的回答。</translation>
     </message>
     <message>
         <source>none of its tokens is left out of the loss</source>
-        <translation type="unfinished" />
+        <translation>它没有一个 token 被排除在损失之外</translation>
     </message>
     <message>
         <source>The program that trains also sampled: the two differ only by what was learned in between.</source>
-        <translation type="unfinished" />
+        <translation>训练的程序自己也采样：两者只因其间所学而不同。</translation>
     </message>
     <message>
         <source>The old log-probabilities are those of the first pass itself; they were not scored separately.</source>
-        <translation type="unfinished" />
+        <translation>旧的对数概率就是第一遍的；它们没有单独评分。</translation>
     </message>
     <message>
         <source>Neither the sampler's nor the trainer's log-probabilities are recorded.</source>
-        <translation type="unfinished" />
+        <translation>采样器和训练框架的对数概率都没有记录。</translation>
     </message>
     <message>
         <source>mean difference {gap:.3g} nats</source>
-        <translation type="unfinished" />
+        <translation>平均差 {gap:.3g} nat</translation>
     </message>
     <message>
         <source>token {token} differs by {gap:.3g} nats</source>
-        <translation type="unfinished" />
+        <translation>token {token} 相差 {gap:.3g} nat</translation>
     </message>
     <message>
         <source>token {token} differs by {gap:.3g} nats, importance weight {weight:.3g}</source>
-        <translation type="unfinished" />
+        <translation>token {token} 相差 {gap:.3g} nat，重要性权重 {weight:.3g}</translation>
     </message>
     <message numerus="yes">
         <source>{length} token, reward {reward:.4g}</source>
         <comment>{length} tokens, reward {reward:.4g}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{length} 个 token，奖励 {reward:.4g}</numerusform>
         </translation>
     </message>
     <message>
         <source>The settings of the loss are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录损失的设置。</translation>
     </message>
     <message>
         <source>The entropy of the policy is not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录策略的熵。</translation>
     </message>
     <message>
         <source>entropy {value:.3g} nats</source>
-        <translation type="unfinished" />
+        <translation>熵 {value:.3g} nat</translation>
     </message>
     <message>
         <source>Nothing: the policy knows what the task pays. An entropy bonus would keep it exploring.</source>
-        <translation type="unfinished" />
+        <translation>没有：策略知道任务奖励什么。熵奖励会使它继续探索。</translation>
     </message>
     <message>
         <source>This loss has no clip.</source>
-        <translation type="unfinished" />
+        <translation>这个损失没有裁剪。</translation>
     </message>
     <message>
         <source>This loss limits weights: its cap does not stop pushes.</source>
-        <translation type="unfinished" />
+        <translation>这个损失限制权重：它的上限不停止推力。</translation>
     </message>
     <message>
         <source>Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.</source>
-        <translation type="unfinished" />
+        <translation>每个回答只用于一次优化器步：它的比率为 1，没有裁剪。</translation>
     </message>
     <message>
         <source>{share:.0%} of the tokens are clipped in pass {number} of {count}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 遍（共 {count} 遍）有 {share:.0%} 的 token 被裁剪</translation>
     </message>
     <message>
         <source>{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 遍（共 {count} 遍）有 {share:.0%} 的 token 被裁剪；这里的比率为 {ratio:.3g}</translation>
     </message>
     <message>
         <source>The ratios differ from 1 although each completion was used once: check the age of the policy that sampled, or widen the clip range ε.</source>
-        <translation type="unfinished" />
+        <translation>每个回答只用了一次，比率却不为 1：请检查采样策略的滞后，或放宽裁剪范围 ε。</translation>
     </message>
     <message>
         <source>No log-probabilities of a reference policy are recorded, so the KL from it is not known.</source>
-        <translation type="unfinished" />
+        <translation>没有记录参考策略的对数概率，所以与它的 KL 未知。</translation>
     </message>
     <message>
         <source>The full distributions are recorded, so the KL is exact and not an estimate from sampled tokens.</source>
-        <translation type="unfinished" />
+        <translation>记录了完整分布，所以 KL 是精确的，不是由采样到的 token 估计的。</translation>
     </message>
     <message>
         <source>KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}</source>
-        <translation type="unfinished" />
+        <translation>token {token} 处 KL 为 {kl:.4g} nat：log π_ref − log π 为 {gap:.3g}</translation>
     </message>
     <message>
         <source>Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and limit log-ratios.</source>
-        <translation type="unfinished" />
+        <translation>请查看这些 token：它们常常是回答的结尾，或属于回答的格式。请降低学习率，并限制对数比率。</translation>
     </message>
     <message>
         <source>Looked at, and nothing found:</source>
-        <translation type="unfinished" />
+        <translation>检查过，没有发现问题：</translation>
     </message>
     <message>
         <source>Not looked at: {titles}. Reason: {why}</source>
-        <translation type="unfinished" />
+        <translation>没有检查：{titles}。原因：{why}</translation>
     </message>
     <message>
         <source>As far as it shows, no link from the reward to a better policy breaks.</source>
-        <translation type="unfinished" />
+        <translation>就它所显示的而言，从奖励到更好的策略没有一个环节中断。</translation>
     </message>
     <message>
         <source>Not seen: {title}. {shown}</source>
-        <translation type="unfinished" />
+        <translation>没有看到：{title}。{shown}</translation>
     </message>
     <message>
         <source>{title} ({grade}, {when})</source>
-        <translation type="unfinished" />
+        <translation>{title}（{grade}，{when}）</translation>
     </message>
     <message>
         <source>From the reward to a better policy:</source>
-        <translation type="unfinished" />
+        <translation>从奖励到更好的策略：</translation>
     </message>
     <message>
         <source>What has ended:</source>
-        <translation type="unfinished" />
+        <translation>已经结束的：</translation>
     </message>
     <message>
         <source>{titles} ({figure})</source>
-        <translation type="unfinished" />
+        <translation>{titles}（{figure}）</translation>
     </message>
     <message>
         <source>{title}: {source}; no update could be examined.</source>
-        <translation type="unfinished" />
+        <translation>{title}：{source}；没有可以检查的更新。</translation>
     </message>
     <message numerus="yes">
         <source>{title}: {source}, {updates} update; nothing found.</source>
         <comment>{title}: {source}, {updates} updates; nothing found.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{title}：{source}，{updates} 次更新；没有发现问题。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{title}: {source}, {updates} update; problems: {count}, notices: {notices}.</source>
         <comment>{title}: {source}, {updates} updates; problems: {count}, notices: {notices}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{title}：{source}，{updates} 次更新；问题：{count}，提示：{notices}。</numerusform>
         </translation>
     </message>
     <message>
         <source>step {step}: {what}</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 步：{what}</translation>
     </message>
     <message>
         <source>step {step}, completion {row}: {what}</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 步，回答 {row}：{what}</translation>
     </message>
     <message>
         <source>step {step}, completion {row}, token {token}: {what}</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 步，回答 {row}，token {token}：{what}</translation>
     </message>
     <message>
         <source>{place}; “{quote}”</source>
-        <translation type="unfinished" />
+        <translation>{place}；“{quote}”</translation>
     </message>
     <message>
         <source>Diagnosis of {title}</source>
-        <translation type="unfinished" />
+        <translation>{title} 的诊断</translation>
     </message>
     <message>
         <source>This page quotes completions of the run.</source>
-        <translation type="unfinished" />
+        <translation>本页引用了运行的回答。</translation>
     </message>
     <message>
         <source>{title}. Reason: {why}</source>
-        <translation type="unfinished" />
+        <translation>{title}。原因：{why}</translation>
     </message>
     <message>
         <source>About the recording</source>
-        <translation type="unfinished" />
+        <translation>关于这份记录</translation>
     </message>
     <message>
         <source>{grade}, {when}</source>
-        <translation type="unfinished" />
+        <translation>{grade}，{when}</translation>
     </message>
     <message>
         <source>Measured values over the steps</source>
-        <translation type="unfinished" />
+        <translation>各步的测量值</translation>
     </message>
     <message>
         <source>it has no reward</source>
-        <translation type="unfinished" />
+        <translation>它没有奖励</translation>
     </message>
     <message>
         <source>Only one reward is recorded.</source>
-        <translation type="unfinished" />
+        <translation>只记录了一个奖励。</translation>
     </message>
     <message numerus="yes">
         <source>{count} completion</source>
         <comment>{count} completions</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 个回答</numerusform>
         </translation>
     </message>
     <message>
         <source>correlation {value:.2f}</source>
-        <translation type="unfinished" />
+        <translation>相关系数 {value:.2f}</translation>
     </message>
     <message>
         <source>advantage {value:.4g}, reward {reward:.4g}</source>
-        <translation type="unfinished" />
+        <translation>优势 {value:.4g}，奖励 {reward:.4g}</translation>
     </message>
     <message>
         <source>Limit the reward; find out where an advantage of this size comes from.</source>
-        <translation type="unfinished" />
+        <translation>请限制奖励；查明这么大的优势从何而来。</translation>
     </message>
     <message>
         <source>reward {reward:.4g}</source>
-        <translation type="unfinished" />
+        <translation>奖励 {reward:.4g}</translation>
     </message>
     <message>
         <source>The version of the policy that wrote a completion is not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录写出回答的策略的版本。</translation>
     </message>
     <message>
         <source>its policy is {age:g} steps old</source>
-        <translation type="unfinished" />
+        <translation>它的策略已有 {age:g} 步之久</translation>
     </message>
     <message>
         <source>its policy is {age:g} steps old; token {token} differs by {gap:.3g} nats</source>
-        <translation type="unfinished" />
+        <translation>它的策略已有 {age:g} 步之久；token {token} 相差 {gap:.3g} nat</translation>
     </message>
     <message>
         <source>This step has the same completions as the step before.</source>
-        <translation type="unfinished" />
+        <translation>这一步的回答与上一步的相同。</translation>
     </message>
     <message>
         <source>its adapter does not fit its model ({reason})</source>
-        <translation type="unfinished" />
+        <translation>它的适配器与模型不相配（{reason}）</translation>
     </message>
     <message>
         <source>its adapter does not fit the model in {base}: {layer} has a different shape there</source>
-        <translation type="unfinished" />
+        <translation>它的适配器与 {base} 中的模型不相配：{layer} 在那里的形状不同</translation>
     </message>
     <message>
         <source>the folder contains an adapter of rank {rank} and α {alpha:g}; use both, or 0 to train every weight</source>
-        <translation type="unfinished" />
+        <translation>文件夹包含秩为 {rank}、α 为 {alpha:g} 的适配器；请使用这两个值，或用 0 训练所有权重</translation>
     </message>
     <message>
         <source>its adapter is of type {kind}; only LORA can be read</source>
-        <translation type="unfinished" />
+        <translation>它的适配器类型为 {kind}；只能读取 LORA</translation>
     </message>
     <message>
         <source>its {file} asks for {name} = {value}, which is not supported here</source>
-        <translation type="unfinished" />
+        <translation>它的 {file} 要求 {name} = {value}，这里不支持</translation>
     </message>
     <message>
         <source>its {file} does not give a usable r and lora_alpha</source>
-        <translation type="unfinished" />
+        <translation>它的 {file} 没有给出可用的 r 和 lora_alpha</translation>
     </message>
     <message>
         <source>it does not contain {file}</source>
-        <translation type="unfinished" />
+        <translation>它不包含 {file}</translation>
     </message>
     <message>
         <source>its {file} is empty or not JSON</source>
-        <translation type="unfinished" />
+        <translation>它的 {file} 是空的，或不是 JSON</translation>
     </message>
     <message>
         <source>it contains only an adapter; put the folder of its model, {name}, next to it</source>
-        <translation type="unfinished" />
+        <translation>它只包含适配器；请把它的模型 {name} 的文件夹放在旁边</translation>
     </message>
     <message>
         <source>which it does not name</source>
-        <translation type="unfinished" />
+        <translation>而它没有说明是哪一个</translation>
     </message>
     <message>
         <source>its adapter contains the tensor {name} of shape {shape}, which does not belong to rank {rank}</source>
-        <translation type="unfinished" />
+        <translation>它的适配器包含形状为 {shape} 的张量 {name}，与秩 {rank} 不符</translation>
     </message>
     <message>
         <source>its adapter contains only one half of {layer}</source>
-        <translation type="unfinished" />
+        <translation>它的适配器只包含 {layer} 的一半</translation>
     </message>
     <message>
         <source>no adapter fits this model, because its attention layers have other names; use 0 to train every weight</source>
-        <translation type="unfinished" />
+        <translation>没有适配器适合这个模型，因为它的注意力层使用其他名称；请用 0 训练所有权重</translation>
     </message>
     <message>
         <source>the model has no chat template and so no place for a system prompt; put it into your prompts</source>
-        <translation type="unfinished" />
+        <translation>模型没有对话模板，所以没有放系统提示词的地方；请把它写进你的提示词</translation>
     </message>
     <message>
         <source>the model's chat template has no switch for a thinking mode; choose the default</source>
-        <translation type="unfinished" />
+        <translation>模型的对话模板没有思考模式的开关；请选择默认值</translation>
     </message>
     <message>
         <source>The model's chat template could not be filled in within {seconds:g} seconds; a working template takes a few milliseconds. Use another version of the model.</source>
-        <translation type="unfinished" />
+        <translation>模型的对话模板在 {seconds:g} 秒之内没有填好；正常的模板只需几毫秒。请使用模型的另一个版本。</translation>
     </message>
     <message>
         <source>The model's chat template cannot be filled in: {error}.</source>
-        <translation type="unfinished" />
+        <translation>模型的对话模板无法填写：{error}。</translation>
     </message>
     <message numerus="yes">
         <source>The prompt “{text}” has {count} token; the model has room for 1 to {longest}.</source>
         <comment>The prompt “{text}” has {count} tokens; the model has room for 1 to {longest}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>提示词“{text}”有 {count} 个 token；模型能容纳 1 到 {longest} 个。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The model's chat template turns a prompt into {count:,} character; at most {longest:,} can be read.</source>
         <comment>The model's chat template turns a prompt into {count:,} characters; at most {longest:,} can be read.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>模型的对话模板把一个提示词变成 {count:,} 个字符；最多能读取 {longest:,} 个。</numerusform>
         </translation>
     </message>
     <message>
         <source>transformers does not support it for this model; switch it off</source>
-        <translation type="unfinished" />
+        <translation>transformers 不支持这个模型的这一功能；请关闭它</translation>
     </message>
     <message numerus="yes">
         <source>{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameter, licence {licence}.</source>
         <comment>{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name}：秩为 {rank} 的适配器，用于 {base}，{kind}，{parameters:,} 个参数，许可证 {licence}。</numerusform>
         </translation>
     </message>
     <message>
         <source>not stated</source>
-        <translation type="unfinished" />
+        <translation>没有说明</translation>
     </message>
     <message numerus="yes">
         <source>{name}: {kind}, {parameters:,} parameter, licence {licence}.</source>
         <comment>{name}: {kind}, {parameters:,} parameters, licence {licence}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name}：{kind}，{parameters:,} 个参数，许可证 {licence}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Loading it reads {size:,.1f} MB.</source>
-        <translation type="unfinished" />
+        <translation>加载它要读取 {size:,.1f} MB。</translation>
     </message>
     <message>
         <source>there is no such folder or file</source>
-        <translation type="unfinished" />
+        <translation>没有这样的文件夹或文件</translation>
     </message>
     <message>
         <source>it cannot be read ({error})</source>
-        <translation type="unfinished" />
+        <translation>无法读取它（{error}）</translation>
     </message>
     <message>
         <source>it is neither a folder nor a GGUF file; choose the folder that contains config.json</source>
-        <translation type="unfinished" />
+        <translation>它既不是文件夹，也不是 GGUF 文件；请选择包含 config.json 的文件夹</translation>
     </message>
     <message>
         <source>it does not contain tokenizer.json; save its fast tokenizer there</source>
-        <translation type="unfinished" />
+        <translation>它不包含 tokenizer.json；请把它的快速分词器保存到那里</translation>
     </message>
     <message>
         <source>its {file} asks for its own code, which is never run</source>
-        <translation type="unfinished" />
+        <translation>它的 {file} 要求运行自己的代码，而这从不运行</translation>
     </message>
     <message>
         <source>its weights are quantized; choose the model in float32, float16 or bfloat16</source>
-        <translation type="unfinished" />
+        <translation>它的权重是量化的；请选择 float32、float16 或 bfloat16 的模型</translation>
     </message>
     <message>
         <source>its config.json does not name a model type, or its tokenizer.json does not contain a tokenizer</source>
-        <translation type="unfinished" />
+        <translation>它的 config.json 没有说明模型类型，或它的 tokenizer.json 不包含分词器</translation>
     </message>
     <message>
         <source>it does not name an architecture or does not contain a tokenizer</source>
-        <translation type="unfinished" />
+        <translation>它没有说明架构，或不包含分词器</translation>
     </message>
     <message>
         <source>its tensor {name} has the shape {shape}, but its config.json asks for {wanted}</source>
-        <translation type="unfinished" />
+        <translation>它的张量 {name} 的形状为 {shape}，而它的 config.json 要求 {wanted}</translation>
     </message>
     <message numerus="yes">
         <source>its config.json asks for {name} = {value}, but its files contain {count} tensor</source>
         <comment>its config.json asks for {name} = {value}, but its files contain {count} tensors</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>它的 config.json 要求 {name} = {value}，而它的文件包含 {count} 个张量</numerusform>
         </translation>
     </message>
     <message>
         <source>its files have changed since this run began; restore them, or start a new run</source>
-        <translation type="unfinished" />
+        <translation>它的文件在这个运行开始之后有变化；请恢复它们，或开始新的运行</translation>
     </message>
     <message>
         <source>its layers keep a recurrent state, but sampling here shares keys and values between rows; choose a model with attention layers only</source>
-        <translation type="unfinished" />
+        <translation>它的层保存循环状态，而这里采样时各行共用键和值；请选择只有注意力层的模型</translation>
     </message>
     <message>
         <source>only the character model can have a critic; switch it off</source>
-        <translation type="unfinished" />
+        <translation>只有字符模型能有 critic；请关闭它</translation>
     </message>
     <message>
         <source>the distributions over a large vocabulary are not recorded; choose k1, k2 or k3</source>
-        <translation type="unfinished" />
+        <translation>大词表上的分布不记录；请选择 k1、k2 或 k3</translation>
     </message>
     <message>
         <source>Ignored, because completions are drawn from the entire distribution at the run's temperature: {names}.</source>
-        <translation type="unfinished" />
+        <translation>已忽略，因为回答是在运行的温度下从整个分布采样的：{names}。</translation>
     </message>
     <message>
         <source>it has 0 bytes; copy it again</source>
-        <translation type="unfinished" />
+        <translation>它有 0 个字节；请重新复制</translation>
     </message>
     <message>
         <source>it is not a GGUF file of version 2 or 3</source>
-        <translation type="unfinished" />
+        <translation>它不是第 2 版或第 3 版的 GGUF 文件</translation>
     </message>
     <message>
         <source>it cannot be read ({reason})</source>
-        <translation type="unfinished" />
+        <translation>无法读取它（{reason}）</translation>
     </message>
     <message>
         <source>its header cannot be read; it is damaged or cut short</source>
-        <translation type="unfinished" />
+        <translation>无法读取它的文件头；它已损坏或被截短</translation>
     </message>
     <message>
         <source>it is cut short; copy it again</source>
-        <translation type="unfinished" />
+        <translation>它被截短；请重新复制</translation>
     </message>
     <message>
         <source>Every weight of this model is trained, and no snapshot contains the weights from before update {step}. A run that trains an adapter can answer such questions. With a folder for snapshots, they can be asked about updates after the last snapshot but one.</source>
-        <translation type="unfinished" />
+        <translation>这个模型训练所有权重，没有快照包含第 {step} 次更新之前的权重。训练适配器的运行可以回答这样的问题。有快照文件夹时，可以就倒数第二个快照之后的更新提问。</translation>
     </message>
     <message>
         <source>The run's weights could not be restored after a question; its updates are being learned again.</source>
-        <translation type="unfinished" />
+        <translation>提问之后无法恢复运行的权重；正在重新学习它的更新。</translation>
     </message>
     <message>
         <source>transformers or peft cannot be used here: {error}.</source>
-        <translation type="unfinished" />
+        <translation>这里无法使用 transformers 或 peft：{error}。</translation>
     </message>
     <message>
         <source>transformers needs another package for it ({error})</source>
-        <translation type="unfinished" />
+        <translation>transformers 需要另一个软件包才能加载它（{error}）</translation>
     </message>
     <message>
         <source>transformers cannot load it ({reason})</source>
-        <translation type="unfinished" />
+        <translation>transformers 无法加载它（{reason}）</translation>
     </message>
     <message>
         <source>transformers has applied an adapter to it, which was not requested</source>
-        <translation type="unfinished" />
+        <translation>transformers 对它应用了没有请求的适配器</translation>
     </message>
     <message>
         <source>it is an encoder-decoder model; choose a decoder-only model, which continues a text</source>
-        <translation type="unfinished" />
+        <translation>它是编码器-解码器模型；请选择仅解码器的模型，即续写文本的模型</translation>
     </message>
     <message>
         <source>its config.json asks for the tensor {name}, which its files do not contain</source>
-        <translation type="unfinished" />
+        <translation>它的 config.json 要求张量 {name}，而它的文件不包含它</translation>
     </message>
     <message>
         <source>its eos_token_id is not the number of a token</source>
-        <translation type="unfinished" />
+        <translation>它的 eos_token_id 不是一个 token 的编号</translation>
     </message>
     <message>
         <source>it does not name a token that ends a completion (eos_token_id)</source>
-        <translation type="unfinished" />
+        <translation>它没有说明结束回答的 token（eos_token_id）</translation>
     </message>
     <message numerus="yes">
         <source>Trains {trained:,} number and needs about {whole:.1f} GB of memory.</source>
         <comment>Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>训练 {trained:,} 个数，约需 {whole:.1f} GB 内存。</numerusform>
         </translation>
     </message>
     <message>
         <source>training it needs about {wanted:.1f} GB of memory, but {there:.1f} GB are free</source>
-        <translation type="unfinished" />
+        <translation>训练它约需 {wanted:.1f} GB 内存，而可用的有 {there:.1f} GB</translation>
     </message>
     <message>
         <source>{needs}; choose a smaller model</source>
-        <translation type="unfinished" />
+        <translation>{needs}；请选择较小的模型</translation>
     </message>
     <message>
         <source>{needs}; {name} would need about {less:.1f} GB</source>
-        <translation type="unfinished" />
+        <translation>{needs}；{name} 约需 {less:.1f} GB</translation>
     </message>
     <message>
         <source>one pass over each batch (learner.mu=1)</source>
-        <translation type="unfinished" />
+        <translation>对每一批只学一遍（learner.mu=1）</translation>
     </message>
     <message>
         <source>four completions at once (model.rows_at_once=4)</source>
-        <translation type="unfinished" />
+        <translation>每次四个回答（model.rows_at_once=4）</translation>
     </message>
     <message>
         <source>checkpointing (model.checkpointing=true)</source>
-        <translation type="unfinished" />
+        <translation>检查点重算（model.checkpointing=true）</translation>
     </message>
     <message>
         <source>an adapter (model.adapter_rank=8)</source>
-        <translation type="unfinished" />
+        <translation>适配器（model.adapter_rank=8）</translation>
     </message>
     <message>
         <source>an adapter with checkpointing, one completion at once</source>
-        <translation type="unfinished" />
+        <translation>带检查点重算的适配器，每次一个回答</translation>
     </message>
     <message>
         <source>A model from a folder needs transformers and peft, which this download does not contain. Choose a Python that has them (Run, Python with torch…, or --python PATH). The shipped model works without them.</source>
-        <translation type="unfinished" />
+        <translation>来自文件夹的模型需要 transformers 和 peft，而这个下载版不包含它们。请选择装有它们的 Python（运行 &gt; 带 torch 的 Python…，或 --python PATH）。自带的模型不需要它们。</translation>
     </message>
     <message>
         <source>A model from a folder needs transformers and peft, which are not installed. Install them with “make run-hf” in the source folder, or with “pip install torch transformers peft gguf”; the shipped model works without them.</source>
-        <translation type="unfinished" />
+        <translation>来自文件夹的模型需要 transformers 和 peft，而它们没有安装。请在源码文件夹中用“make run-hf”安装，或用“pip install torch transformers peft gguf”；自带的模型不需要它们。</translation>
     </message>
     <message>
         <source>Every weight of this model is trained, so there is no adapter; export the entire model.</source>
-        <translation type="unfinished" />
+        <translation>这个模型训练所有权重，所以没有适配器；请导出整个模型。</translation>
     </message>
     <message>
         <source>peft did not write {name}.</source>
-        <translation type="unfinished" />
+        <translation>peft 没有写出 {name}。</translation>
     </message>
     <message>
         <source>The weights cannot be written: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法写出权重：{error}。</translation>
     </message>
     <message>
         <source>The snapshot {path} belongs to another model.</source>
-        <translation type="unfinished" />
+        <translation>快照 {path} 属于另一个模型。</translation>
     </message>
     <message>
         <source>The snapshot {path} cannot be read ({error}); delete it, and the run will be learned again.</source>
-        <translation type="unfinished" />
+        <translation>无法读取快照 {path}（{error}）；请删除它，运行会重新学习。</translation>
     </message>
     <message>
         <source>it cannot be created ({reason})</source>
-        <translation type="unfinished" />
+        <translation>无法创建它（{reason}）</translation>
     </message>
     <message numerus="yes">
         <source>{count} snapshot of {size:.1f} GB does not fit there; {free:.1f} GB are free</source>
         <comment>{count} snapshots of {size:.1f} GB do not fit there; {free:.1f} GB are free</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>那里放不下 {count} 个共 {size:.1f} GB 的快照；可用的有 {free:.1f} GB</numerusform>
         </translation>
     </message>
     <message>
         <source>its {file} cannot be read</source>
-        <translation type="unfinished" />
+        <translation>无法读取它的 {file}</translation>
     </message>
     <message>
         <source>its {file} names files outside the folder</source>
-        <translation type="unfinished" />
+        <translation>它的 {file} 指向文件夹之外的文件</translation>
     </message>
     <message>
         <source>{file} is missing; copy the entire folder</source>
-        <translation type="unfinished" />
+        <translation>缺少 {file}；请复制整个文件夹</translation>
     </message>
     <message>
         <source>{file} has 0 bytes; copy it again</source>
-        <translation type="unfinished" />
+        <translation>{file} 有 0 个字节；请重新复制</translation>
     </message>
     <message>
         <source>{file} cannot be read ({reason})</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {file}（{reason}）</translation>
     </message>
     <message>
         <source>{file} is not a safetensors file</source>
-        <translation type="unfinished" />
+        <translation>{file} 不是 safetensors 文件</translation>
     </message>
     <message>
         <source>{file} is cut short: it has {size:,} of {whole:,} bytes; copy it again</source>
-        <translation type="unfinished" />
+        <translation>{file} 被截短：共 {whole:,} 个字节，只有 {size:,} 个；请重新复制</translation>
     </message>
     <message>
         <source>its weights are stored as pickle, which can run any code; save them as safetensors</source>
-        <translation type="unfinished" />
+        <translation>它的权重存储为 pickle，而 pickle 可以运行任何代码；请保存为 safetensors</translation>
     </message>
     <message>
         <source>it contains only an adapter; choose the folder of a complete model</source>
-        <translation type="unfinished" />
+        <translation>它只包含适配器；请选择完整模型的文件夹</translation>
     </message>
     <message>
         <source>TRL trains from a folder with config.json; choose one instead of a GGUF file</source>
-        <translation type="unfinished" />
+        <translation>TRL 从有 config.json 的文件夹训练；请选择这样的文件夹，而不是 GGUF 文件</translation>
     </message>
     <message>
         <source>the script starts with a new adapter; choose the folder of the complete model</source>
-        <translation type="unfinished" />
+        <translation>脚本从新的适配器开始；请选择完整模型的文件夹</translation>
     </message>
     <message>
         <source>a sweep for TRL can vary only arguments of its GRPOConfig</source>
-        <translation type="unfinished" />
+        <translation>为 TRL 写的扫描只能改变它的 GRPOConfig 的参数</translation>
     </message>
     <message>
         <source>not every run of the sweep has this TRL argument</source>
-        <translation type="unfinished" />
+        <translation>扫描中并非每个运行都有这个 TRL 参数</translation>
     </message>
     <message>
         <source>TRL trains a model from a folder; choose one</source>
-        <translation type="unfinished" />
+        <translation>TRL 训练来自文件夹的模型；请选择一个</translation>
     </message>
     <message>
         <source>TRL's GRPOTrainer does not support this</source>
-        <translation type="unfinished" />
+        <translation>TRL 的 GRPOTrainer 不支持它</translation>
     </message>
     <message>
         <source>TRL's GRPOTrainer has no loss with surrogate {surrogate}, reduction {reduction} and level {level}</source>
-        <translation type="unfinished" />
+        <translation>TRL 的 GRPOTrainer 没有代理目标 {surrogate}、归约 {reduction}、级别 {level} 的损失</translation>
     </message>
     <message>
         <source>TRL supports it only if vLLM samples, but the script samples with transformers; leave it empty</source>
-        <translation type="unfinished" />
+        <translation>TRL 只在由 vLLM 采样时支持它，而脚本用 transformers 采样；请留空</translation>
     </message>
     <message>
         <source>TRL's GRPOTrainer has no critic</source>
-        <translation type="unfinished" />
+        <translation>TRL 的 GRPOTrainer 没有 critic</translation>
     </message>
     <message>
         <source>TRL's GRPOTrainer does not draw groups again</source>
-        <translation type="unfinished" />
+        <translation>TRL 的 GRPOTrainer 不会重新抽取组</translation>
     </message>
     <message>
         <source>the script for TRL does not compute this reward; set it to 0</source>
-        <translation type="unfinished" />
+        <translation>为 TRL 写的脚本不计算这个奖励；请设为 0</translation>
     </message>
     <message>
         <source>the script for TRL does not compare answers in this way</source>
-        <translation type="unfinished" />
+        <translation>为 TRL 写的脚本不用这种方式比较答案</translation>
     </message>
     <message>
         <source>the script uses AdamW</source>
-        <translation type="unfinished" />
+        <translation>脚本使用 AdamW</translation>
     </message>
     <message>
         <source>The update was cancelled after its step; the model is being loaded, and its updates are being learned again.</source>
-        <translation type="unfinished" />
+        <translation>更新在它的一步之后被取消；正在加载模型，并重新学习它的更新。</translation>
     </message>
     <message>
         <source>The current weights could not be saved in {folder}, so the question was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>当前的权重无法保存到 {folder}，所以提问已取消。</translation>
     </message>
     <message>
         <source>{path} does not exist.</source>
-        <translation type="unfinished" />
+        <translation>{path} 不存在。</translation>
     </message>
     <message>
         <source>Columns were read as was said: {columns}.</source>
-        <translation type="unfinished" />
+        <translation>各列已按所说的读取：{columns}。</translation>
     </message>
     <message>
         <source>{path} is not a recorded run that this program can read. {looks}</source>
-        <translation type="unfinished" />
+        <translation>{path} 不是本程序能读取的记录。{looks}</translation>
     </message>
     <message>
         <source>a run file of GRPO Lab (.grpo)</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab 的运行文件（.grpo）</translation>
     </message>
     <message>
         <source>a trace of GRPO Lab's recorder for TRL or verl (a folder with trace.json)</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab 为 TRL 或 verl 所作的记录（有 trace.json 的文件夹）</translation>
     </message>
     <message>
         <source>TRL's completions (completions_00012.parquet)</source>
-        <translation type="unfinished" />
+        <translation>TRL 的回答（completions_00012.parquet）</translation>
     </message>
     <message>
         <source>a trackio database (.db)</source>
-        <translation type="unfinished" />
+        <translation>trackio 数据库（.db）</translation>
     </message>
     <message>
         <source>traces.jsonl of verifiers or prime-rl</source>
-        <translation type="unfinished" />
+        <translation>verifiers 或 prime-rl 的 traces.jsonl</translation>
     </message>
     <message>
         <source>NeMo-RL's training data (train_data_step12.jsonl)</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 的训练数据（train_data_step12.jsonl）</translation>
     </message>
     <message>
         <source>verl's rollout files (12.jsonl)</source>
-        <translation type="unfinished" />
+        <translation>verl 的 rollout 文件（12.jsonl）</translation>
     </message>
     <message>
         <source>rows of completions with rewards (JSON, JSONL, CSV or Parquet)</source>
-        <translation type="unfinished" />
+        <translation>带奖励的回答，每行一个（JSON、JSONL、CSV 或 Parquet）</translation>
     </message>
     <message>
         <source>what a trainer logged (trainer_state.json, JSON, JSONL, CSV, TensorBoard, printed lines)</source>
-        <translation type="unfinished" />
+        <translation>训练框架的日志（trainer_state.json、JSON、JSONL、CSV、TensorBoard、打印的行）</translation>
     </message>
     <message>
         <source>{name} claims to contain {size:,} bytes; at most {most:,} can be read.</source>
-        <translation type="unfinished" />
+        <translation>{name} 声称包含 {size:,} 个字节；最多能读取 {most:,} 个。</translation>
     </message>
     <message>
         <source>one number per row</source>
-        <translation type="unfinished" />
+        <translation>每行一个数</translation>
     </message>
     <message>
         <source>a list of numbers per row</source>
-        <translation type="unfinished" />
+        <translation>每行一个数的列表</translation>
     </message>
     <message>
         <source>a list of lists of numbers per row</source>
-        <translation type="unfinished" />
+        <translation>每行一个由数的列表组成的列表</translation>
     </message>
     <message>
         <source>{file} has no column “{name}”.</source>
-        <translation type="unfinished" />
+        <translation>{file} 没有列“{name}”。</translation>
     </message>
     <message>
         <source>Column “{name}” of {file} contains {type} instead of {expected}.</source>
-        <translation type="unfinished" />
+        <translation>{file} 的列“{name}”包含 {type}，而不是 {expected}。</translation>
     </message>
     <message>
         <source>{name} cannot be read as NumPy arrays: {error}</source>
-        <translation type="unfinished" />
+        <translation>无法把 {name} 作为 NumPy 数组读取：{error}</translation>
     </message>
     <message>
         <source>{name} cannot be read as a converted run ({error}); it is damaged.</source>
-        <translation type="unfinished" />
+        <translation>无法把 {name} 作为转换过的运行读取（{error}）；它已损坏。</translation>
     </message>
     <message>
         <source>{name} cannot be read as an event file of TensorBoard: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法把 {name} 作为 TensorBoard 的事件文件读取：{error}。</translation>
     </message>
     <message>
         <source>The trainer's reports are those of {name}.</source>
-        <translation type="unfinished" />
+        <translation>训练框架的报告来自 {name}。</translation>
     </message>
     <message>
         <source>Line {number} of {name} is longer than {most:,} bytes; reading stops there.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第 {number} 行超过 {most:,} 个字节；读取到此为止。</translation>
     </message>
     <message>
         <source>Line {number} of {name} is not JSON and is left out.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第 {number} 行不是 JSON，已略去。</translation>
     </message>
     <message>
         <source>Line {number}, the last of {name}, is incomplete or still being written and is left out.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的最后一行（第 {number} 行）不完整或仍在写入，已略去。</translation>
     </message>
     <message numerus="yes">
         <source>More than {most:,} line of {name} is not JSON; the rest is left out.</source>
         <comment>More than {most:,} lines of {name} are not JSON; the rest is left out.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 中超过 {most:,} 行不是 JSON；其余已略去。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count:,} more line of {name} is not JSON and is left out.</source>
         <comment>{count:,} more lines of {name} are not JSON and are left out.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 还有 {count:,} 行不是 JSON，已略去。</numerusform>
         </translation>
     </message>
     <message>
         <source>These files contain no token numbers with log-probabilities, so there is no loss to recompute; NeMo-RL writes them unless env.should_log_nemo_gym_responses is true.</source>
-        <translation type="unfinished" />
+        <translation>这些文件不包含 token 编号和对数概率，所以没有损失可以重新计算；除非 env.should_log_nemo_gym_responses 为 true，NeMo-RL 会写入它们。</translation>
     </message>
     <message>
         <source>The settings of the loss are those of {name}; NeMo-RL's defaults are assumed for those not in it.</source>
-        <translation type="unfinished" />
+        <translation>损失的设置来自 {name}；其中没有的设置按 NeMo-RL 的默认值。</translation>
     </message>
     <message>
         <source>The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) lies in an opened folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance weights), and nothing is compared. Put the recipe there, and open the folder.</source>
-        <translation type="unfinished" />
+        <translation>损失的设置未知，因为打开的文件夹中这些文件旁边没有 NeMo-RL 的配方（config.yaml）：假定为它的默认值（裁剪范围 0.2，按 token 取均值，没有重要性权重），不作比较。请把配方放在那里，然后打开文件夹。</translation>
     </message>
     <message>
         <source>The loss had a KL term with the coefficient {beta}; NeMo-RL does not write the reference's log-probabilities, so it is left out.</source>
-        <translation type="unfinished" />
+        <translation>损失有系数为 {beta} 的 KL 项；NeMo-RL 不写参考策略的对数概率，所以略去它。</translation>
     </message>
     <message>
         <source>NeMo-RL sampled dynamically: rewards are those of the completions that were kept (filtered_rewards).</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 用了动态采样：奖励是所保留的回答的奖励（filtered_rewards）。</translation>
     </message>
     <message>
         <source>NeMo-RL does not write the loss to these files, so only advantages are compared.</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 不把损失写入这些文件，所以只比较优势。</translation>
     </message>
     <message>
         <source>The setting “{name}” of NeMo-RL's loss is {value!r}; it must be a number.</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 损失的设置“{name}”是 {value!r}；它必须是一个数。</translation>
     </message>
     <message>
         <source>NeMo-RL also trained correct completions by cross-entropy (positive_example_nll_weight).</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 还用交叉熵训练了正确的回答（positive_example_nll_weight）。</translation>
     </message>
     <message>
         <source>NeMo-RL's CISPO also holds the weight above 1 − {low:g}; the loss here caps it only from above.</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 的 CISPO 还把权重保持在 1 − {low:g} 以上；这里的损失只从上方限制它。</translation>
     </message>
     <message>
         <source>NeMo-RL's dual clip of {cap:g} lies within the clip range (1 + {high:g}).</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 的双重裁剪 {cap:g} 在裁剪范围（1 + {high:g}）之内。</translation>
     </message>
     <message>
         <source>NeMo-RL's truncated_importance_sampling_type “{name}” is unknown.</source>
-        <translation type="unfinished" />
+        <translation>NeMo-RL 的 truncated_importance_sampling_type“{name}”是未知的。</translation>
     </message>
     <message>
         <source>These rows contain no token numbers with a log-probability for each (columns such as completion_ids and logprobs), so there is no loss to recompute.</source>
-        <translation type="unfinished" />
+        <translation>这些行没有 token 编号和各自的对数概率（例如 completion_ids 和 logprobs 列），所以没有损失可以重新计算。</translation>
     </message>
     <message>
         <source>{name} holds no rows of completions.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有包含回答的行。</translation>
     </message>
     <message>
         <source>a trainer of one's own</source>
-        <translation type="unfinished" />
+        <translation>自己的训练框架</translation>
     </message>
     <message>
         <source>Columns were read by their names: {read}. Others: {others}. The option --columns changes this.</source>
-        <translation type="unfinished" />
+        <translation>各列已按名称读取：{read}。其他：{others}。选项 --columns 可以更改。</translation>
     </message>
     <message>
         <source>none</source>
         <comment>columns</comment>
-        <translation type="unfinished">无</translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>These are results of the environment {env} with the model {model}.</source>
-        <translation type="unfinished" />
+        <translation>这些是模型 {model} 在环境 {env} 中的结果。</translation>
     </message>
     <message>
         <source>No column names the step, so all rows are shown as one update.</source>
-        <translation type="unfinished" />
+        <translation>没有列说明步，所以所有行显示为一次更新。</translation>
     </message>
     <message>
         <source>it has no completion</source>
-        <translation type="unfinished" />
+        <translation>它没有回答</translation>
     </message>
     <message>
         <source>Token numbers of some rows do not fit their masks or log-probabilities; they are left out.</source>
-        <translation type="unfinished" />
+        <translation>有些行的 token 编号与掩码或对数概率不符；已略去它们。</translation>
     </message>
     <message>
         <source>miles stores rewards in trajectory, beside these columns: open the folder that holds both.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: trajectory</translatorcomment><translation>miles 把奖励存储在 trajectory 中，与这些列并列：请打开包含两者的文件夹。</translation>
     </message>
     <message>
         <source>rows</source>
-        <translation type="unfinished" />
+        <translation>行</translation>
     </message>
     <message>
         <source>values in a column</source>
-        <translation type="unfinished" />
+        <translation>一列中的值</translation>
     </message>
     <message>
         <source>{name} claims to contain {count:,} {what}; at most {most:,} can be read.</source>
-        <translation type="unfinished" />
+        <translation>{name} 声称包含 {count:,} 个{what}；最多能读取 {most:,} 个。</translation>
     </message>
     <message>
         <source>{name} contains more than {most:,} bytes, the limit for one file.</source>
-        <translation type="unfinished" />
+        <translation>{name} 超过 {most:,} 个字节，这是单个文件的上限。</translation>
     </message>
     <message numerus="yes">
         <source>Column “{name}” of {file} has no value in {count} of its {rows} row.</source>
         <comment>Column “{name}” of {file} has no value in {count} of its {rows} rows.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{file} 的列“{name}”在 {rows} 行中有 {count} 行没有值。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} cannot be read as Parquet: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法把 {name} 作为 Parquet 读取：{error}。</translation>
     </message>
     <message>
         <source>There is no configuration of prime-rl's trainer (configs/trainer.json) next to these rollouts, so the settings of the loss are not known.</source>
-        <translation type="unfinished" />
+        <translation>这些 rollout 旁边没有 prime-rl 训练器的配置（configs/trainer.json），所以损失的设置未知。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}), so the settings of the loss are not known.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {path}（{error}），所以损失的设置未知。</translation>
     </message>
     <message>
         <source>{name} was written by hand: for loss settings that it leaves out, those of prime-rl in August 2026 are assumed.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是手写的：其中没有的损失设置，按 2026 年 8 月的 prime-rl。</translation>
     </message>
     <message>
         <source>A line of {name} is not what prime-rl writes ({error}) and is left out.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的一行不是 prime-rl 所写的（{error}），已略去。</translation>
     </message>
     <message>
         <source>The token export of step {label} is too large.</source>
-        <translation type="unfinished" />
+        <translation>第 {label} 步的 token 导出太大。</translation>
     </message>
     <message>
         <source>The token export of step {label} is still being written.</source>
-        <translation type="unfinished" />
+        <translation>第 {label} 步的 token 导出仍在写入。</translation>
     </message>
     <message numerus="yes">
         <source>it is longer than {most:,} byte</source>
         <comment>it is longer than {most:,} bytes</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>它超过 {most:,} 个字节</numerusform>
         </translation>
     </message>
     <message>
         <source>it is not an object</source>
-        <translation type="unfinished" />
+        <translation>它不是对象</translation>
     </message>
     <message>
         <source>In addition to the policy gradient, this update trained tokens by cross-entropy (prime-rl's “ce”); the logged loss includes theirs and cannot be compared.</source>
-        <translation type="unfinished" />
+        <translation>除策略梯度外，这次更新还用交叉熵训练了 token（prime-rl 的“ce”）；记录的损失包括它们的部分，无法比较。</translation>
     </message>
     <message>
         <source>This update trained tokens by the KL to a reference model (prime-rl's “ref_kl”), which the loss here does not have in that form; it cannot be compared.</source>
-        <translation type="unfinished" />
+        <translation>这次更新按与参考模型的 KL 训练了 token（prime-rl 的“ref_kl”），这里的损失没有这种形式；无法比较。</translation>
     </message>
     <message>
         <source>prime-rl weights tokens of this update by factors other than 0 and 1 (rl_weights); it also weights its KL term by them, which the loss here cannot express.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: weight</translatorcomment><translation>prime-rl 用 0 和 1 以外的因子（rl_weights）为这次更新的 token 加权；它也用它们为 KL 项加权，这里的损失无法表达。</translation>
     </message>
     <message>
         <source>This run of prime-rl had a custom loss ({name}, type “custom”), a function that is not recorded, so the loss cannot be recomputed; tokens, advantages and log-probabilities are prime-rl's.</source>
-        <translation type="unfinished" />
+        <translation>prime-rl 的这次运行用了自定义损失（{name}，类型“custom”），一个没有记录的函数，所以损失无法重新计算；token、优势和对数概率是 prime-rl 的。</translation>
     </message>
     <message>
         <source>prime-rl's loss “{name}” is unknown, so it cannot be recomputed; the known ones are {known}.</source>
-        <translation type="unfinished" />
+        <translation>prime-rl 的损失“{name}”是未知的，所以无法重新计算；已知的有 {known}。</translation>
     </message>
     <message>
         <source>The setting “{name}” of prime-rl's loss “{kind}” is unknown (another version of prime-rl?), so the loss cannot be recomputed; the known ones are {known}.</source>
-        <translation type="unfinished" />
+        <translation>prime-rl 损失“{kind}”的设置“{name}”是未知的（prime-rl 的另一个版本？），所以损失无法重新计算；已知的有 {known}。</translation>
     </message>
     <message>
         <source>The setting “{name}” of prime-rl's loss is {value!r}; it must be a number from 0 to {most:g}, so the loss cannot be recomputed.</source>
-        <translation type="unfinished" />
+        <translation>prime-rl 损失的设置“{name}”是 {value!r}；它必须是 0 到 {most:g} 的数，所以损失无法重新计算。</translation>
     </message>
     <message>
         <source>Chunk {number} of {folder} cannot be read: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {folder} 的第 {number} 块：{error}。</translation>
     </message>
     <message>
         <source>{name} has no seek table, or is damaged; unpack it with zstd -d</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有寻址表，或已损坏；请用 zstd -d 解压</translation>
     </message>
     <message>
         <source>An episode of step {label} is left out: {error}</source>
-        <translation type="unfinished" />
+        <translation>第 {label} 步的一个 episode 已略去：{error}</translation>
     </message>
     <message>
         <source>{name} was not read, because YAML needs PyYAML: pip install pyyaml.</source>
-        <translation type="unfinished" />
+        <translation>没有读取 {name}，因为 YAML 需要 PyYAML：pip install pyyaml。</translation>
     </message>
     <message>
         <source>{name} cannot be read as a recipe ({error}).</source>
-        <translation type="unfinished" />
+        <translation>无法把 {name} 作为配方读取（{error}）。</translation>
     </message>
     <message>
         <source>it is longer than {most:,} bytes</source>
-        <translation type="unfinished" />
+        <translation>它超过 {most:,} 个字节</translation>
     </message>
     <message>
         <source>it has too many aliases, or is nested too deeply</source>
-        <translation type="unfinished" />
+        <translation>它的别名太多，或嵌套太深</translation>
     </message>
     <message>
         <source>{name} is larger than the limit for one step; its first rows are shown ({count:,}).</source>
-        <translation type="unfinished" />
+        <translation>{name} 超过一步的上限；显示它的前面若干行（{count:,}）。</translation>
     </message>
     <message>
         <source>{name} is not a table of rows.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不是由行组成的表。</translation>
     </message>
     <message>
         <source>{name} is longer than {most:,} bytes; write one object per line (JSON Lines) instead.</source>
-        <translation type="unfinished" />
+        <translation>{name} 超过 {most:,} 个字节；请改为每行写一个对象（JSON Lines）。</translation>
     </message>
     <message>
         <source>{name} is not JSON: {error}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不是 JSON：{error}。</translation>
     </message>
     <message>
         <source>{name} cannot be read as a table: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法把 {name} 作为表读取：{error}。</translation>
     </message>
     <message>
         <source>“{entry}” is not a column and its meaning, such as my_col=completion; the meanings are {known}.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: completion</translatorcomment><translation>“{entry}”不是一列和它的含义，例如 my_col=completion；含义有 {known}。</translation>
     </message>
     <message>
         <source>{name} contains no readable completion.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不包含可读的回答。</translation>
     </message>
     <message numerus="yes">
         <source>Step {label}: {count} row is not what {source} writes and is left out; the first: {why}.</source>
         <comment>Step {label}: {count} rows are not what {source} writes and are left out; the first: {why}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {label} 步：{count} 行不是 {source} 所写的，已略去；第一个：{why}。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} is long: only its last {most:,} bytes are read.</source>
-        <translation type="unfinished" />
+        <translation>{name} 很长：只读取最后 {most:,} 个字节。</translation>
     </message>
     <message>
         <source>{name} is long: only its first {most:,} rows are read.</source>
-        <translation type="unfinished" />
+        <translation>{name} 很长：只读取前 {most:,} 行。</translation>
     </message>
     <message>
         <source>{name} has no columns with rewards over steps.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有随步变化的奖励列。</translation>
     </message>
     <message>
         <source>{name} contains no run “{wanted}”; it contains {names}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不包含运行“{wanted}”；它包含 {names}。</translation>
     </message>
     <message>
         <source>{name} names no steps: its reports are counted.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有说明步：按它的报告计数。</translation>
     </message>
     <message numerus="yes">
         <source>{count} step of {name} was logged again later, as after a resume; the later line counts.</source>
         <comment>{count} steps of {name} were logged again later, as after a resume; the later lines count.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 的 {count} 步后来又记录了一次，如同恢复之后那样；以后面的行为准。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} row of {name} names no step and is left out.</source>
         <comment>{count} rows of {name} name no step and are left out.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 的 {count} 行没有说明步，已略去。</numerusform>
         </translation>
     </message>
     <message>
         <source>This log contains no completions.</source>
-        <translation type="unfinished" />
+        <translation>这份日志不包含回答。</translation>
     </message>
     <message>
         <source>This log contains no tokens and no log-probabilities, so there is no loss to recompute; GRPO Lab's recorder (two lines in the training script) stores them.</source>
-        <translation type="unfinished" />
+        <translation>这份日志不包含 token 和对数概率，所以没有损失可以重新计算；GRPO Lab 的记录器（训练脚本中的两行）会存储它们。</translation>
     </message>
     <message>
         <source>{name} contains no log with rewards over steps.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不包含带有各步奖励的日志。</translation>
     </message>
     <message numerus="yes">
         <source>There is {count} more log; “{name}” is shown. The other: {example}.</source>
         <comment>There are {count} more logs; “{name}” is shown. Another one: {example}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>还有 {count} 份日志；显示的是“{name}”。另一份：{example}。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} number in {other} differs from the newest state of the trainer, which counts: at step {step}, {name} is {here:g} and not {there:g}.</source>
         <comment>{count} numbers in {other} differ from the newest state of the trainer, which counts: at step {step}, {name} is {here:g} and not {there:g}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{other} 中有 {count} 个数与训练框架的最新状态不同，以后者为准：在第 {step} 步，{name} 是 {here:g}，而不是 {there:g}。</numerusform>
         </translation>
     </message>
     <message>
         <source>a trainer's log</source>
-        <translation type="unfinished" />
+        <translation>训练框架的日志</translation>
     </message>
     <message>
         <source>{name} is incomplete or still being written, and is left out.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不完整或仍在写入，已略去。</translation>
     </message>
     <message>
         <source>Some steps repeat the completions of the step before them: one generation served several steps, and totals over steps count it once.</source>
-        <translation type="unfinished" />
+        <translation>有些步重复了上一步的回答：一次生成用于几步，各步的总计只计一次。</translation>
     </message>
     <message numerus="yes">
         <source>Step {label} has groups of {size} completion, while others have {usual}: perhaps an evaluation overwrote it.</source>
         <comment>Step {label} has groups of {size} completions, while others have {usual}: perhaps an evaluation overwrote it.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {label} 步有大小为 {size} 个回答的组，而其他的有 {usual} 个：也许被一次评估覆盖了。</numerusform>
         </translation>
     </message>
     <message>
         <source>A trainer setting is missing in {path} ({error}).</source>
-        <translation type="unfinished" />
+        <translation>{path} 中缺少训练框架的一项设置（{error}）。</translation>
     </message>
     <message>
         <source>{path}: a trainer setting cannot be used: {error}.</source>
-        <translation type="unfinished" />
+        <translation>{path}：训练框架的一项设置不能使用：{error}。</translation>
     </message>
     <message>
         <source>Only texts and rewards were recorded: {reason}.</source>
-        <translation type="unfinished" />
+        <translation>只记录了文本和奖励：{reason}。</translation>
     </message>
     <message numerus="yes">
         <source>{count} step was dropped while recording, because the disk was too slow.</source>
         <comment>{count} steps were dropped while recording, because the disk was too slow.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>记录时丢弃了 {count} 步，因为磁盘太慢。</numerusform>
         </translation>
     </message>
     <message>
         <source>This trace contains only texts and rewards ({reason}); the loss was not recorded.</source>
-        <translation type="unfinished" />
+        <translation>这份记录只包含文本和奖励（{reason}）；没有记录损失。</translation>
     </message>
     <message>
         <source>The files of this update lack the columns {names}, so there is no loss to recompute; its texts, rewards and advantages are shown. To get them, record again with GRPO Lab's recorder.</source>
-        <translation type="unfinished" />
+        <translation>这次更新的文件缺少 {names} 这些列，所以没有损失可以重新计算；显示它的文本、奖励和优势。要得到它们，请用 GRPO Lab 的记录器重新记录。</translation>
     </message>
     <message>
         <source>{files} and its line in the index do not match ({error}); one of them is damaged.</source>
-        <translation type="unfinished" />
+        <translation>{files} 与它在索引中的行不符（{error}）；其中之一已损坏。</translation>
     </message>
     <message>
         <source>The files of process {ranks} are missing.</source>
-        <translation type="unfinished" />
+        <translation>缺少进程 {ranks} 的文件。</translation>
     </message>
     <message>
         <source>{path} is not the description of a recorded run.</source>
-        <translation type="unfinished" />
+        <translation>{path} 不是对所记录运行的描述。</translation>
     </message>
     <message>
         <source>{path} was written by a newer recorder (version {version}); update GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{path} 由更新的记录器（版本 {version}）写入；请更新 GRPO Lab。</translation>
     </message>
     <message>
         <source>Step {label} is not shown yet: process {ranks} has not written it.</source>
-        <translation type="unfinished" />
+        <translation>第 {label} 步还没有显示：进程 {ranks} 还没有写入它。</translation>
     </message>
     <message numerus="yes">
         <source>The run was restarted: {count} step of earlier attempts was trained again and is left out.</source>
         <comment>The run was restarted: {count} steps of earlier attempts were trained again and are left out.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>运行曾经重新启动：先前的 {count} 步重新训练过，已略去。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>For {count} step, the files of process {ranks} are missing: its loss cannot be compared.</source>
         <comment>For {count} steps, the files of process {ranks} are missing: their losses cannot be compared.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>有 {count} 步缺少进程 {ranks} 的文件：它们的损失无法比较。</numerusform>
         </translation>
     </message>
     <message>
         <source>This step contains no tokens.</source>
-        <translation type="unfinished" />
+        <translation>这一步不包含 token。</translation>
     </message>
     <message>
         <source>This step was generated but never used; it has no loss.</source>
-        <translation type="unfinished" />
+        <translation>这一步已生成但从未使用；它没有损失。</translation>
     </message>
     <message>
         <source>Completion {row} was used in a micro-batch of optimizer step {n} that the index does not name; the file or its line in the index is damaged.</source>
-        <translation type="unfinished" />
+        <translation>回答 {row} 用于优化器第 {n} 步的一个 micro-batch，而索引没有列出它；文件或它在索引中的行已损坏。</translation>
     </message>
     <message>
         <source>trackio stores the trainer's reports and its table of completions, but no tokens and no log-probabilities, so there is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the training script) stores them.</source>
-        <translation type="unfinished" />
+        <translation>trackio 存储训练框架的报告和回答的表，但不存储 token 和对数概率，所以没有损失可以重新计算；GRPO Lab 的记录器（grpo_core/traces/recorders/trl.py，训练脚本中的两行）会存储它们。</translation>
     </message>
     <message>
         <source>{name} contains no runs.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不包含运行。</translation>
     </message>
     <message numerus="yes">
         <source>The database contains {count} run; the newest, “{name}”, is shown. To open another, add its name: {example}.</source>
         <comment>The database contains {count} runs; the newest, “{name}”, is shown. To open another, add its name: {example}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>数据库包含 {count} 个运行；显示最新的“{name}”。要打开另一个，请加上它的名称：{example}。</numerusform>
         </translation>
     </message>
     <message>
         <source>No completions were logged to trackio at this step; set log_completions=True in GRPOConfig to log them.</source>
-        <translation type="unfinished" />
+        <translation>这一步没有把回答记录到 trackio；请在 GRPOConfig 中设置 log_completions=True 来记录它们。</translation>
     </message>
     <message>
         <source>A table of completions does not name its step and is left out.</source>
-        <translation type="unfinished" />
+        <translation>一个回答的表没有说明它的步，已略去。</translation>
     </message>
     <message>
         <source>A row of {name} is not JSON and is left out.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的一行不是 JSON，已略去。</translation>
     </message>
     <message>
         <source>The trainer's settings in this database are not those of TRL 1.16, so the loss is not known.</source>
-        <translation type="unfinished" />
+        <translation>这个数据库中训练框架的设置不是 TRL 1.16 的，所以损失未知。</translation>
     </message>
     <message>
         <source>{name} cannot be read as a trackio database: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法把 {name} 作为 trackio 数据库读取：{error}。</translation>
     </message>
     <message>
         <source>{name} is a SQLite database, but not one of trackio's.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是 SQLite 数据库，但不是 trackio 的。</translation>
     </message>
     <message>
         <source>{name} has views or virtual tables instead of trackio's tables; it was not read.</source>
-        <translation type="unfinished" />
+        <translation>{name} 有视图或虚拟表，而不是 trackio 的表；没有读取它。</translation>
     </message>
     <message>
         <source>TRL's table of completions contains texts, rewards and advantages, but no tokens and no log-probabilities, so there is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the training script) stores them.</source>
-        <translation type="unfinished" />
+        <translation>TRL 的回答表包含文本、奖励和优势，但不包含 token 和对数概率，所以没有损失可以重新计算；GRPO Lab 的记录器（grpo_core/traces/recorders/trl.py，训练脚本中的两行）会存储它们。</translation>
     </message>
     <message>
         <source>The weights of the reward functions are not in these files; they are assumed to be 1.</source>
-        <translation type="unfinished" />
+        <translation>奖励函数的权重不在这些文件中；假定为 1。</translation>
     </message>
     <message>
         <source>No column of {file} can be a reward: TRL writes a column of numbers with decimals for each reward function, and there is none among {names}.</source>
