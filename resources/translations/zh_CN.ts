@@ -2623,7 +2623,7 @@
     </message>
     <message>
         <source>examples are advantage, ratio, kl and loss.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: advantage, ratio, loss</translatorcomment><translation>例如 advantage、ratio、kl 和 loss。</translation>
     </message>
     <message>
         <source>Unknown number “{name}”; {hint}</source>
@@ -5043,12 +5043,11 @@
     </message>
     <message>
         <source>The folder for {what}, {place}, cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</source>
-        <oldsource>{start} cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</oldsource>
-        <translation type="unfinished">{start}无法写入：{reason}。在解决之前改用 {root}，系统可能会清空它。</translation>
+        <translation>{what}的文件夹 {place} 无法写入：{reason}。在解决之前改用 {root}，系统可能会清空它。</translation>
     </message>
     <message>
         <source>The folders for {names}, {places}, cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear.</source>
-        <translation type="unfinished" />
+        <translation>{names}的文件夹 {places} 无法写入：{reason}。在解决之前改用 {root}，系统可能会清空它。</translation>
     </message>
     <message>
         <source>below {place}</source>
@@ -6282,7 +6281,7 @@
     <message>
         <source>sample</source>
         <comment>noun</comment>
-        <translation type="unfinished" />
+        <translation type="unfinished">样本</translation>
     </message>
     <message>
         <source>ratio</source>
@@ -9708,2714 +9707,2714 @@
     </message>
     <message>
         <source>kl_in = “reward” needs the summed k1 of every completion</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: reward</translatorcomment><translation>kl_in = “reward”需要每个回答的 k1 之和</translation>
     </message>
     <message>
         <source>there is no such preset; similar ones are {near}</source>
-        <translation type="unfinished" />
+        <translation>没有这个预设；相近的有 {near}</translation>
     </message>
     <message>
         <source>there is no such preset</source>
-        <translation type="unfinished" />
+        <translation>没有这个预设</translation>
     </message>
     <message>
         <source>write a setting and its value, such as objective.beta=0.1</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: objective</translatorcomment><translation>请写一个设置和它的值，例如 objective.beta=0.1</translation>
     </message>
     <message>
         <source>there is no such setting; similar ones are {near}</source>
-        <translation type="unfinished" />
+        <translation>没有这个设置；相近的有 {near}</translation>
     </message>
     <message>
         <source>there is no such setting</source>
-        <translation type="unfinished" />
+        <translation>没有这个设置</translation>
     </message>
     <message>
         <source>write numbers separated by commas</source>
-        <translation type="unfinished" />
+        <translation>请写用逗号分隔的数</translation>
     </message>
     <message>
         <source>it must be true or false</source>
-        <translation type="unfinished" />
+        <translation>它必须是 true 或 false</translation>
     </message>
     <message>
         <source>it must be {allowed}</source>
-        <translation type="unfinished" />
+        <translation>它必须是{allowed}</translation>
     </message>
     <message>
         <source>Log-probabilities are recorded only for the sampler or only for the trainer, and are used for both.</source>
-        <translation type="unfinished" />
+        <translation>只记录了采样器或只记录了训练框架的对数概率，两处都用它。</translation>
     </message>
     <message>
         <source>No settings of a loss are recorded: advantage, mask and log-probabilities are as recorded, but ratio, weight, push and loss are those of GRPO with one pass and no KL. “What if” computes another loss.</source>
-        <translation type="unfinished" />
+        <translation>没有记录损失的设置：优势、掩码和对数概率如记录，但比率、权重、推力和损失按只有一遍、没有 KL 的 GRPO 计算。“假如”计算另一种损失。</translation>
     </message>
     <message>
         <source>Neither advantages nor settings of a loss are recorded: mask and log-probabilities are as recorded, but advantage, weight, push and loss are those of GRPO with one pass and no KL. “What if” computes another loss.</source>
-        <translation type="unfinished" />
+        <translation>优势和损失的设置都没有记录：掩码和对数概率如记录，但优势、权重、推力和损失按只有一遍、没有 KL 的 GRPO 计算。“假如”计算另一种损失。</translation>
     </message>
     <message>
         <source>If only the sampler's or only the trainer's log-probabilities are recorded, they are used for both.</source>
-        <translation type="unfinished" />
+        <translation>如果只记录了采样器的或只记录了训练框架的对数概率，两处都用它。</translation>
     </message>
     <message>
         <source>The run was interrupted and is at update {step}.</source>
-        <translation type="unfinished" />
+        <translation>运行被中断，停在第 {step} 次更新。</translation>
     </message>
     <message>
         <source>Update {step} cannot be recomputed without the update before it.</source>
-        <translation type="unfinished" />
+        <translation>没有前一次更新，就无法重新计算第 {step} 次更新。</translation>
     </message>
     <message>
         <source>Update {step} does not contain a bandit's policy, so a run cannot continue from it; choose an update of a run that was trained here.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新不包含老虎机的策略，所以运行不能从它继续；请选择在这里训练的运行的更新。</translation>
     </message>
     <message>
         <source>the loss of pass {passed}</source>
-        <translation type="unfinished" />
+        <translation>第 {passed} 遍的损失</translation>
     </message>
     <message>
         <source>the gradient of pass {passed}</source>
-        <translation type="unfinished" />
+        <translation>第 {passed} 遍的梯度</translation>
     </message>
     <message>
         <source>a logit after the update</source>
-        <translation type="unfinished" />
+        <translation>更新之后的一个 logit</translation>
     </message>
     <message>
         <source>a value of the critic after the update</source>
-        <translation type="unfinished" />
+        <translation>更新之后 critic 的一个值</translation>
     </message>
     <message>
         <source>this batch has no rewards for steps</source>
-        <translation type="unfinished" />
+        <translation>这一批没有步骤的奖励</translation>
     </message>
     <message>
         <source>right / more</source>
-        <translation type="unfinished" />
+        <translation>正确／更多</translation>
     </message>
     <message>
         <source>wrong / stop</source>
-        <translation type="unfinished" />
+        <translation>错误／停止</translation>
     </message>
     <message>
         <source>after a right answer</source>
-        <translation type="unfinished" />
+        <translation>正确答案之后</translation>
     </message>
     <message>
         <source>after a wrong answer</source>
-        <translation type="unfinished" />
+        <translation>错误答案之后</translation>
     </message>
     <message>
         <source>decision {number}</source>
-        <translation type="unfinished" />
+        <translation>决定 {number}</translation>
     </message>
     <message>
         <source>decision {t} right</source>
-        <translation type="unfinished" />
+        <translation>决定 {t} 正确</translation>
     </message>
     <message>
         <source>prompt {number}</source>
-        <translation type="unfinished" />
+        <translation>提示词 {number}</translation>
     </message>
     <message>
         <source>after Williams 1992</source>
-        <translation type="unfinished" />
+        <translation>据 Williams 1992</translation>
     </message>
     <message>
         <source>the baseline itself must be passed</source>
-        <translation type="unfinished" />
+        <translation>必须给出基线本身</translation>
     </message>
     <message>
         <source>There is no other completion to compare with.</source>
-        <translation type="unfinished" />
+        <translation>没有其他回答可以比较。</translation>
     </message>
     <message>
         <source>Nothing is subtracted from the reward.</source>
-        <translation type="unfinished" />
+        <translation>奖励不减去任何值。</translation>
     </message>
     <message>
         <source>The baseline is the critic's value of each token; see the advantage.</source>
-        <translation type="unfinished" />
+        <translation>基线是 critic 对每个 token 的值；见优势。</translation>
     </message>
     <message>
         <source>the group's mean</source>
-        <translation type="unfinished" />
+        <translation>组均值</translation>
     </message>
     <message>
         <source>The baseline was the mean of the group.</source>
-        <translation type="unfinished" />
+        <translation>基线是组均值。</translation>
     </message>
     <message>
         <source>the mean of the others</source>
-        <translation type="unfinished" />
+        <translation>其他回答的均值</translation>
     </message>
     <message>
         <source>The baseline was the mean of the other completions.</source>
-        <translation type="unfinished" />
+        <translation>基线是其他回答的均值。</translation>
     </message>
     <message>
         <source>the batch's mean</source>
-        <translation type="unfinished" />
+        <translation>批均值</translation>
     </message>
     <message>
         <source>The baseline was the mean of the whole batch.</source>
-        <translation type="unfinished" />
+        <translation>基线是整个批的均值。</translation>
     </message>
     <message>
         <source>The advantages are not 0: they compare with the mean of the whole batch, not of the group.</source>
-        <translation type="unfinished" />
+        <translation>优势不为 0：它们与整个批的均值比较，而不是与组均值。</translation>
     </message>
     <message>
         <source>That is the mean of the whole batch.</source>
-        <translation type="unfinished" />
+        <translation>那就是整个批的均值。</translation>
     </message>
     <message>
         <source>nothing</source>
         <comment>baseline</comment>
-        <translation type="unfinished">无</translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>There was no baseline.</source>
-        <translation type="unfinished" />
+        <translation>没有基线。</translation>
     </message>
     <message>
         <source>The advantages are not 0: nothing is subtracted from the reward, so any reward other than 0 pushes.</source>
-        <translation type="unfinished" />
+        <translation>优势不为 0：奖励不减去任何值，所以任何非 0 的奖励都产生推力。</translation>
     </message>
     <message>
         <source>Without a baseline a reward of 0 pushes nothing.</source>
-        <translation type="unfinished" />
+        <translation>没有基线时，奖励 0 不产生推力。</translation>
     </message>
     <message>
         <source>the critic's value</source>
-        <translation type="unfinished" />
+        <translation>critic 的值</translation>
     </message>
     <message>
         <source>The baseline was a critic's value of each token.</source>
-        <translation type="unfinished" />
+        <translation>基线是 critic 对每个 token 的值。</translation>
     </message>
     <message>
         <source>The advantages are not 0: they compare with the critic's values, not within the group.</source>
-        <translation type="unfinished" />
+        <translation>优势不为 0：它们与 critic 的值比较，而不是在组内比较。</translation>
     </message>
     <message>
         <source>That is what the critic expected.</source>
-        <translation type="unfinished" />
+        <translation>那正是 critic 所预期的。</translation>
     </message>
     <message>
         <source>rises above</source>
-        <translation type="unfinished" />
+        <translation>升到高于</translation>
     </message>
     <message>
         <source>falls below</source>
-        <translation type="unfinished" />
+        <translation>降到低于</translation>
     </message>
     <message>
         <source>≠ 0 for the first time</source>
-        <translation type="unfinished" />
+        <translation>首次 ≠ 0</translation>
     </message>
     <message>
         <source>it must be one of {relations}</source>
-        <translation type="unfinished" />
+        <translation>它必须是 {relations} 之一</translation>
     </message>
     <message>
         <source>it must be a finite number</source>
-        <translation type="unfinished" />
+        <translation>它必须是有限的数</translation>
     </message>
     <message>
         <source>“first” finds the first update at which a series is not 0; leave the value at 0</source>
-        <translation type="unfinished" />
+        <translation>“first”查找曲线首次不为 0 的更新；请让值保持为 0</translation>
     </message>
     <message>
         <source>{series} rises above {value}</source>
-        <translation type="unfinished" />
+        <translation>{series} 升到高于 {value}</translation>
     </message>
     <message>
         <source>{series} falls below {value}</source>
-        <translation type="unfinished" />
+        <translation>{series} 降到低于 {value}</translation>
     </message>
     <message>
         <source>{series} ≠ 0 for the first time</source>
-        <translation type="unfinished" />
+        <translation>{series} 首次 ≠ 0</translation>
     </message>
     <message>
         <source>{series} above {value}</source>
-        <translation type="unfinished" />
+        <translation>{series} 高于 {value}</translation>
     </message>
     <message>
         <source>{series} below {value}</source>
-        <translation type="unfinished" />
+        <translation>{series} 低于 {value}</translation>
     </message>
     <message>
         <source>{series} first ≠ 0</source>
-        <translation type="unfinished" />
+        <translation>{series} 首次 ≠ 0</translation>
     </message>
     <message>
         <source>{shown}, above {value}</source>
-        <translation type="unfinished" />
+        <translation>{shown}，高于 {value}</translation>
     </message>
     <message>
         <source>{shown}, below {value}</source>
-        <translation type="unfinished" />
+        <translation>{shown}，低于 {value}</translation>
     </message>
     <message>
         <source>{shown}, not 0 for the first time</source>
-        <translation type="unfinished" />
+        <translation>{shown}，首次不为 0</translation>
     </message>
     <message>
         <source>Update {step}: {values}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新：{values}。</translation>
     </message>
     <message>
         <source>write a condition such as entropy&lt;1.0, max_prob&gt;0.9 or dead_groups!=0</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: entropy</translatorcomment><translation>请写一个条件，例如 entropy&lt;1.0、max_prob&gt;0.9 或 dead_groups!=0</translation>
     </message>
     <message>
         <source>“{number}” is not a number</source>
-        <translation type="unfinished" />
+        <translation>“{number}”不是数</translation>
     </message>
     <message>
         <source>it must be an object with {names}</source>
-        <translation type="unfinished" />
+        <translation>它必须是带有 {names} 的对象</translation>
     </message>
     <message>
         <source>there is no such series; similar ones are {near}</source>
-        <translation type="unfinished" />
+        <translation>没有这条曲线；相近的有 {near}</translation>
     </message>
     <message>
         <source>there is no such series; choose one of {metrics}</source>
-        <translation type="unfinished" />
+        <translation>没有这条曲线；请选择 {metrics} 之一</translation>
     </message>
     <message>
         <source>it did not respond for {seconds:g} seconds</source>
-        <translation type="unfinished" />
+        <translation>它 {seconds:g} 秒没有响应</translation>
     </message>
     <message>
         <source>it sent an answer that cannot be understood: {why}</source>
-        <translation type="unfinished" />
+        <translation>它发来无法理解的答复：{why}</translation>
     </message>
     <message>
         <source>it ran out of memory</source>
-        <translation type="unfinished" />
+        <translation>它的内存用尽</translation>
     </message>
     <message>
         <source>it used up its processor time</source>
-        <translation type="unfinished" />
+        <translation>它的处理器时间用尽</translation>
     </message>
     <message>
         <source>killed by signal {code}</source>
-        <translation type="unfinished" />
+        <translation>被信号 {code} 终止</translation>
     </message>
     <message>
         <source>exit code {code}</source>
-        <translation type="unfinished" />
+        <translation>退出码 {code}</translation>
     </message>
     <message>
         <source>A process could not be started: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法启动进程：{error}。</translation>
     </message>
     <message>
         <source>the program was replaced by another version while it was open; start it again</source>
-        <translation type="unfinished" />
+        <translation>程序在打开期间被另一个版本替换；请重新启动</translation>
     </message>
     <message numerus="yes">
         <source>{setting}, tried over {updates} update: {measure} {kept} → {changed}.</source>
         <comment>{setting}, tried over {updates} updates: {measure} {kept} → {changed}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{setting}，试了 {updates} 次更新：{measure} {kept} → {changed}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Update {step}: held-out sums answered right, greedily {greedy}, sampled {sampled}; mean reward {reward}, “=” per answer {signs}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新：留出的算式答对，贪心 {greedy}，采样 {sampled}；平均奖励 {reward}，每个答案的“=” {signs} 个。</translation>
     </message>
     <message numerus="yes">
         <source>Sample: {count} draw from an earlier policy, not from these bars; different actions: {met} of {actions}.</source>
         <comment>Sample: {count} draws from an earlier policy, not from these bars; different actions: {met} of {actions}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>采样：从较早的策略而不是从这些柱中抽取 {count} 次；{actions} 个动作中出现了 {met} 个。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Sample: {count} draw from the bars; different actions: {met} of {actions}.</source>
         <comment>Sample: {count} draws from the bars; different actions: {met} of {actions}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>采样：从这些柱中抽取 {count} 次；{actions} 个动作中出现了 {met} 个。</numerusform>
         </translation>
     </message>
     <message>
         <source>Score: none of the draws was scored.</source>
-        <translation type="unfinished" />
+        <translation>评分：没有一次抽样评了分。</translation>
     </message>
     <message numerus="yes">
         <source>Score: {scored} of {count} draw gets a reward; the mean is {mean}.</source>
         <comment>Score: {scored} of {count} draws get a reward; the mean is {mean}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>评分：{count} 次抽样中有 {scored} 次得到奖励；均值为 {mean}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Score: every draw gets its reward; their mean is {mean}.</source>
-        <translation type="unfinished" />
+        <translation>评分：每次抽样都得到奖励；均值为 {mean}。</translation>
     </message>
     <message>
         <source>Action {best} pays most, but nobody drew it.</source>
-        <translation type="unfinished" />
+        <translation>动作 {best} 的奖励最多，但没有抽到它。</translation>
     </message>
     <message>
         <source>Nobody drew {best}, which pays most.</source>
-        <translation type="unfinished" />
+        <translation>没有抽到奖励最多的 {best}。</translation>
     </message>
     <message>
         <source>Normalize: rewards become advantages, from {low} to {high}.</source>
-        <translation type="unfinished" />
+        <translation>归一化：奖励变成优势，从 {low} 到 {high}。</translation>
     </message>
     <message>
         <source>Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.</source>
-        <translation type="unfinished" />
+        <translation>归一化：奖励变成优势，从 {low} 到 {high}；总和为 {total}。</translation>
     </message>
     <message>
         <source>Normalize: every advantage here is {low}.</source>
-        <translation type="unfinished" />
+        <translation>归一化：这里每个优势都是 {low}。</translation>
     </message>
     <message>
         <source>Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.</source>
-        <translation type="unfinished" />
+        <translation>归一化：奖励全部相等，所以每个优势为 0，奖励不产生推力。</translation>
     </message>
     <message>
         <source>Normalize: every advantage here is 0, so the rewards push nothing here.</source>
-        <translation type="unfinished" />
+        <translation>归一化：这里每个优势都为 0，所以奖励在这里不产生推力。</translation>
     </message>
     <message>
         <source>more probability for {up}, less for {down}</source>
-        <translation type="unfinished" />
+        <translation>{up} 的概率升高，{down} 的降低</translation>
     </message>
     <message>
         <source>more probability for {up}, a little less for the others</source>
-        <translation type="unfinished" />
+        <translation>{up} 的概率升高，其他的略微降低</translation>
     </message>
     <message>
         <source>more probability for {up}</source>
-        <translation type="unfinished" />
+        <translation>{up} 的概率升高</translation>
     </message>
     <message>
         <source>less probability for {down}, a little more for the others</source>
-        <translation type="unfinished" />
+        <translation>{down} 的概率降低，其他的略微升高</translation>
     </message>
     <message>
         <source>less probability for {down}</source>
-        <translation type="unfinished" />
+        <translation>{down} 的概率降低</translation>
     </message>
     <message>
         <source>no probability moves by a thousandth</source>
-        <translation type="unfinished" />
+        <translation>没有概率移动千分之一</translation>
     </message>
     <message>
         <source>A cap below {high} would act.</source>
-        <translation type="unfinished" />
+        <translation>低于 {high} 的上限会起作用。</translation>
     </message>
     <message>
         <source>A range that ended below {high}, or began above {low}, would make the clip act.</source>
-        <translation type="unfinished" />
+        <translation>上界低于 {high}，或下界高于 {low} 的范围，会使裁剪起作用。</translation>
     </message>
     <message>
         <source>A range that ended below {high} would make the clip act.</source>
-        <translation type="unfinished" />
+        <translation>上界低于 {high} 的范围会使裁剪起作用。</translation>
     </message>
     <message>
         <source>A range that began above {low} would make the clip act.</source>
-        <translation type="unfinished" />
+        <translation>下界高于 {low} 的范围会使裁剪起作用。</translation>
     </message>
     <message>
         <source>Every advantage is 0: there is no push to stop.</source>
-        <translation type="unfinished" />
+        <translation>每个优势都为 0：没有可以停止的推力。</translation>
     </message>
     <message>
         <source>No push has carried a ratio its own way: no range would make the clip act.</source>
-        <translation type="unfinished" />
+        <translation>没有推力把比率带向自己的方向：任何范围都不会使裁剪起作用。</translation>
     </message>
     <message>
         <source>{leader} leads {other} by {by} [{low}, {high}]</source>
-        <translation type="unfinished" />
+        <translation>{leader} 领先 {other} {by} [{low}, {high}]</translation>
     </message>
     <message numerus="yes">
         <source>Fewer than {fewest} seed is too few to tell who leads; highest is {first}, at {best}</source>
         <comment>Fewer than {fewest} seeds are too few to tell who leads; highest is {first}, at {best}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>不到 {fewest} 个种子，无法判断谁领先；最高的是 {first}，为 {best}</numerusform>
         </translation>
     </message>
     <message>
         <source>{count} of {all} end level at {most}, {first} highest</source>
-        <translation type="unfinished" />
+        <translation>{all} 个中 {count} 个最终持平于 {most}，{first} 最高</translation>
     </message>
     <message>
         <source>{count} of {all} end at {least} to {most}, too close to tell; {first} is highest</source>
-        <translation type="unfinished" />
+        <translation>{all} 个中 {count} 个最终为 {least} 到 {most}，差距太小，无法判断；{first} 最高</translation>
     </message>
     <message>
         <source>{names} end at {least} to {most}, too close to tell</source>
-        <translation type="unfinished" />
+        <translation>{names} 最终为 {least} 到 {most}，差距太小，无法判断</translation>
     </message>
     <message>
         <source>{names} end level at {best}</source>
-        <translation type="unfinished" />
+        <translation>{names} 最终持平于 {best}</translation>
     </message>
     <message>
         <source>{names} end level at {best}, {by} [{low}, {high}] apart</source>
-        <translation type="unfinished" />
+        <translation>{names} 最终持平于 {best}，相差 {by} [{low}, {high}]</translation>
     </message>
     <message numerus="yes">
         <source>{stuck} of {of} seed stuck</source>
         <comment>{stuck} of {of} seeds stuck</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{of} 个种子中 {stuck} 个卡住</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{stuck} of their {of} run stuck</source>
         <comment>{stuck} of their {of} runs stuck</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>它们的 {of} 个运行中 {stuck} 个卡住</numerusform>
         </translation>
     </message>
     <message>
         <source>{stuck}, {diverged} diverged</source>
-        <translation type="unfinished" />
+        <translation>{stuck}，{diverged} 个发散</translation>
     </message>
     <message>
         <source>it is ahead from update {update} on</source>
-        <translation type="unfinished" />
+        <translation>它从第 {update} 次更新起领先</translation>
     </message>
     <message numerus="yes">
         <source>{first} is past {line} after {updates} update, {by} [{low}, {high}] earlier than {second}</source>
         <comment>{first} is past {line} after {updates} updates, {by} [{low}, {high}] earlier than {second}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{first} 在 {updates} 次更新后超过 {line}，比 {second} 早 {by} [{low}, {high}]</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Too few seeds to tell; {first} is past {line} after {updates} update</source>
         <comment>Too few seeds to tell; {first} is past {line} after {updates} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>种子太少，无法判断；{first} 在 {updates} 次更新后超过 {line}</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Too close to tell: {first} is past {line} after {updates} update, {by} [{low}, {high}] earlier than {second}</source>
         <comment>Too close to tell: {first} is past {line} after {updates} updates, {by} [{low}, {high}] earlier than {second}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>差距太小，无法判断：{first} 在 {updates} 次更新后超过 {line}，比 {second} 早 {by} [{low}, {high}]</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} still climbs (by {by} in the last tenth)</source>
-        <translation type="unfinished" />
+        <translation>{name} 仍在上升（最后十分之一中上升 {by}）</translation>
     </message>
     <message>
         <source>No completion of this group was scored.</source>
-        <translation type="unfinished" />
+        <translation>这个组没有一个回答评了分。</translation>
     </message>
     <message numerus="yes">
         <source>The one scored completion of this group was paid {reward}.</source>
         <comment>All {count} rewards of this group are {reward}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translatorcomment>without: completion</translatorcomment><translation>
+            <numerusform>这个组的 {count} 个奖励都是 {reward}。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The one step of this group was paid {reward}.</source>
         <comment>All {count} steps of this group's completions were paid {reward}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>这个组各回答的 {count} 个步骤的奖励都是 {reward}。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The only reward of this group is {reward}: nothing stands out from the mean.</source>
         <comment>All {count} rewards of this group are {reward}: nothing stands out from the mean.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>这个组的 {count} 个奖励都是 {reward}：没有什么偏离均值。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The only step of this group was paid {reward}: nothing stands out from the mean.</source>
         <comment>All {count} steps of this group's completions were paid {reward}: nothing stands out from the mean.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>这个组各回答的 {count} 个步骤的奖励都是 {reward}：没有什么偏离均值。</numerusform>
         </translation>
     </message>
     <message>
         <source>A group of one can only be compared with itself.</source>
-        <translation type="unfinished" />
+        <translation>只有一个成员的组只能与自己比较。</translation>
     </message>
     <message>
         <source>Only one completion of this group was scored, so its reward can only be compared with itself.</source>
-        <translation type="unfinished" />
+        <translation>这个组只有一个回答评了分，所以它的奖励只能与自己比较。</translation>
     </message>
     <message>
         <source>The advantages are those that the source of the recording gave; they are not 0.</source>
-        <translation type="unfinished" />
+        <translation>优势由记录的来源给出；它们不为 0。</translation>
     </message>
     <message>
         <source>The advantages are not 0: what is compared is the reward less β times the completion's KL from the reference, and that differs from completion to completion.</source>
-        <translation type="unfinished" />
+        <translation>优势不为 0：比较的是奖励减去 β 乘以回答与参考策略的 KL，而它因回答而异。</translation>
     </message>
     <message>
         <source>The advantages are not 0: β times a completion's KL from the reference is subtracted from its reward.</source>
-        <translation type="unfinished" />
+        <translation>优势不为 0：从奖励中减去了 β 乘以回答与参考策略的 KL。</translation>
     </message>
     <message>
         <source>The advantages differ from 0 only by rounding: the rewards are the mean of the whole batch.</source>
-        <translation type="unfinished" />
+        <translation>优势只因舍入而不为 0：奖励就是整个批的均值。</translation>
     </message>
     <message>
         <source>Every advantage is 0, so its rewards push nothing.</source>
-        <translation type="unfinished" />
+        <translation>每个优势都为 0，所以它的奖励不产生推力。</translation>
     </message>
     <message>
         <source>The KL term still pulls on its tokens.</source>
-        <translation type="unfinished" />
+        <translation>KL 项仍在拉动它的 token。</translation>
     </message>
     <message>
         <source>The entropy bonus still pulls on its tokens.</source>
-        <translation type="unfinished" />
+        <translation>熵奖励仍在拉动它的 token。</translation>
     </message>
     <message>
         <source>The KL term still pulls on them.</source>
-        <translation type="unfinished" />
+        <translation>KL 项仍在拉动它们。</translation>
     </message>
     <message>
         <source>The entropy bonus still pulls on them.</source>
-        <translation type="unfinished" />
+        <translation>熵奖励仍在拉动它们。</translation>
     </message>
     <message>
         <source>A group size of 2 or more, or a baseline that is not the group's, can give it a signal.</source>
-        <translation type="unfinished" />
+        <translation>组大小为 2 或更大，或基线不是这个组的，可以使它有信号。</translation>
     </message>
     <message>
         <source>Two scored completions can give it a signal.</source>
-        <translation type="unfinished" />
+        <translation>有两个评了分的回答可以使它有信号。</translation>
     </message>
     <message>
         <source>An easier prompt or a larger group may bring a right answer.</source>
-        <translation type="unfinished" />
+        <translation>更容易的提示词或更大的组可能带来正确的答案。</translation>
     </message>
     <message>
         <source>A harder prompt or a larger group may bring a difference.</source>
-        <translation type="unfinished" />
+        <translation>更难的提示词或更大的组可能带来差别。</translation>
     </message>
     <message>
         <source>A larger group makes a difference more likely.</source>
-        <translation type="unfinished" />
+        <translation>更大的组更可能出现差别。</translation>
     </message>
     <message>
         <source>Another prompt or a larger group may bring a difference.</source>
-        <translation type="unfinished" />
+        <translation>另一个提示词或更大的组可能带来差别。</translation>
     </message>
     <message>
         <source>This task pays a prompt the same for every answer; only other rewards can make a difference.</source>
-        <translation type="unfinished" />
+        <translation>这个任务对一个提示词的每个答案给同样的奖励；只有别的奖励才能带来差别。</translation>
     </message>
     <message>
         <source>Nothing is paid more than {reward} here.</source>
-        <translation type="unfinished" />
+        <translation>这里没有比 {reward} 更高的奖励。</translation>
     </message>
     <message>
         <source>The rewards differ by only {spread}, yet dividing by their standard deviation makes advantages of up to {largest} of it. A larger δ, or no division, keeps rounding from becoming a push.</source>
-        <translation type="unfinished" />
+        <translation>奖励只相差 {spread}，但除以它们的标准差后，优势达到 {largest}。较大的 δ，或不作除法，可以防止舍入误差变成推力。</translation>
     </message>
     <message>
         <source>The standard deviation {std} is below δ = {delta}, which damps the advantages to at most {largest}. A smaller δ lets small differences count.</source>
-        <translation type="unfinished" />
+        <translation>标准差 {std} 低于 δ = {delta}，把优势压低到最多 {largest}。较小的 δ 使微小的差别也能起作用。</translation>
     </message>
     <message>
         <source>Groups of one completion have nothing to be compared with.</source>
-        <translation type="unfinished" />
+        <translation>只有一个回答的组没有可以比较的对象。</translation>
     </message>
     <message>
         <source>A single scored completion has nothing to be compared with.</source>
-        <translation type="unfinished" />
+        <translation>单独一个评了分的回答没有可以比较的对象。</translation>
     </message>
     <message>
         <source>No completion was paid anything.</source>
-        <translation type="unfinished" />
+        <translation>没有一个回答得到奖励。</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {total} group holds equal rewards.</source>
         <comment>{count} of {total} groups hold equal rewards.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{total} 个组中有 {count} 个的奖励相等。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>In {count} of {total} group, every step was paid the same.</source>
         <comment>In {count} of {total} groups, every step was paid the same.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{total} 个组中有 {count} 个，每个步骤的奖励都相同。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} of {total} group holds equal rewards, or none that is scored.</source>
         <comment>{count} of {total} groups hold equal rewards, or none that is scored.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{total} 个组中有 {count} 个的奖励相等，或没有一个评了分。</numerusform>
         </translation>
     </message>
     <message>
         <source>All rewards are equal.</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等。</translation>
     </message>
     <message>
         <source>Every step was paid the same.</source>
-        <translation type="unfinished" />
+        <translation>每个步骤的奖励都相同。</translation>
     </message>
     <message>
         <source>No completion was scored.</source>
-        <translation type="unfinished" />
+        <translation>没有一个回答评了分。</translation>
     </message>
     <message>
         <source>So every advantage there is 0 and nothing is learned from rewards in this update.</source>
-        <translation type="unfinished" />
+        <translation>所以那里每个优势都为 0，这次更新从奖励什么也没有学到。</translation>
     </message>
     <message>
         <source>So every advantage there is 0 and they add nothing to the push.</source>
-        <translation type="unfinished" />
+        <translation>所以那里每个优势都为 0，对推力没有任何贡献。</translation>
     </message>
     <message>
         <source>Within each group the rewards are equal.</source>
-        <translation type="unfinished" />
+        <translation>每个组内的奖励都相等。</translation>
     </message>
     <message>
         <source>Rewards run from {min} to {max}, but only between prompts: within each group they are equal, and only differences within a group give a signal.</source>
-        <translation type="unfinished" />
+        <translation>奖励从 {min} 到 {max}，但只在提示词之间不同：每个组内都相等，而只有组内的差别才产生信号。</translation>
     </message>
     <message>
         <source>Every completion was paid {reward}, so there is no spread to learn from.</source>
-        <translation type="unfinished" />
+        <translation>每个回答的奖励都是 {reward}，所以没有可以学习的差别。</translation>
     </message>
     <message>
         <source>Every completion that was scored was paid {reward}, so there is no spread to learn from.</source>
-        <translation type="unfinished" />
+        <translation>每个评了分的回答的奖励都是 {reward}，所以没有可以学习的差别。</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {total} completion was cut off at {limit} tokens, before its end sign, and is scored as it stands. Cut off is not clipped: its tokens are pushed like all others. A higher limit gives it space to end.</source>
         <comment>{count} of {total} completions were cut off at {limit} tokens, before their end sign, and are scored as they stand. Cut off is not clipped: their tokens are pushed like all others. A higher limit gives them space to end.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{total} 个回答中有 {count} 个在 {limit} 个 token 处、结束符之前被截断，并照样评分。截断不是裁剪：它们的 token 与其他 token 一样受到推动。更高的上限给它们结束的空间。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Counted without sign, {share:.0%} of the push lies in {count} of {all:,} token.</source>
         <comment>Counted without sign, {share:.0%} of the push lies in {count} of {all:,} tokens.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>不计符号，{share:.0%} 的推力在 {all:,} 个 token 中的 {count} 个上。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Counted without sign, {share:.0%} of the KL lies in {count} of {all:,} token.</source>
         <comment>Counted without sign, {share:.0%} of the KL lies in {count} of {all:,} tokens.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>不计符号，{share:.0%} 的 KL 在 {all:,} 个 token 中的 {count} 个上。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Counted without sign, {share:.0%} of the loss lies in {count} of {all:,} token.</source>
         <comment>Counted without sign, {share:.0%} of the loss lies in {count} of {all:,} tokens.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>不计符号，{share:.0%} 的损失在 {all:,} 个 token 中的 {count} 个上。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Counted without sign, {share:.0%} of the difference from the sampler lies in {count} of {all:,} token.</source>
         <comment>Counted without sign, {share:.0%} of the difference from the sampler lies in {count} of {all:,} tokens.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>不计符号，与采样器之差的 {share:.0%} 在 {all:,} 个 token 中的 {count} 个上。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>None of {all:,} token differs from what the sampler scored.</source>
         <comment>None of {all:,} tokens differs from what the sampler scored.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all:,} 个 token 没有一个与采样器的评分不同。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>None of {all:,} token is pushed.</source>
         <comment>None of {all:,} tokens is pushed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all:,} 个 token 没有一个受到推动。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>None of {all:,} token adds to the KL.</source>
         <comment>None of {all:,} tokens adds to the KL.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all:,} 个 token 没有一个对 KL 有贡献。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>None of {all:,} token adds to the loss.</source>
         <comment>None of {all:,} tokens adds to the loss.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all:,} 个 token 没有一个对损失有贡献。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The only group gives no signal.</source>
         <comment>{count} of {all} groups give no signal.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 个组中有 {count} 个没有信号。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The only group gives a signal.</source>
         <comment>Each of {all} groups gives a signal.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 个组个个都有信号。</numerusform>
         </translation>
     </message>
     <message>
         <source>{why}; what is left is β times the KL, {penalty}. It rises as the policy leaves the reference, while the reward may rise too.</source>
-        <translation type="unfinished" />
+        <translation>{why}；剩下的是 β 乘以 KL，即 {penalty}。策略离开参考策略时它会上升，而奖励也可能上升。</translation>
     </message>
     <message>
         <source>Every ratio is 1 and the advantages cancel, yet a completion weighs as much as it has tokens: −Σ W A = {policy}. The sign says that the longer completions did better, not that the update is good; the reduction “sequence” would show 0.</source>
-        <translation type="unfinished" />
+        <translation>每个比率都是 1，各优势相互抵消，但一个回答的分量与它的 token 数相当：−Σ W A = {policy}。符号说明较长的回答更好，而不是更新好；归约“sequence”会显示 0。</translation>
     </message>
     <message>
         <source>Every ratio is 1 and the advantages cancel, yet a completion weighs as much as it has tokens: −Σ W A = {policy}. The sign says that the shorter completions did better, not that the update is good; the reduction “sequence” would show 0.</source>
-        <translation type="unfinished" />
+        <translation>每个比率都是 1，各优势相互抵消，但一个回答的分量与它的 token 数相当：−Σ W A = {policy}。符号说明较短的回答更好，而不是更新好；归约“sequence”会显示 0。</translation>
     </message>
     <message>
         <source>Every advantage is 0 and no other term adds anything: value and gradient are both 0. Rewards that differ within a group would change that.</source>
-        <translation type="unfinished" />
+        <translation>每个优势都为 0，也没有其他项贡献什么：值和梯度都为 0。组内奖励有差别时就不同了。</translation>
     </message>
     <message>
         <source>At the first pass every ratio is 1 and the advantages cancel, so the loss is 0. Its gradient is not: each completion is pushed by its own advantage. Watch the reward, not the loss.</source>
-        <translation type="unfinished" />
+        <translation>在第一遍，每个比率都是 1，各优势相互抵消，所以损失为 0。它的梯度却不为 0：每个回答都被自己的优势推动。要看奖励，不要看损失。</translation>
     </message>
     <message>
         <source>The surrogates cancel (every advantage is 0)</source>
-        <translation type="unfinished" />
+        <translation>各代理目标相互抵消（每个优势都为 0）</translation>
     </message>
     <message>
         <source>The surrogates cancel (ratio 1 and ΣA = 0)</source>
-        <translation type="unfinished" />
+        <translation>各代理目标相互抵消（比率为 1 且 ΣA = 0）</translation>
     </message>
     <message>
         <source>The surrogates add up to 0</source>
-        <translation type="unfinished" />
+        <translation>各代理目标之和为 0</translation>
     </message>
     <message>
         <source>The gradient's norm is {norm}.</source>
-        <translation type="unfinished" />
+        <translation>梯度的范数为 {norm}。</translation>
     </message>
     <message>
         <source>Adam divides by the size of past gradients, so its step does not grow in proportion.</source>
-        <translation type="unfinished" />
+        <translation>Adam 除以过去梯度的大小，所以它的步不会成比例地增大。</translation>
     </message>
     <message>
         <source>A smaller learning rate makes the step along it smaller.</source>
-        <translation type="unfinished" />
+        <translation>较小的学习率使沿它的一步更小。</translation>
     </message>
     <message>
         <source>A smaller learning rate or a larger δ makes the step along it smaller.</source>
-        <translation type="unfinished" />
+        <translation>较小的学习率或较大的 δ 使沿它的一步更小。</translation>
     </message>
     <message>
         <source>The update is rescaled to the step length {length}, whatever its gradient's norm.</source>
-        <translation type="unfinished" />
+        <translation>更新被缩放到步长 {length}，不论梯度的范数多大。</translation>
     </message>
     <message>
         <source>The learning rate is 0, so nothing moves along it.</source>
-        <translation type="unfinished" />
+        <translation>学习率为 0，所以没有什么沿它移动。</translation>
     </message>
     <message>
         <source>No completion is pushed by its advantage; the gradient is that of the KL term alone, which pulls the policy back to the reference. With β = 0 this pass would have no gradient.</source>
-        <translation type="unfinished" />
+        <translation>没有一个回答被自己的优势推动；梯度只来自 KL 项，它把策略拉回参考策略。若 β = 0，这一遍就没有梯度。</translation>
     </message>
     <message>
         <source>No completion is pushed by its advantage; the gradient is that of the KL term alone, and k1 as a loss does not pull towards the reference. With β = 0 this pass would have no gradient.</source>
-        <translation type="unfinished" />
+        <translation>没有一个回答被自己的优势推动；梯度只来自 KL 项，而作为损失的 k1 并不拉向参考策略。若 β = 0，这一遍就没有梯度。</translation>
     </message>
     <message>
         <source>The KL is not in the loss.</source>
-        <translation type="unfinished" />
+        <translation>损失中没有 KL。</translation>
     </message>
     <message>
         <source>The KL pulls on nothing either, because policy and reference agree.</source>
-        <translation type="unfinished" />
+        <translation>KL 也不拉动什么，因为策略与参考策略一致。</translation>
     </message>
     <message>
         <source>The KL pulls on nothing either.</source>
-        <translation type="unfinished" />
+        <translation>KL 也不拉动什么。</translation>
     </message>
     <message>
         <source>Every advantage is 0: every group is dead, so nothing is pushed.</source>
-        <translation type="unfinished" />
+        <translation>每个优势都为 0：每个组都是零方差组，所以没有推力。</translation>
     </message>
     <message>
         <source>Every advantage is 0, so nothing is pushed.</source>
-        <translation type="unfinished" />
+        <translation>每个优势都为 0，所以没有推力。</translation>
     </message>
     <message>
         <source>Every token that had an advantage is clipped in this pass.</source>
-        <translation type="unfinished" />
+        <translation>每个有优势的 token 在这一遍都被裁剪。</translation>
     </message>
     <message>
         <source>The pushes on the tokens cancel in the parameters.</source>
-        <translation type="unfinished" />
+        <translation>对各 token 的推力在参数中相互抵消。</translation>
     </message>
     <message>
         <source>No token is pushed in this pass.</source>
-        <translation type="unfinished" />
+        <translation>这一遍没有 token 受到推动。</translation>
     </message>
     <message>
         <source>The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {number}; their push stays, at that size. A higher cap leaves more of them their ratio.</source>
-        <translation type="unfinished" />
+        <translation>在第 {number} 遍，{share:.0f} % 的 token 的权重被截到上限 {cap}；推力保留，大小如此。更高的上限使更多 token 保留自己的比率。</translation>
     </message>
     <message>
         <source>The push of {share:.0f} % of the tokens is stopped in pass {number}: their ratios have left the clip range the way the push goes.</source>
-        <translation type="unfinished" />
+        <translation>在第 {number} 遍，{share:.0f} % 的 token 的推力停止：它们的比率沿推力的方向离开了裁剪范围。</translation>
     </message>
     <message>
         <source>The push of {share:.0f} % of the tokens is stopped in pass {number}, of some by the dual clip: their ratios have left the clip range.</source>
-        <translation type="unfinished" />
+        <translation>在第 {number} 遍，{share:.0f} % 的 token 的推力停止，其中有些是由双重裁剪停止的：它们的比率离开了裁剪范围。</translation>
     </message>
     <message>
         <source>The push of {share:.0f} % of the tokens is stopped in pass {number}.</source>
-        <translation type="unfinished" />
+        <translation>在第 {number} 遍，{share:.0f} % 的 token 的推力停止。</translation>
     </message>
     <message>
         <source>A smaller learning rate, fewer passes or a wider range may change that.</source>
-        <translation type="unfinished" />
+        <translation>较小的学习率、较少的遍数或较宽的范围可能会改变这一点。</translation>
     </message>
     <message>
         <source>A smaller step length, fewer passes or a wider range may change that.</source>
-        <translation type="unfinished" />
+        <translation>较小的步长、较少的遍数或较宽的范围可能会改变这一点。</translation>
     </message>
     <message>
         <source>A wider range may change that.</source>
-        <translation type="unfinished" />
+        <translation>较宽的范围可能会改变这一点。</translation>
     </message>
     <message>
         <source>The passes so far have not moved the tokens' probabilities, so no ratio left 1.</source>
-        <translation type="unfinished" />
+        <translation>到目前为止的各遍没有移动这些 token 的概率，所以没有比率离开 1。</translation>
     </message>
     <message>
         <source>In the first pass the policy is still the old one, every ratio is 1, and no clip can act.</source>
-        <translation type="unfinished" />
+        <translation>在第一遍，策略仍是旧策略，每个比率都是 1，裁剪不可能起作用。</translation>
     </message>
     <message>
         <source>With two or more inner passes μ it may.</source>
-        <translation type="unfinished" />
+        <translation>内部遍历 μ 为两遍或更多时，它可能起作用。</translation>
     </message>
     <message>
         <source>In pass {number} the ratios run from {first} to {last}, inside {low} to {high}.</source>
-        <translation type="unfinished" />
+        <translation>在第 {number} 遍，比率从 {first} 到 {last}，在 {low} 到 {high} 之内。</translation>
     </message>
     <message>
         <source>Ratios run from {first} to {last}, but every advantage is 0: there is no push to stop.</source>
-        <translation type="unfinished" />
+        <translation>比率从 {first} 到 {last}，但每个优势都为 0：没有可以停止的推力。</translation>
     </message>
     <message>
         <source>Ratios run from {first} to {last} and leave {low} to {high}, but only where the push leads back or there is none; such tokens are not clipped.</source>
-        <translation type="unfinished" />
+        <translation>比率从 {first} 到 {last}，超出 {low} 到 {high}，但只在推力会把它推回来、或没有推力的地方；这样的 token 不被裁剪。</translation>
     </message>
     <message>
         <source>Before the first pass the policy is still the old one, so every ratio should be 1; the furthest is {ratio}. The old log-probabilities are not this policy's, as with older samples, low precision, dropout, another kernel or another temperature.</source>
-        <translation type="unfinished" />
+        <translation>第一遍之前，策略仍是旧策略，所以每个比率都应为 1；离得最远的是 {ratio}。旧的对数概率不是这个策略的，例如样本较旧、精度较低、有 dropout、用了另一个内核或另一个温度。</translation>
     </message>
     <message>
         <source>Before the first pass the policy is still the old one, so every ratio is 1. With one pass per batch, none ever moves.</source>
-        <translation type="unfinished" />
+        <translation>第一遍之前，策略仍是旧策略，所以每个比率都是 1。每批只学一遍时，比率不会移动。</translation>
     </message>
     <message>
         <source>Before the first pass the policy is still the old one, so every ratio is 1. No later pass of this update has another.</source>
-        <translation type="unfinished" />
+        <translation>第一遍之前，策略仍是旧策略，所以每个比率都是 1。这次更新后面的各遍也没有别的比率。</translation>
     </message>
     <message>
         <source>Before the first pass the policy is still the old one, so every ratio is 1. They have moved before pass {number}.</source>
-        <translation type="unfinished" />
+        <translation>第一遍之前，策略仍是旧策略，所以每个比率都是 1。到第 {number} 遍之前它们已经移动。</translation>
     </message>
     <message>
         <source>The samples are from an earlier policy, which is not the old one that ratios are measured against.</source>
-        <translation type="unfinished" />
+        <translation>样本来自较早的策略，它不是计算比率所用的旧策略。</translation>
     </message>
     <message>
         <source>The update contains no reference policy, so there is no KL to show. Trainers leave it out when β is 0.</source>
-        <translation type="unfinished" />
+        <translation>这次更新不包括参考策略，所以没有 KL 可以显示。β 为 0 时训练框架会省略它。</translation>
     </message>
     <message>
         <source>The policy is {value} nats per token away from the reference.</source>
-        <translation type="unfinished" />
+        <translation>策略与参考策略相距每个 token {value} nat。</translation>
     </message>
     <message>
         <source>A smaller learning rate may keep it nearer.</source>
-        <translation type="unfinished" />
+        <translation>较小的学习率可能使它更近。</translation>
     </message>
     <message>
         <source>A smaller step length may keep it nearer.</source>
-        <translation type="unfinished" />
+        <translation>较小的步长可能使它更近。</translation>
     </message>
     <message>
         <source>So may a larger β.</source>
-        <translation type="unfinished" />
+        <translation>较大的 β 也可能。</translation>
     </message>
     <message>
         <source>A larger β does not, because k1 as a loss does not pull towards the reference.</source>
-        <translation type="unfinished" />
+        <translation>较大的 β 不会，因为作为损失的 k1 不拉向参考策略。</translation>
     </message>
     <message>
         <source>A larger β does not, because a critic's advantage leaves out the KL in the reward.</source>
-        <translation type="unfinished" />
+        <translation>较大的 β 不会，因为 critic 的优势不包括奖励中的 KL。</translation>
     </message>
     <message>
         <source>After this update the policy still equals the reference, so the KL is 0. It grows as soon as an update moves the policy.</source>
-        <translation type="unfinished" />
+        <translation>这次更新之后，策略仍与参考策略相等，所以 KL 为 0。一旦有更新移动策略，它就会增大。</translation>
     </message>
     <message>
         <source>β is 0: the KL is shown, but it is not in the loss and does not pull the policy back.</source>
-        <translation type="unfinished" />
+        <translation>β 为 0：显示了 KL，但它不在损失中，不会把策略拉回来。</translation>
     </message>
     <message>
         <source>A β above 0 would.</source>
-        <translation type="unfinished" />
+        <translation>大于 0 的 β 则会。</translation>
     </message>
     <message>
         <source>Nor would a β above 0 with k1 as a loss, which does not pull towards the reference.</source>
-        <translation type="unfinished" />
+        <translation>大于 0 的 β 也不会，因为作为损失的 k1 不拉向参考策略。</translation>
     </message>
     <message>
         <source>Nor would a β above 0 in the reward: a critic's advantage leaves it out.</source>
-        <translation type="unfinished" />
+        <translation>奖励中大于 0 的 β 也不会：critic 的优势不包括它。</translation>
     </message>
     <message>
         <source>A single token's estimate is {value} nats, {share:.0f} % of the sum.</source>
-        <translation type="unfinished" />
+        <translation>单个 token 的估计为 {value} nat，占总和的 {share:.0f} %。</translation>
     </message>
     <message>
         <source>A single token's estimate is infinite.</source>
-        <translation type="unfinished" />
+        <translation>单个 token 的估计为无穷大。</translation>
     </message>
     <message>
         <source>{kl} grows exponentially as the policy gives up a token of the reference; k2 does not.</source>
-        <translation type="unfinished" />
+        <translation>策略放弃参考策略的某个 token 时，{kl} 按指数增长；k2 不会。</translation>
     </message>
     <message>
         <source>As a loss, k1 pulls every sampled token down by β W, whatever the reference says; averaged over the policy's own samples, that is 0. k2, or k3 times the ratio, pulls towards the reference.</source>
-        <translation type="unfinished" />
+        <translation>作为损失，k1 把每个采样到的 token 压低 β W，不论参考策略怎么说；对策略自己的样本取平均，结果为 0。k2，或 k3 乘以比率，会拉向参考策略。</translation>
     </message>
     <message>
         <source>β is 0: the KL of each token is shown, but it is not in the loss.</source>
-        <translation type="unfinished" />
+        <translation>β 为 0：显示了每个 token 的 KL，但它不在损失中。</translation>
     </message>
     <message>
         <source>Policy and reference give the sampled tokens the same probability, so the KL is 0.</source>
-        <translation type="unfinished" />
+        <translation>策略和参考策略给采样到的 token 同样的概率，所以 KL 为 0。</translation>
     </message>
     <message>
         <source>This is the first update: training starts at the reference.</source>
-        <translation type="unfinished" />
+        <translation>这是第一次更新：训练从参考策略开始。</translation>
     </message>
     <message>
         <source>The entropy is {value} nats per token, averaged over the visited places: there the policy is nearly certain of what it draws. An entropy bonus or a higher temperature works against that.</source>
-        <translation type="unfinished" />
+        <translation>熵为每个 token {value} nat，对到过的位置取平均：在那里策略对抽取什么几乎确定。熵奖励或较高的温度可以抵消它。</translation>
     </message>
     <message>
         <source>No token is pushed in either.</source>
-        <translation type="unfinished" />
+        <translation>两者都没有推动任何 token。</translation>
     </message>
     <message>
         <source>No sampled token is pushed on its own in either; what acts does so through whole distributions.</source>
-        <translation type="unfinished" />
+        <translation>两者都没有单独推动采样到的 token；起作用的都是通过整个分布。</translation>
     </message>
     <message>
         <source>The push on every sampled token is the same, but not what acts through whole distributions.</source>
-        <translation type="unfinished" />
+        <translation>对每个采样到的 token 的推力相同，但通过整个分布起作用的不同。</translation>
     </message>
     <message>
         <source>The push on every token is the same.</source>
-        <translation type="unfinished" />
+        <translation>对每个 token 的推力相同。</translation>
     </message>
     <message>
         <source>The push on every token is the same, though the loss is another number.</source>
-        <translation type="unfinished" />
+        <translation>对每个 token 的推力相同，尽管损失是另一个数。</translation>
     </message>
     <message>
         <source>Every push points the same way and is {ratio:.3g} times as large.</source>
-        <translation type="unfinished" />
+        <translation>每个推力的方向相同，大小是其 {ratio:.3g} 倍。</translation>
     </message>
     <message>
         <source>{name} {mean} ({low} to {high})</source>
-        <translation type="unfinished" />
+        <translation>{name} {mean}（{low} 到 {high}）</translation>
     </message>
     <message>
         <source>π({action})</source>
-        <translation type="unfinished" />
+        <translation>π({action})</translation>
     </message>
     <message>
         <source>The best action’s probability</source>
-        <translation type="unfinished" />
+        <translation>最佳动作的概率</translation>
     </message>
     <message numerus="yes">
         <source>{of} after {updates:,} update, mean and 95 % interval: {values}</source>
         <comment>{of} after {updates:,} updates, mean and 95 % interval: {values}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{updates:,} 次更新之后{of}，均值和 95% 区间：{values}</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>None of {count} repeat passes π = 0.5 within {updates:,} updates</source>
         <comment>None of {count} repeats passes π = 0.5 within {updates:,} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 次重复没有一次在 {updates:,} 次更新之内超过 π = 0.5</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{there} of {count} repeat passes π = 0.5 within {updates:,} updates: median of these {middle}, range {first} to {last}</source>
         <comment>{there} of {count} repeats pass π = 0.5 within {updates:,} updates: median of these {middle}, range {first} to {last}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 次重复中有 {there} 次在 {updates:,} 次更新之内超过 π = 0.5：其中位数 {middle}，范围 {first} 到 {last}</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>The one repeat passes π = 0.5: median update {middle}, range {first} to {last}</source>
         <comment>All {count} repeats pass π = 0.5: median update {middle}, range {first} to {last}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>全部 {count} 次重复都超过 π = 0.5：中位数为第 {middle} 次更新，范围 {first} 到 {last}</numerusform>
         </translation>
     </message>
     <message>
         <source>This run passed it at update {own}; no repeat was earlier</source>
-        <translation type="unfinished" />
+        <translation>这个运行在第 {own} 次更新超过；没有一次重复更早</translation>
     </message>
     <message>
         <source>This run passed it at update {own}, later than {before} of them</source>
-        <translation type="unfinished" />
+        <translation>这个运行在第 {own} 次更新超过，其中 {before} 次比它早</translation>
     </message>
     <message>
         <source>{wrong} of {of} end on an action other than the best</source>
-        <translation type="unfinished" />
+        <translation>{of} 次中有 {wrong} 次最终停在最佳以外的动作上</translation>
     </message>
     <message>
         <source>Mean reward at update {updates:,}: median {middle}, mean {mean}, range {low} to {high}</source>
-        <translation type="unfinished" />
+        <translation>第 {updates:,} 次更新的平均奖励：中位数 {middle}，均值 {mean}，范围 {low} 到 {high}</translation>
     </message>
     <message>
         <source>{told}; {diverged} of {of} diverged and count as the lowest</source>
-        <translation type="unfinished" />
+        <translation>{told}；{of} 次中 {diverged} 次发散，按最低值计</translation>
     </message>
     <message>
         <source>Mean reward is highest at {leader} ({best}), by {by} [{low}, {high}] over {other}</source>
-        <translation type="unfinished" />
+        <translation>平均奖励在 {leader} 处最高（{best}），比 {other} 高 {by} [{low}, {high}]</translation>
     </message>
     <message>
         <source>{least}; {diverged} of {of} diverged</source>
-        <translation type="unfinished" />
+        <translation>{least}；{of} 个中 {diverged} 个发散</translation>
     </message>
     <message numerus="yes">
         <source>lowest at {first} ({value}), level with {count} other</source>
         <comment>lowest at {first} ({value}), level with {count} others</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>最低在 {first}（{value}），与另外 {count} 个持平</numerusform>
         </translation>
     </message>
     <message>
         <source>lowest at {names} ({value})</source>
-        <translation type="unfinished" />
+        <translation>最低在 {names}（{value}）</translation>
     </message>
     <message>
         <source>The median KL is {first} nats at the left end and {last} at the right; over the row it lies between {least} and {most}</source>
-        <translation type="unfinished" />
+        <translation>中位数 KL 在左端为 {first} nat，在右端为 {last} nat；整行介于 {least} 与 {most} 之间</translation>
     </message>
     <message numerus="yes">
         <source>From left to right the median KL goes from {first} to {last} nats; fewer than {fewest} seed cannot show whether it changes</source>
         <comment>From left to right the median KL goes from {first} to {last} nats; fewer than {fewest} seeds cannot show whether it changes</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>中位数 KL 从左到右由 {first} 变为 {last} nat；不到 {fewest} 个种子，看不出它是否变化</numerusform>
         </translation>
     </message>
     <message>
         <source>From left to right the median KL stays at {first} nats</source>
-        <translation type="unfinished" />
+        <translation>中位数 KL 从左到右保持在 {first} nat</translation>
     </message>
     <message>
         <source>From left to right the median KL goes from {first} to {last} nats, too close to tell if it changes</source>
-        <translation type="unfinished" />
+        <translation>中位数 KL 从左到右由 {first} 变为 {last} nat，差距太小，无法判断是否变化</translation>
     </message>
     <message>
         <source>From left to right the median KL falls from {first} to {last} nats</source>
-        <translation type="unfinished" />
+        <translation>中位数 KL 从左到右由 {first} 降为 {last} nat</translation>
     </message>
     <message>
         <source>From left to right the median KL rises from {first} to {last} nats</source>
-        <translation type="unfinished" />
+        <translation>中位数 KL 从左到右由 {first} 升为 {last} nat</translation>
     </message>
     <message>
         <source>The median KL lies between {first} and {last} nats</source>
-        <translation type="unfinished" />
+        <translation>中位数 KL 介于 {first} 与 {last} nat 之间</translation>
     </message>
     <message>
         <source>The smoothest is {best} (all falls of the reward together: {least}), the roughest {worst} ({most}: [{low}, {high}] more)</source>
-        <translation type="unfinished" />
+        <translation>最平滑的是 {best}（奖励的下降合计 {least}），最不平滑的是 {worst}（{most}：多 [{low}, {high}]）</translation>
     </message>
     <message numerus="yes">
         <source>Still climbing after {updates:,} update: {count} of {all} places</source>
         <comment>Still climbing after {updates:,} updates: {count} of {all} places</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{updates:,} 次更新之后仍在上升：{all} 个位置中 {count} 个</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Still climbing after {updates:,} update: {places}</source>
         <comment>Still climbing after {updates:,} updates: {places}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{updates:,} 次更新之后仍在上升：{places}</numerusform>
         </translation>
     </message>
     <message>
         <source>Your completion would get advantage +{advantage}: it would be pushed up.</source>
-        <translation type="unfinished" />
+        <translation>你的回答会得到优势 +{advantage}：它会被推高。</translation>
     </message>
     <message>
         <source>Your completion would get advantage {advantage}: it would be pushed down.</source>
-        <translation type="unfinished" />
+        <translation>你的回答会得到优势 {advantage}：它会被压低。</translation>
     </message>
     <message>
         <source>Your completion would get advantage {advantage}: it would be neither pushed up nor down.</source>
-        <translation type="unfinished" />
+        <translation>你的回答会得到优势 {advantage}：它既不会被推高，也不会被压低。</translation>
     </message>
     <message>
         <source>Reward {reward} ({parts}).</source>
-        <translation type="unfinished" />
+        <translation>奖励 {reward}（{parts}）。</translation>
     </message>
     <message>
         <source>The model writes it 1 time in {times} (log π {total}).</source>
-        <translation type="unfinished" />
+        <translation>模型每 {times} 次写出它 1 次（log π {total}）。</translation>
     </message>
     <message>
         <source>The model writes it less than 1 time in ten billion (log π {total}).</source>
-        <translation type="unfinished" />
+        <translation>模型写出它的机会不到一百亿分之一（log π {total}）。</translation>
     </message>
     <message>
         <source>All rewards of the group would be equal.</source>
-        <translation type="unfinished" />
+        <translation>组的奖励会全部相等。</translation>
     </message>
     <message>
         <source>no part of it pays</source>
-        <translation type="unfinished" />
+        <translation>它没有任何部分得到奖励</translation>
     </message>
     <message>
         <source>Nothing differs: these are the settings that the run used.</source>
-        <translation type="unfinished" />
+        <translation>没有差别：这些就是运行所用的设置。</translation>
     </message>
     <message>
         <source>Every advantage is 0 in both.</source>
-        <translation type="unfinished" />
+        <translation>两者的每个优势都为 0。</translation>
     </message>
     <message>
         <source>Every advantage is 0 in both: no completion stands out from what it is compared with.</source>
-        <translation type="unfinished" />
+        <translation>两者的每个优势都为 0：没有一个回答偏离与它比较的值。</translation>
     </message>
     <message>
         <source>The advantages are the same: both compare with {baselines} and {scales}.</source>
-        <translation type="unfinished" />
+        <translation>优势相同：两者都与{baselines}比较，并{scales}。</translation>
     </message>
     <message>
         <source>The advantages are the same.</source>
-        <translation type="unfinished" />
+        <translation>优势相同。</translation>
     </message>
     <message>
         <source>The signs of the advantages are the same; their sizes differ.</source>
-        <translation type="unfinished" />
+        <translation>优势的符号相同；大小不同。</translation>
     </message>
     <message>
         <source>Every ratio of this pass is still 1, so no clip can differ.</source>
-        <translation type="unfinished" />
+        <translation>这一遍的每个比率仍为 1，所以裁剪不可能不同。</translation>
     </message>
     <message>
         <source>Every ratio of this pass is still 1, so no clip can act.</source>
-        <translation type="unfinished" />
+        <translation>这一遍的每个比率仍为 1，所以裁剪不可能起作用。</translation>
     </message>
     <message>
         <source>One pass: every ratio is 1, so no clip can differ.</source>
-        <translation type="unfinished" />
+        <translation>只有一遍：每个比率都是 1，所以裁剪不可能不同。</translation>
     </message>
     <message>
         <source>One pass: every ratio is 1, so no clip can act.</source>
-        <translation type="unfinished" />
+        <translation>只有一遍：每个比率都是 1，所以裁剪不可能起作用。</translation>
     </message>
     <message>
         <source>First pass: every ratio is 1, so no clip can differ.</source>
-        <translation type="unfinished" />
+        <translation>第一遍：每个比率都是 1，所以裁剪不可能不同。</translation>
     </message>
     <message>
         <source>First pass: every ratio is 1, so no clip can act.</source>
-        <translation type="unfinished" />
+        <translation>第一遍：每个比率都是 1，所以裁剪不可能起作用。</translation>
     </message>
     <message>
         <source>No token is clipped in either.</source>
-        <translation type="unfinished" />
+        <translation>两者都没有裁剪任何 token。</translation>
     </message>
     <message numerus="yes">
         <source>The same token is clipped in both.</source>
         <comment>The same {count} tokens are clipped in both.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>两者裁剪的是同样的 {count} 个 token。</numerusform>
         </translation>
     </message>
     <message>
         <source>Every token weighs the same: both take {reductions}.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 的权重相同：两者都取{reductions}。</translation>
     </message>
     <message>
         <source>Every token weighs the same: all completions have one length, so the two reductions agree.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 的权重相同：所有回答长度相同，所以两种归约一致。</translation>
     </message>
     <message>
         <source>Every token weighs the same.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 的权重相同。</translation>
     </message>
     <message>
         <source>β is 0 in both, so how the KL is estimated makes no difference.</source>
-        <translation type="unfinished" />
+        <translation>两者的 β 都为 0，所以怎样估计 KL 没有区别。</translation>
     </message>
     <message>
         <source>On these tokens the policy is still the reference: the KL is 0 and pulls on nothing.</source>
-        <translation type="unfinished" />
+        <translation>在这些 token 上，策略仍是参考策略：KL 为 0，不拉动什么。</translation>
     </message>
     <message>
         <source>Under Adam the whole update moves the sampled tokens {ratio:.3g} times as far.</source>
-        <translation type="unfinished" />
+        <translation>用 Adam 时，整个更新把采样到的 token 移动到 {ratio:.3g} 倍远。</translation>
     </message>
     <message>
         <source>After the update, every sampled token is exactly as likely as after the recorded one.</source>
-        <translation type="unfinished" />
+        <translation>更新之后，每个采样到的 token 与记录的更新之后同样可能。</translation>
     </message>
     <message>
         <source>Dead groups had been drawn again for this update; its samples are used as they are.</source>
-        <translation type="unfinished" />
+        <translation>这次更新曾重新抽取零方差组；这里按原样使用它的样本。</translation>
     </message>
     <message>
         <source>Resampling would have drawn nothing again: no group is dead.</source>
-        <translation type="unfinished" />
+        <translation>重新抽取不会再抽任何组：没有零方差组。</translation>
     </message>
     <message numerus="yes">
         <source>Resampling would have drawn {dead} of {groups} group again, because its rewards are equal; a recorded batch cannot show the result.</source>
         <comment>Resampling would have drawn {dead} of {groups} groups again, because their rewards are equal; a recorded batch cannot show the result.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>重新抽取会再抽 {groups} 个组中的 {dead} 个，因为它们的奖励相等；记录的批无法显示结果。</numerusform>
         </translation>
     </message>
     <message>
         <source>β stays {ran:g}, because the run recorded no log-probabilities of a reference.</source>
-        <translation type="unfinished" />
+        <translation>β 仍为 {ran:g}，因为运行没有记录参考策略的对数概率。</translation>
     </message>
     <message>
         <source>The importance cap does not act: this update has no log-probabilities of another policy that sampled.</source>
-        <translation type="unfinished" />
+        <translation>重要性上限不起作用：这次更新没有采样的另一个策略的对数概率。</translation>
     </message>
     <message>
         <source>The importance cap does not act: this update contains the factors that its trainer applied, and these may be importance weights.</source>
-        <translation type="unfinished" />
+        <translation>重要性上限不起作用：这次更新包含训练框架所用的因子，它们可能是重要性权重。</translation>
     </message>
     <message>
         <source>{text} would have led to other weights; the passes here start where those of the run did.</source>
-        <translation type="unfinished" />
+        <translation>{text} 本会导致别的权重；这里的各遍从运行的各遍开始的地方开始。</translation>
     </message>
     <message>
         <source>{text} decides what is drawn; the samples here are those of the run.</source>
-        <translation type="unfinished" />
+        <translation>{text} 决定抽取什么；这里的样本是运行的样本。</translation>
     </message>
     <message>
         <source>No critic learned in this update: an untrained one values every token at 0.</source>
-        <translation type="unfinished" />
+        <translation>这次更新中没有 critic 学习：未训练的 critic 把每个 token 都估为 0。</translation>
     </message>
     <message>
         <source>This update was divided as its trainer recorded it; under another reduction, the completions used in a pass are one batch.</source>
-        <translation type="unfinished" />
+        <translation>这次更新按训练框架的记录划分；在另一种归约之下，一遍所用的回答是一个批。</translation>
     </message>
     <message>
         <source>Each pass shows the push of the other loss at the policy that the run had before that pass. Where that would have led is not known, because the model is not available.</source>
-        <translation type="unfinished" />
+        <translation>每一遍显示另一种损失在运行于那一遍之前的策略处的推力。它会导向哪里是未知的，因为模型不可用。</translation>
     </message>
     <message>
         <source>The first pass is exact. Later passes and the policy after the update need the model.</source>
-        <translation type="unfinished" />
+        <translation>第一遍是精确的。后面的各遍和更新之后的策略需要模型。</translation>
     </message>
     <message>
         <source>How the reward depends on the action; the length toy and the chain answer with several tokens.</source>
-        <translation type="unfinished" />
+        <translation>奖励如何取决于动作；长度任务和链用几个 token 作答。</translation>
     </message>
     <message>
         <source>Number of actions.</source>
-        <translation type="unfinished" />
+        <translation>动作的个数。</translation>
     </message>
     <message>
         <source>Actions</source>
-        <translation type="unfinished" />
+        <translation>动作数</translation>
     </message>
     <message>
         <source>Action with the highest reward.</source>
-        <translation type="unfinished" />
+        <translation>奖励最高的动作。</translation>
     </message>
     <message>
         <source>Peak at</source>
-        <translation type="unfinished" />
+        <translation>峰在</translation>
     </message>
     <message>
         <source>Distance from a peak at which its reward has fallen to 0.</source>
-        <translation type="unfinished" />
+        <translation>从峰到奖励降为 0 处的距离。</translation>
     </message>
     <message>
         <source>Half-width</source>
-        <translation type="unfinished" />
+        <translation>半宽</translation>
     </message>
     <message>
         <source>Reward of each action of the custom landscape, one number per action.</source>
-        <translation type="unfinished" />
+        <translation>自定义地形中每个动作的奖励，每个动作一个数。</translation>
     </message>
     <message>
         <source>Custom rewards</source>
-        <translation type="unfinished" />
+        <translation>自定义奖励</translation>
     </message>
     <message>
         <source>One number per prompt: a constant added to every reward of that prompt.</source>
-        <translation type="unfinished" />
+        <translation>每个提示词一个数：加到该提示词每个奖励上的常数。</translation>
     </message>
     <message>
         <source>Prompts' levels</source>
-        <translation type="unfinished" />
+        <translation>提示词的水平</translation>
     </message>
     <message>
         <source>Action that the starting policy leans towards.</source>
-        <translation type="unfinished" />
+        <translation>起始策略偏向的动作。</translation>
     </message>
     <message>
         <source>Bias towards</source>
-        <translation type="unfinished" />
+        <translation>偏向</translation>
     </message>
     <message>
         <source>Added to that action's logit at the start.</source>
-        <translation type="unfinished" />
+        <translation>起点处加到该动作 logit 上的数。</translation>
     </message>
     <message>
         <source>Starting bias</source>
-        <translation type="unfinished" />
+        <translation>起始偏置</translation>
     </message>
     <message>
         <source>Maximum length of a completion of the length toy, and number of decisions in the chain.</source>
-        <translation type="unfinished" />
+        <translation>长度任务中回答的最大长度，以及链中决定的个数。</translation>
     </message>
     <message>
         <source>Longest completion</source>
-        <translation type="unfinished" />
+        <translation>最长的回答</translation>
     </message>
     <message>
         <source>Action of the chain for which a faulty checker of steps pays at every decision, right or wrong.</source>
-        <translation type="unfinished" />
+        <translation>链的一个动作：有缺陷的步骤检查器在每个决定处都奖励它，不论对错。</translation>
     </message>
     <message>
         <source>Faulty check pays for</source>
-        <translation type="unfinished" />
+        <translation>错误地奖励</translation>
     </message>
     <message>
         <source>What the faulty checker pays for that action; a right decision is paid 1.</source>
-        <translation type="unfinished" />
+        <translation>有缺陷的检查器对该动作的奖励；正确的决定奖励 1。</translation>
     </message>
     <message>
         <source>Faulty check pays</source>
-        <translation type="unfinished" />
+        <translation>错误奖励的值</translation>
     </message>
     <message numerus="yes">
         <source>give {actions} reward, one per action</source>
         <comment>give {actions} rewards, one per action</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>请给出 {actions} 个奖励，每个动作一个</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>it must be one of the {actions} action</source>
         <comment>it must be one of the {actions} actions</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>它必须是 {actions} 个动作之一</numerusform>
         </translation>
     </message>
     <message>
         <source>give 1 to 64 numbers, one per prompt</source>
-        <translation type="unfinished" />
+        <translation>请给出 1 到 64 个数，每个提示词一个</translation>
     </message>
     <message>
         <source>give a list of numbers</source>
-        <translation type="unfinished" />
+        <translation>请给出数的列表</translation>
     </message>
     <message>
         <source>the numbers must be finite and at most 1e9 in size</source>
-        <translation type="unfinished" />
+        <translation>这些数必须有限，且绝对值不超过 1e9</translation>
     </message>
     <message>
         <source>text</source>
-        <translation type="unfinished" />
+        <translation>文本</translation>
     </message>
     <message>
         <source>one of {choices}</source>
-        <translation type="unfinished" />
+        <translation>{choices} 之一</translation>
     </message>
     <message>
         <source>one of {choices}, or nothing</source>
-        <translation type="unfinished" />
+        <translation>{choices} 之一，或为空</translation>
     </message>
     <message>
         <source>any finite number</source>
-        <translation type="unfinished" />
+        <translation>任何有限的数</translation>
     </message>
     <message>
         <source>any finite number, or nothing</source>
-        <translation type="unfinished" />
+        <translation>任何有限的数，或为空</translation>
     </message>
     <message>
         <source>a number of at least {low:g}</source>
-        <translation type="unfinished" />
+        <translation>不小于 {low:g} 的数</translation>
     </message>
     <message>
         <source>a number of at least {low:g}, or nothing</source>
-        <translation type="unfinished" />
+        <translation>不小于 {low:g} 的数，或为空</translation>
     </message>
     <message>
         <source>a number above {low:g}</source>
-        <translation type="unfinished" />
+        <translation>大于 {low:g} 的数</translation>
     </message>
     <message>
         <source>a number above {low:g}, or nothing</source>
-        <translation type="unfinished" />
+        <translation>大于 {low:g} 的数，或为空</translation>
     </message>
     <message>
         <source>a number from {low:g} to {high:g}</source>
-        <translation type="unfinished" />
+        <translation>{low:g} 到 {high:g} 的数</translation>
     </message>
     <message>
         <source>a number from {low:g} to {high:g}, or nothing</source>
-        <translation type="unfinished" />
+        <translation>{low:g} 到 {high:g} 的数，或为空</translation>
     </message>
     <message>
         <source>a number above {low:g}, at most {high:g}</source>
-        <translation type="unfinished" />
+        <translation>大于 {low:g}、不超过 {high:g} 的数</translation>
     </message>
     <message>
         <source>a number above {low:g}, at most {high:g}, or nothing</source>
-        <translation type="unfinished" />
+        <translation>大于 {low:g}、不超过 {high:g} 的数，或为空</translation>
     </message>
     <message>
         <source>it must be text</source>
-        <translation type="unfinished" />
+        <translation>它必须是文本</translation>
     </message>
     <message>
         <source>it must be {allowed}, without a fraction</source>
-        <translation type="unfinished" />
+        <translation>它必须是{allowed}，不带小数部分</translation>
     </message>
     <message>
         <source>Arithmetic with visible working; the same with a bonus that can be gamed; sums with a calculator as a tool; or your own prompts and answers. For a model from a folder: sums in words, an answer in a given form, or your own questions.</source>
-        <translation type="unfinished" />
+        <translation>带演算的算术；同样的任务，另有可钻空子的额外奖励；用计算器作工具的算式；或你自己的提示词和答案。对来自文件夹的模型：用文字写的算式、按给定格式作答，或你自己的问题。</translation>
     </message>
     <message>
         <source>Which prompts are drawn: those that the model solves nearly always, sometimes, seldom or never, or a mixture.</source>
-        <translation type="unfinished" />
+        <translation>抽取哪些提示词：模型几乎总能解出、有时能、很少能或从不能解出的，或混合。</translation>
     </message>
     <message>
         <source>Difficulty</source>
-        <translation type="unfinished" />
+        <translation>难度</translation>
     </message>
     <message>
         <source>Number of prompts in an update.</source>
-        <translation type="unfinished" />
+        <translation>一次更新中的提示词数。</translation>
     </message>
     <message>
         <source>Maximum length of a completion, including its end sign; a longer one is cut off and scored as it is.</source>
-        <translation type="unfinished" />
+        <translation>回答的最大长度，包括结束符；更长的会被截断，并照样评分。</translation>
     </message>
     <message>
         <source>right answer</source>
-        <translation type="unfinished" />
+        <translation>正确答案</translation>
     </message>
     <message>
         <source>Reward of a right final answer.</source>
-        <translation type="unfinished" />
+        <translation>最终答案正确的奖励。</translation>
     </message>
     <message>
         <source>Right answer pays</source>
-        <translation type="unfinished" />
+        <translation>正确答案奖励</translation>
     </message>
     <message>
         <source>well-formed working</source>
-        <translation type="unfinished" />
+        <translation>格式良好的演算</translation>
     </message>
     <message>
         <source>Reward for well-formed working, right or wrong.</source>
-        <translation type="unfinished" />
+        <translation>对格式良好的演算的奖励，不论对错。</translation>
     </message>
     <message>
         <source>Well-formed working pays</source>
-        <translation type="unfinished" />
+        <translation>良好的演算奖励</translation>
     </message>
     <message>
         <source>“=” signs</source>
-        <translation type="unfinished" />
+        <translation>“=”号</translation>
     </message>
     <message>
         <source>Reward of each “=” in the task “gameable”: paid for the look of working, not for being right.</source>
-        <translation type="unfinished" />
+        <translation>“可钻空子”任务中每个“=”的奖励：奖励的是演算的样子，而不是正确。</translation>
     </message>
     <message>
         <source>Each “=” pays</source>
-        <translation type="unfinished" />
+        <translation>每个“=”奖励</translation>
     </message>
     <message>
         <source>Your prompts: a CSV, JSON, JSONL or Parquet file with prompts and answers; columns such as “question”, “problem” or “messages” are known too.</source>
-        <translation type="unfinished" />
+        <translation>你的提示词：包含提示词和答案的 CSV、JSON、JSONL 或 Parquet 文件；也认识“question”、“problem”、“messages”这样的列。</translation>
     </message>
     <message>
         <source>Prompt file</source>
-        <translation type="unfinished" />
+        <translation>提示词文件</translation>
     </message>
     <message>
         <source>How your answers are compared: with the whole completion, as its last number, as a regular expression, or with the final answer that it marks (“Answer:”, “####”, \boxed{…} or &lt;answer&gt;), without a mark its last number or the whole.</source>
-        <translation type="unfinished" />
+        <translation>如何比较你的答案：与整个回答、作为它的最后一个数、作为正则表达式，或与它标出的最终答案（“Answer:”、“####”、\boxed{…} 或 &lt;answer&gt;）比较，没有标记时与最后一个数或整个回答比较。</translation>
     </message>
     <message>
         <source>Answers are checked as</source>
-        <translation type="unfinished" />
+        <translation>答案的检查方式</translation>
     </message>
     <message>
         <source>A regular expression: an answer in words has the right form if the expression is found in it.</source>
-        <translation type="unfinished" />
+        <translation>正则表达式：在文字答案中能找到它时，答案的格式就正确。</translation>
     </message>
     <message>
         <source>form</source>
-        <translation type="unfinished" />
+        <translation>格式</translation>
     </message>
     <message>
         <source>Reward of an answer in words that has the right form, whether the answer is right or wrong.</source>
-        <translation type="unfinished" />
+        <translation>格式正确的文字答案的奖励，不论答案对错。</translation>
     </message>
     <message>
         <source>The form pays</source>
-        <translation type="unfinished" />
+        <translation>格式奖励</translation>
     </message>
     <message>
         <source>brevity</source>
-        <translation type="unfinished" />
+        <translation>简短</translation>
     </message>
     <message>
         <source>Reward of a short answer in words: the share of the longest completion that it leaves unused.</source>
-        <translation type="unfinished" />
+        <translation>简短的文字答案的奖励：最长回答中没有用到的比例。</translation>
     </message>
     <message>
         <source>Brevity pays</source>
-        <translation type="unfinished" />
+        <translation>简短奖励</translation>
     </message>
     <message>
         <source>Maximum number of calls that the calculator answers; one more ends the completion.</source>
-        <translation type="unfinished" />
+        <translation>计算器最多回答的调用次数；再多一次就结束回答。</translation>
     </message>
     <message>
         <source>Calls at most</source>
-        <translation type="unfinished" />
+        <translation>调用上限</translation>
     </message>
     <message>
         <source>calls</source>
-        <translation type="unfinished" />
+        <translation>调用</translation>
     </message>
     <message>
         <source>Reward of each call that the calculator answers; a negative one makes calls cost something.</source>
-        <translation type="unfinished" />
+        <translation>计算器回答的每次调用的奖励；负值使调用有代价。</translation>
     </message>
     <message>
         <source>Each call pays</source>
-        <translation type="unfinished" />
+        <translation>每次调用奖励</translation>
     </message>
     <message>
         <source>The format that is rewarded: the completion marks its final answer (“Answer:”, “####”, \boxed{…} or &lt;answer&gt;), or it reasons in &lt;think&gt; and answers in &lt;answer&gt;.</source>
-        <translation type="unfinished" />
+        <translation>得到奖励的格式：回答标出最终答案（“Answer:”、“####”、\boxed{…} 或 &lt;answer&gt;），或在 &lt;think&gt; 中推理并在 &lt;answer&gt; 中作答。</translation>
     </message>
     <message>
         <source>Format</source>
-        <translation type="unfinished" />
+        <translation>格式</translation>
     </message>
     <message>
         <source>format</source>
-        <translation type="unfinished" />
+        <translation>格式</translation>
     </message>
     <message>
         <source>Reward of a completion in the format, whether its answer is right or wrong.</source>
-        <translation type="unfinished" />
+        <translation>符合格式的回答的奖励，不论答案对错。</translation>
     </message>
     <message>
         <source>The format pays</source>
-        <translation type="unfinished" />
+        <translation>格式奖励</translation>
     </message>
     <message>
         <source>Words or phrases that are rewarded, separated by commas.</source>
-        <translation type="unfinished" />
+        <translation>得到奖励的词或短语，用逗号分隔。</translation>
     </message>
     <message>
         <source>Words</source>
-        <translation type="unfinished" />
+        <translation>词语</translation>
     </message>
     <message>
         <source>words</source>
-        <translation type="unfinished" />
+        <translation>词语</translation>
     </message>
     <message>
         <source>Reward of a completion with all of the words; with some of them, that share of it. A negative one makes them cost something.</source>
-        <translation type="unfinished" />
+        <translation>包含所有词语的回答的奖励；包含一部分时，按比例给。负值使它们有代价。</translation>
     </message>
     <message>
         <source>The words pay</source>
-        <translation type="unfinished" />
+        <translation>词语奖励</translation>
     </message>
     <message>
         <source>The system prompt before every prompt. If empty, that of the prompt file, if it has one.</source>
-        <translation type="unfinished" />
+        <translation>每个提示词之前的系统提示词。留空时，使用提示词文件中的（如果有）。</translation>
     </message>
     <message>
         <source>System prompt</source>
-        <translation type="unfinished" />
+        <translation>系统提示词</translation>
     </message>
     <message>
         <source>Switches the thinking mode of the model's chat template on or off, if the template has one; by default the template decides.</source>
-        <translation type="unfinished" />
+        <translation>打开或关闭模型对话模板的思考模式（如果模板有）；默认由模板决定。</translation>
     </message>
     <message>
         <source>Thinking</source>
-        <translation type="unfinished" />
+        <translation>思考</translation>
     </message>
     <message>
         <source>Leaves the tokens that the calculator wrote out of the loss: the policy did not choose them.</source>
-        <translation type="unfinished" />
+        <translation>把计算器写的 token 排除在损失之外：它们不是策略选的。</translation>
     </message>
     <message>
         <source>Mask the tool's words</source>
-        <translation type="unfinished" />
+        <translation>屏蔽工具的文字</translation>
     </message>
     <message>
         <source>Number of updates between measurements on prompts that are never trained on.</source>
-        <translation type="unfinished" />
+        <translation>在从不用于训练的提示词上，每隔多少次更新测量一次。</translation>
     </message>
     <message>
         <source>Measure accuracy every</source>
-        <translation type="unfinished" />
+        <translation>测量正确率的间隔</translation>
     </message>
     <message>
         <source>Number of prompts that are never trained on and measure accuracy.</source>
-        <translation type="unfinished" />
+        <translation>从不用于训练、用来测量正确率的提示词数。</translation>
     </message>
     <message>
         <source>Held-out prompts</source>
-        <translation type="unfinished" />
+        <translation>留出的提示词</translation>
     </message>
     <message>
         <source>give a CSV, JSON, JSONL or Parquet file with prompts and answers</source>
-        <translation type="unfinished" />
+        <translation>请给出包含提示词和答案的 CSV、JSON、JSONL 或 Parquet 文件</translation>
     </message>
     <message>
         <source>Weights at the start: “shipped”, “calculator” (which can call the tool), “untrained”, or a file made by “pretrain”.</source>
-        <translation type="unfinished" />
+        <translation>起始的权重：“shipped”、“calculator”（会调用工具）、“untrained”，或由“pretrain”制作的文件。</translation>
     </message>
     <message>
         <source>Checkpoint</source>
-        <translation type="unfinished" />
+        <translation>检查点</translation>
     </message>
     <message>
         <source>Your own model: a folder with config.json, safetensors and tokenizer.json, or a GGUF file.</source>
-        <translation type="unfinished" />
+        <translation>你自己的模型：有 config.json、safetensors 和 tokenizer.json 的文件夹，或 GGUF 文件。</translation>
     </message>
     <message>
         <source>Model folder</source>
-        <translation type="unfinished" />
+        <translation>模型文件夹</translation>
     </message>
     <message>
         <source>Identifies the contents of the model's files when the run began; the run continues only from the same files.</source>
-        <translation type="unfinished" />
+        <translation>标识运行开始时模型文件的内容；运行只能从同样的文件继续。</translation>
     </message>
     <message>
         <source>Digest of the folder</source>
-        <translation type="unfinished" />
+        <translation>文件夹的摘要</translation>
     </message>
     <message>
         <source>Trains a low-rank adapter of this rank on the attention (LoRA, arXiv:2106.09685); 0 trains every weight.</source>
-        <translation type="unfinished" />
+        <translation>在注意力上训练这个秩的低秩适配器（LoRA，arXiv:2106.09685）；0 训练所有权重。</translation>
     </message>
     <message>
         <source>Adapter rank</source>
-        <translation type="unfinished" />
+        <translation>适配器的秩</translation>
     </message>
     <message>
         <source>The adapter's contribution is multiplied by this number divided by its rank.</source>
-        <translation type="unfinished" />
+        <translation>适配器的贡献乘以这个数，再除以它的秩。</translation>
     </message>
     <message>
         <source>Adapter α</source>
-        <translation type="unfinished" />
+        <translation>适配器的 α</translation>
     </message>
     <message>
         <source>Number of completions that a model from a folder learns from at once; fewer need less memory and give the same sum.</source>
-        <translation type="unfinished" />
+        <translation>来自文件夹的模型一次学习的回答数；越少所需内存越少，总和相同。</translation>
     </message>
     <message>
         <source>Completions at once</source>
-        <translation type="unfinished" />
+        <translation>每次的回答数</translation>
     </message>
     <message>
         <source>Computes activations again in the backward pass instead of keeping them: less memory, more time.</source>
-        <translation type="unfinished" />
+        <translation>在反向计算中重新计算激活值，而不保存它们：内存更少，时间更长。</translation>
     </message>
     <message>
         <source>Gradient checkpointing</source>
-        <translation type="unfinished" />
+        <translation>梯度检查点</translation>
     </message>
     <message>
         <source>Transformer blocks.</source>
-        <translation type="unfinished" />
+        <translation>transformer 块的个数。</translation>
     </message>
     <message>
         <source>Layers</source>
-        <translation type="unfinished" />
+        <translation>层数</translation>
     </message>
     <message>
         <source>How many numbers the state of a token has.</source>
-        <translation type="unfinished" />
+        <translation>一个 token 的状态有多少个数。</translation>
     </message>
     <message>
         <source>Width</source>
-        <translation type="unfinished" />
+        <translation>宽度</translation>
     </message>
     <message>
         <source>Number of attention heads in a block; they share the width.</source>
-        <translation type="unfinished" />
+        <translation>一个块中注意力头的个数；它们分享宽度。</translation>
     </message>
     <message>
         <source>Heads</source>
-        <translation type="unfinished" />
+        <translation>头数</translation>
     </message>
     <message>
         <source>Maximum length of a prompt and its completion together.</source>
-        <translation type="unfinished" />
+        <translation>提示词与回答合起来的最大长度。</translation>
     </message>
     <message>
         <source>Context</source>
         <comment>length</comment>
-        <translation type="unfinished">上下文</translation>
+        <translation>上下文</translation>
     </message>
     <message>
         <source>Where the model is computed. The program's own model uses NumPy on the cpu; other devices and other models use torch.</source>
-        <translation type="unfinished" />
+        <translation>在哪里计算模型。程序自带的模型在 cpu 上用 NumPy；其他设备和其他模型用 torch。</translation>
     </message>
     <message>
         <source>Device</source>
-        <translation type="unfinished" />
+        <translation>设备</translation>
     </message>
     <message>
         <source>Number format of the forward pass; bfloat16 needs less memory, but its rounding makes ratios differ from 1.</source>
-        <translation type="unfinished" />
+        <translation>前向计算的数字格式；bfloat16 所需内存较少，但它的舍入使比率偏离 1。</translation>
     </message>
     <message>
         <source>Precision</source>
-        <translation type="unfinished" />
+        <translation>精度</translation>
     </message>
     <message>
         <source>Number of CPU threads; one leaves the other cores to the window and is fastest for the default size.</source>
-        <translation type="unfinished" />
+        <translation>CPU 线程数；一个线程把其他核留给窗口，对默认大小最快。</translation>
     </message>
     <message>
         <source>Threads</source>
-        <translation type="unfinished" />
+        <translation>线程</translation>
     </message>
     <message>
         <source>Scores every completion under the reference policy even if β is 0, so that the KL can be seen.</source>
-        <translation type="unfinished" />
+        <translation>即使 β 为 0，也用参考策略为每个回答评分，以便看到 KL。</translation>
     </message>
     <message>
         <source>Watch the reference</source>
-        <translation type="unfinished" />
+        <translation>观察参考策略</translation>
     </message>
     <message>
         <source>Number of updates between snapshots of the weights in the run file; updates in between are replayed from the last snapshot.</source>
-        <translation type="unfinished" />
+        <translation>在运行文件中每隔多少次更新保存一次权重的快照；其间的更新从上一个快照重放。</translation>
     </message>
     <message>
         <source>Snapshot every</source>
-        <translation type="unfinished" />
+        <translation>快照的间隔</translation>
     </message>
     <message>
         <source>If every weight is trained: the folder for snapshots, which are safetensors files of three times the model's size; the last two are kept. If empty, none are made, and the run is learned again when it is continued.</source>
-        <translation type="unfinished" />
+        <translation>如果训练所有权重：快照的文件夹，它们是模型三倍大小的 safetensors 文件；保留最后两个。留空则不保存，继续时要重新学习这个运行。</translation>
     </message>
     <message>
         <source>Folder for snapshots</source>
-        <translation type="unfinished" />
+        <translation>快照的文件夹</translation>
     </message>
     <message>
         <source>the number of heads must divide the width of {width}</source>
-        <translation type="unfinished" />
+        <translation>头数必须能整除宽度 {width}</translation>
     </message>
     <message>
         <source>bfloat16 is available only on CUDA; choose float32</source>
-        <translation type="unfinished" />
+        <translation>bfloat16 只在 CUDA 上可用；请选择 float32</translation>
     </message>
     <message>
         <source>bfloat16 is not available on MPS; choose float32</source>
-        <translation type="unfinished" />
+        <translation>bfloat16 在 MPS 上不可用；请选择 float32</translation>
     </message>
     <message>
         <source>clip</source>
         <comment>surrogate</comment>
-        <translation type="unfinished">裁剪</translation>
+        <translation>裁剪</translation>
     </message>
     <message>
         <source>log-probability</source>
-        <translation type="unfinished" />
+        <translation>对数概率</translation>
     </message>
     <message>
         <source>What is subtracted from a reward before it becomes an advantage.</source>
-        <translation type="unfinished" />
+        <translation>奖励成为优势之前减去的值。</translation>
     </message>
     <message>
         <source>group mean</source>
-        <translation type="unfinished" />
+        <translation>组均值</translation>
     </message>
     <message>
         <source>leave one out</source>
-        <translation type="unfinished" />
+        <translation>留一</translation>
     </message>
     <message>
         <source>batch mean</source>
-        <translation type="unfinished" />
+        <translation>批均值</translation>
     </message>
     <message>
         <source>given</source>
-        <translation type="unfinished" />
+        <translation>给定</translation>
     </message>
     <message>
         <source>What the centred reward is divided by: the group's standard deviation (n − 1 or n), the batch's (of the rewards, or of what is left after the baseline), nothing, or the group's mean reward if that is above 0.</source>
-        <translation type="unfinished" />
+        <translation>居中后的奖励所除的值：组的标准差（n − 1 或 n）、批的标准差（奖励的，或减去基线之后剩下的）、不除，或组的平均奖励（如果大于 0）。</translation>
     </message>
     <message>
         <source>Standard deviation</source>
-        <translation type="unfinished" />
+        <translation>标准差</translation>
     </message>
     <message>
         <source>sample</source>
         <comment>standard deviation</comment>
-        <translation type="unfinished" />
+        <translation>样本</translation>
     </message>
     <message>
         <source>population</source>
-        <translation type="unfinished" />
+        <translation>总体</translation>
     </message>
     <message>
         <source>batch</source>
-        <translation type="unfinished" />
+        <translation>批</translation>
     </message>
     <message>
         <source>batch, centred</source>
-        <translation type="unfinished" />
+        <translation>批，居中后</translation>
     </message>
     <message>
         <source>mean reward instead</source>
-        <translation type="unfinished" />
+        <translation>改用平均奖励</translation>
     </message>
     <message>
         <source>Added to the divisor of the reward, so that nearly equal rewards are not blown up.</source>
-        <translation type="unfinished" />
+        <translation>加到奖励的除数上，防止几乎相等的奖励被过分放大。</translation>
     </message>
     <message>
         <source>Std epsilon</source>
-        <translation type="unfinished" />
+        <translation>标准差的 ε</translation>
     </message>
     <message>
         <source>Whether rewards are given to a completion or to each of its steps. With steps, a token gets the rewards of its own step and of those after it. Of the built-in tasks, the chain has steps.</source>
-        <translation type="unfinished" />
+        <translation>奖励是给整个回答，还是给它的每个步骤。给步骤时，token 得到自己所在步骤及其后各步骤的奖励。内置任务中，链有步骤。</translation>
     </message>
     <message>
         <source>Credit</source>
-        <translation type="unfinished" />
+        <translation>奖励归属</translation>
     </message>
     <message>
         <source>Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum).</source>
-        <translation type="unfinished" />
+        <translation>每个 token 有自己的比率，还是一个回答有一个（对数比率的均值，或总和）。</translation>
     </message>
     <message>
         <source>Ratio level</source>
-        <translation type="unfinished" />
+        <translation>比率的级别</translation>
     </message>
     <message>
         <source>token</source>
-        <translation type="unfinished" />
+        <translation>token</translation>
     </message>
     <message>
         <source>sequence</source>
-        <translation type="unfinished" />
+        <translation>序列</translation>
     </message>
     <message>
         <source>sequence sum</source>
-        <translation type="unfinished" />
+        <translation>序列总和</translation>
     </message>
     <message>
         <source>Ratio and clip</source>
-        <translation type="unfinished" />
+        <translation>比率和裁剪</translation>
     </message>
     <message>
         <source>How the ratio and the advantage are combined into the term that is maximised.</source>
-        <translation type="unfinished" />
+        <translation>比率和优势如何结合成被最大化的项。</translation>
     </message>
     <message>
         <source>A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself can go lower (for DPPO: once the probability has fallen by ε).</source>
-        <translation type="unfinished" />
+        <translation>比率低于 1 − ε 时，降低概率的推力停止；比率本身可以更低（对 DPPO：概率已下降 ε 时）。</translation>
     </message>
     <message>
         <source>Clip range, low</source>
-        <translation type="unfinished" />
+        <translation>裁剪范围，下</translation>
     </message>
     <message>
         <source>A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself; for DPPO: once the probability has risen by ε⁺).</source>
-        <translation type="unfinished" />
+        <translation>比率高于 1 + ε 时，提高概率的推力停止（对 CISPO：上限本身；对 DPPO：概率已上升 ε⁺ 时）。</translation>
     </message>
     <message>
         <source>Clip range, high</source>
-        <translation type="unfinished" />
+        <translation>裁剪范围，上</translation>
     </message>
     <message>
         <source>Upper bound on the ratio before the minimum is taken, so that a bad sample cannot push without limit.</source>
-        <translation type="unfinished" />
+        <translation>取最小值之前比率的上界，防止一个差的样本无限制地推。</translation>
     </message>
     <message>
         <source>Dual clip</source>
-        <translation type="unfinished" />
+        <translation>双重裁剪</translation>
     </message>
     <message>
         <source>Log-ratios are clamped to plus or minus this before the exponential.</source>
-        <translation type="unfinished" />
+        <translation>取指数之前，对数比率被限制在正负这个数之间。</translation>
     </message>
     <message>
         <source>Log-ratio limit</source>
-        <translation type="unfinished" />
+        <translation>对数比率的上限</translation>
     </message>
     <message>
         <source>If the samples come from another policy (an older one, or that of another engine), the surrogate is multiplied by π_old / π_sampler, but by no more than this. If empty, the samples count as they are.</source>
-        <translation type="unfinished" />
+        <translation>如果样本来自另一个策略（较旧的，或另一个引擎的），代理目标乘以 π_old / π_sampler，但不超过这个数。留空时，样本按原样计入。</translation>
     </message>
     <message>
         <source>Importance cap</source>
-        <translation type="unfinished" />
+        <translation>重要性上限</translation>
     </message>
     <message>
         <source>Lower bound of the importance weight. If empty, there is none.</source>
-        <translation type="unfinished" />
+        <translation>重要性权重的下界。留空则没有。</translation>
     </message>
     <message>
         <source>Importance floor</source>
-        <translation type="unfinished" />
+        <translation>重要性下限</translation>
     </message>
     <message>
         <source>Whether each token has its own importance weight, or a completion has one (from the mean of its tokens' log-weights, or their sum).</source>
-        <translation type="unfinished" />
+        <translation>每个 token 有自己的重要性权重，还是一个回答有一个（由各 token 对数权重的均值或总和得到）。</translation>
     </message>
     <message>
         <source>Importance level</source>
-        <translation type="unfinished" />
+        <translation>重要性级别</translation>
     </message>
     <message>
         <source>Whether an importance weight outside its bounds is truncated to the nearer one, or set to 0.</source>
-        <translation type="unfinished" />
+        <translation>超出界限的重要性权重是截断到较近的界，还是设为 0。</translation>
     </message>
     <message>
         <source>Outside the bounds</source>
-        <translation type="unfinished" />
+        <translation>超出界限时</translation>
     </message>
     <message>
         <source>truncate</source>
-        <translation type="unfinished" />
+        <translation>截断</translation>
     </message>
     <message>
         <source>set to 0</source>
-        <translation type="unfinished" />
+        <translation>设为 0</translation>
     </message>
     <message>
         <source>Sharpness of SAPO's soft gate for positive advantages.</source>
-        <translation type="unfinished" />
+        <translation>优势为正时 SAPO 软门的陡峭程度。</translation>
     </message>
     <message>
         <source>SAPO temperature, A &gt; 0</source>
-        <translation type="unfinished" />
+        <translation>SAPO 温度，A &gt; 0</translation>
     </message>
     <message>
         <source>Sharpness of SAPO's soft gate for negative advantages.</source>
-        <translation type="unfinished" />
+        <translation>优势为负时 SAPO 软门的陡峭程度。</translation>
     </message>
     <message>
         <source>SAPO temperature, A &lt; 0</source>
-        <translation type="unfinished" />
+        <translation>SAPO 温度，A &lt; 0</translation>
     </message>
     <message>
         <source>Exponent in VESPO's weight for A ≥ 0.</source>
-        <translation type="unfinished" />
+        <translation>A ≥ 0 时 VESPO 权重中的指数。</translation>
     </message>
     <message>
         <source>VESPO k, A ≥ 0</source>
-        <translation type="unfinished" />
+        <translation>VESPO k，A ≥ 0</translation>
     </message>
     <message>
         <source>Decay in VESPO's weight for A ≥ 0.</source>
-        <translation type="unfinished" />
+        <translation>A ≥ 0 时 VESPO 权重中的衰减。</translation>
     </message>
     <message>
         <source>VESPO λ, A ≥ 0</source>
-        <translation type="unfinished" />
+        <translation>VESPO λ，A ≥ 0</translation>
     </message>
     <message>
         <source>Exponent in VESPO's weight for A &lt; 0.</source>
-        <translation type="unfinished" />
+        <translation>A &lt; 0 时 VESPO 权重中的指数。</translation>
     </message>
     <message>
         <source>VESPO k, A &lt; 0</source>
-        <translation type="unfinished" />
+        <translation>VESPO k，A &lt; 0</translation>
     </message>
     <message>
         <source>Decay in VESPO's weight for A &lt; 0.</source>
-        <translation type="unfinished" />
+        <translation>A &lt; 0 时 VESPO 权重中的衰减。</translation>
     </message>
     <message>
         <source>VESPO λ, A &lt; 0</source>
-        <translation type="unfinished" />
+        <translation>VESPO λ，A &lt; 0</translation>
     </message>
     <message>
         <source>How strongly the policy is held near the reference policy.</source>
-        <translation type="unfinished" />
+        <translation>以多大强度使策略接近参考策略。</translation>
     </message>
     <message>
         <source>KL weight</source>
-        <translation type="unfinished" />
+        <translation>KL 权重</translation>
     </message>
     <message>
         <source>KL and entropy</source>
-        <translation type="unfinished" />
+        <translation>KL 和熵</translation>
     </message>
     <message>
         <source>How the KL divergence from the reference is estimated: k1, k2 or k3 of the sampled token, or exactly.</source>
-        <translation type="unfinished" />
+        <translation>如何估计与参考策略的 KL 散度：由采样到的 token 的 k1、k2 或 k3，或精确计算。</translation>
     </message>
     <message>
         <source>Multiplies the KL estimate by the ratio: with a ratio for each token, this turns the expected gradient of k1 and k3 into that of KL(π‖π_ref). k2 has that gradient without the ratio, and loses it with the ratio.</source>
-        <translation type="unfinished" />
+        <translation>把 KL 估计乘以比率：每个 token 有自己的比率时，这使 k1 和 k3 的期望梯度成为 KL(π‖π_ref) 的梯度。k2 不乘比率时就有这个梯度，乘了反而失去。</translation>
     </message>
     <message>
         <source>KL times ratio</source>
-        <translation type="unfinished" />
+        <translation>KL 乘以比率</translation>
     </message>
     <message>
         <source>Whether the KL penalty is a term of the loss or is subtracted from the reward. In the reward it is the completion's summed k1, whichever estimator is chosen.</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚是损失的一项，还是从奖励中减去。在奖励中，它是回答的 k1 之和，不论选哪种估计。</translation>
     </message>
     <message>
         <source>KL enters</source>
-        <translation type="unfinished" />
+        <translation>KL 进入</translation>
     </message>
     <message>
         <source>Weight of the policy's entropy in the objective.</source>
-        <translation type="unfinished" />
+        <translation>策略的熵在目标中的权重。</translation>
     </message>
     <message>
         <source>Entropy bonus</source>
-        <translation type="unfinished" />
+        <translation>熵奖励</translation>
     </message>
     <message>
         <source>How token losses are averaged: per completion and then over completions, over all tokens, over a constant number of tokens, or summed per completion.</source>
-        <translation type="unfinished" />
+        <translation>token 的损失如何平均：先对每个回答再对各回答、对所有 token、对固定的 token 数，或对每个回答求和。</translation>
     </message>
     <message>
         <source>constant</source>
-        <translation type="unfinished" />
+        <translation>常数</translation>
     </message>
     <message>
         <source>Mean over tokens</source>
-        <translation type="unfinished" />
+        <translation>token 的平均方式</translation>
     </message>
     <message>
         <source>The number of tokens by which the reduction “constant” divides (Dr. GRPO).</source>
-        <translation type="unfinished" />
+        <translation>归约“constant”所除的 token 数（Dr. GRPO）。</translation>
     </message>
     <message>
         <source>Constant length</source>
-        <translation type="unfinished" />
+        <translation>常数长度</translation>
     </message>
     <message>
         <source>the reduction “constant” needs a number of tokens to divide by</source>
-        <translation type="unfinished" />
+        <translation>归约“constant”需要一个作除数的 token 数</translation>
     </message>
     <message>
         <source>only the surrogate “clip” has a dual clip; with any other, leave it empty</source>
-        <translation type="unfinished" />
+        <translation>只有代理目标“clip”有双重裁剪；用其他代理目标时请留空</translation>
     </message>
     <message>
         <source>it must be below the importance cap</source>
-        <translation type="unfinished" />
+        <translation>它必须低于重要性上限</translation>
     </message>
     <message>
         <source>rewards of steps need a baseline that is the mean of the group or of the batch, or none</source>
-        <translation type="unfinished" />
+        <translation>步骤的奖励需要以组均值或批均值为基线，或没有基线</translation>
     </message>
     <message>
         <source>with rewards for steps, the KL penalty must be a term of the loss; choose “loss”</source>
-        <translation type="unfinished" />
+        <translation>奖励给步骤时，KL 惩罚必须是损失的一项；请选择“loss”</translation>
     </message>
     <message>
         <source>it must be a whole number of tokens, or nothing</source>
-        <translation type="unfinished" />
+        <translation>它必须是整数个 token，或为空</translation>
     </message>
     <message>
         <source>CISPO's cap is {clip_high:g}, below 1: every gradient is scaled down to it. Here the paper's 1 + ε is written as one number, for example 5.</source>
-        <translation type="unfinished" />
+        <translation>CISPO 的上限是 {clip_high:g}，低于 1：每个梯度都被缩小到它。论文的 1 + ε 在这里写成一个数，例如 5。</translation>
     </message>
     <message>
         <source>A sequence-level ratio is the geometric mean over a completion's tokens. With many tokens it stays close to 1, and a clip range this wide hardly ever acts (GSPO uses 0.0003 and 0.0004).</source>
-        <translation type="unfinished" />
+        <translation>序列级的比率是一个回答各 token 的几何平均。token 多时它接近 1，这么宽的裁剪范围几乎不起作用（GSPO 用 0.0003 和 0.0004）。</translation>
     </message>
     <message>
         <source>k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.</source>
-        <translation type="unfinished" />
+        <translation>作为损失，k1 在第一遍的期望梯度为零：β 增加的是噪声，而不是拉力。</translation>
     </message>
     <message>
         <source>A critic's advantage leaves out the KL in the reward: β has no effect. Put the KL into the loss.</source>
-        <translation type="unfinished" />
+        <translation>critic 的优势不包括奖励中的 KL：β 不起作用。请把 KL 放进损失。</translation>
     </message>
     <message>
         <source>In the reward, the KL penalty is always the summed k1: the estimator {kl} has no effect.</source>
-        <translation type="unfinished" />
+        <translation>在奖励中，KL 惩罚总是 k1 之和：估计 {kl} 不起作用。</translation>
     </message>
     <message>
         <source>GRPO, by paper and trainer</source>
-        <translation type="unfinished" />
+        <translation>GRPO，按论文和训练框架</translation>
     </message>
     <message>
         <source>Normalisation</source>
-        <translation type="unfinished" />
+        <translation>归一化</translation>
     </message>
     <message>
         <source>Level of the ratio</source>
-        <translation type="unfinished" />
+        <translation>比率的级别</translation>
     </message>
     <message>
         <source>arXiv:2402.03300, equations 3 and 4</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2402.03300，式 3 和式 4</translation>
     </message>
     <message>
         <source>The paper states neither the clip range nor how the standard deviation is estimated; 0.2, n − 1 and 0.0001 are TRL's.</source>
-        <translation type="unfinished" />
+        <translation>论文没有说明裁剪范围，也没有说明如何估计标准差；0.2、n − 1 和 0.0001 是 TRL 的。</translation>
     </message>
     <message>
         <source>TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: group</translatorcomment><translation>TRL 1.16 GRPOTrainer（loss_type“dapo”，beta 0，scale_rewards“group”）</translation>
     </message>
     <message>
         <source>TRL counts the tokens of the whole generation batch; here that batch is one step.</source>
-        <translation type="unfinished" />
+        <translation>TRL 计数整个生成批的 token；这里那个批就是一步。</translation>
     </message>
     <message>
         <source>TRL 1.16 GRPOTrainer with use_vllm (vllm_importance_sampling_mode “sequence_mask”, clip_max 3)</source>
-        <translation type="unfinished" />
+        <translation>TRL 1.16 GRPOTrainer，带 use_vllm（vllm_importance_sampling_mode“sequence_mask”，clip_max 3）</translation>
     </message>
     <message>
         <source>The bandit has one engine, so only an older sampler (staleness) makes the weights differ from 1. verl has no such weights by default; its “sequence” with a single threshold is the mode “truncate” here.</source>
-        <translation type="unfinished" />
+        <translation>老虎机只有一个引擎，所以只有较旧的采样器（滞后）才使权重不为 1。verl 默认没有这种权重；它带单个阈值的“sequence”就是这里的“truncate”方式。</translation>
     </message>
     <message>
         <source>verl 0.9 with adv_estimator=grpo (whose own default is gae; use_kl_loss is off)</source>
-        <translation type="unfinished" />
+        <translation>verl 0.9，adv_estimator=grpo（它自己的默认值是 gae；use_kl_loss 关闭）</translation>
     </message>
     <message>
         <source>A group of one trains on its raw reward in verl; here its advantage is 0.</source>
-        <translation type="unfinished" />
+        <translation>在 verl 中，只有一个成员的组按原始奖励训练；这里它的优势为 0。</translation>
     </message>
     <message>
         <source>arXiv:2503.14476, equations 8 to 12</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2503.14476，式 8 到式 12</translation>
     </message>
     <message>
         <source>The soft punishment of overlong answers, overlong filtering and the paper's sixteen mini-batches per batch are not included. Dead groups are drawn again at most ten times; the paper continues until the batch is full. It averages over the tokens of each prompt's group; here, as in its code, the average is over the entire batch.</source>
-        <translation type="unfinished" />
+        <translation>不包括对超长答案的软惩罚、超长过滤，以及论文中每批的十六个 mini-batch。零方差组最多重新抽取十次；论文一直抽到批满为止。论文对每个提示词的组的 token 取平均；这里与它的代码一样，对整个批取平均。</translation>
     </message>
     <message>
         <source>arXiv:2503.20783 and its code (oat)</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2503.20783 及其代码（oat）</translation>
     </message>
     <message>
         <source>The constant is the task's longest completion instead of 3000 tokens.</source>
-        <translation type="unfinished" />
+        <translation>常数是任务的最长回答，而不是 3000 个 token。</translation>
     </message>
     <message>
         <source>arXiv:2602.02710 and its code</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2602.02710 及其代码</translation>
     </message>
     <message>
         <source>The paper's rewards are 0 or 1. With others, a group whose mean reward is not above 0 is divided by 1; in its code it is divided by the mean all the same. Clip and reduction are those of its code, without its dual clip.</source>
-        <translation type="unfinished" />
+        <translation>论文的奖励为 0 或 1。用其他奖励时，平均奖励不大于 0 的组除以 1；在它的代码中照样除以均值。裁剪和归约是它的代码的，没有其双重裁剪。</translation>
     </message>
     <message>
         <source>TRL 1.16, loss_type “bnpo”</source>
-        <translation type="unfinished" />
+        <translation>TRL 1.16，loss_type“bnpo”</translation>
     </message>
     <message>
         <source>TRL averages over each micro-batch; with one micro-batch per pass, as here, that is its default.</source>
-        <translation type="unfinished" />
+        <translation>TRL 对每个 micro-batch 取平均；像这里这样每遍一个 micro-batch 时，就是它的默认值。</translation>
     </message>
     <message>
         <source>arXiv:2507.18071, equations 5 to 7</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2507.18071，式 5 到式 7</translation>
     </message>
     <message>
         <source>The paper splits each batch into four mini-batches; here a batch is one mini-batch, so the clip acts from the second pass on.</source>
-        <translation type="unfinished" />
+        <translation>论文把每批分成四个 mini-batch；这里一批就是一个 mini-batch，所以裁剪从第二遍起才起作用。</translation>
     </message>
     <message>
         <source>arXiv:2506.13585, equations 4 and 5; cap 5 as in ScaleRL</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2506.13585，式 4 和式 5；上限 5 如 ScaleRL</translation>
     </message>
     <message>
         <source>Only the upper cap acts, as in TRL; verl also has a lower one.</source>
-        <translation type="unfinished" />
+        <translation>与 TRL 一样，只有上限起作用；verl 还有下限。</translation>
     </message>
     <message>
         <source>arXiv:2602.05261; TRL 1.16, loss_type “luspo” with sequence-level ratios</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2602.05261；TRL 1.16，loss_type“luspo”，用序列级的比率</translation>
     </message>
     <message>
         <source>arXiv:2602.04879; verl 0.9, policy_loss.loss_mode “dppo_tv” with the settings of its example</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2602.04879；verl 0.9，policy_loss.loss_mode“dppo_tv”，用其示例的设置</translation>
     </message>
     <message>
         <source>verl also caps the ratio, in its example at 10000. Of the paper's bounds, only Binary-TV is included. The constant is the task's longest completion instead of 8192 tokens.</source>
-        <translation type="unfinished" />
+        <translation>verl 还限制比率，在它的示例中为 10000。论文的界限中只包括 Binary-TV。常数是任务的最长回答，而不是 8192 个 token。</translation>
     </message>
     <message>
         <source>The paper is plain REINFORCE; the completion's ratio and its clip are TRL's.</source>
-        <translation type="unfinished" />
+        <translation>论文是不加改动的 REINFORCE；回答的比率及其裁剪是 TRL 的。</translation>
     </message>
     <message>
         <source>arXiv:2501.03262; verl 0.9, adv_estimator “reinforce_plus_plus”; β as in OpenRLHF</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2501.03262；verl 0.9，adv_estimator“reinforce_plus_plus”；β 如 OpenRLHF</translation>
     </message>
     <message>
         <source>In the trainers, mean and standard deviation are those of all tokens of the batch, so a long completion counts more, and each token pays for its own KL; here a completion counts once and pays for the sum.</source>
-        <translation type="unfinished" />
+        <translation>在训练框架中，均值和标准差是对批中所有 token 的，所以长回答的分量更大，而且每个 token 为自己的 KL 付出代价；这里一个回答计一次，为总和付出代价。</translation>
     </message>
     <message>
         <source>arXiv:2501.03262; verl 0.9, adv_estimator “reinforce_plus_plus_baseline”</source>
-        <translation type="unfinished" />
+        <translation>arXiv:2501.03262；verl 0.9，adv_estimator“reinforce_plus_plus_baseline”</translation>
     </message>
     <message>
         <source>In the trainers, the standard deviation is that of all tokens of the batch, and the mean over them is subtracted again; here a completion counts once. The paper's KL in the loss is left at β = 0.</source>
-        <translation type="unfinished" />
+        <translation>在训练框架中，标准差是对批中所有 token 的，并再次减去对它们的均值；这里一个回答计一次。论文在损失中的 KL 保持 β = 0。</translation>
     </message>
     <message>
         <source>after Williams 1992, with the batch's mean reward as baseline</source>
-        <translation type="unfinished" />
+        <translation>据 Williams 1992，以批的平均奖励为基线</translation>
     </message>
     <message>
         <source>after Williams 1992, with the running mean of each prompt's rewards as baseline</source>
-        <translation type="unfinished" />
+        <translation>据 Williams 1992，以每个提示词的奖励的滑动平均为基线</translation>
     </message>
     <message>
         <source>The running mean is a critic's value. For completions of one token, that is the entire baseline; for longer ones, each token has its own value and the advantage is that of GAE (arXiv:1506.02438), with the γ and λ that are set.</source>
-        <translation type="unfinished" />
+        <translation>滑动平均就是 critic 的值。对只有一个 token 的回答，它就是整个基线；对更长的回答，每个 token 有自己的值，优势是 GAE 的（arXiv:1506.02438），用所设的 γ 和 λ。</translation>
     </message>
     <message>
         <source>arXiv:1707.06347, equation 7; advantages by GAE, arXiv:1506.02438</source>
-        <translation type="unfinished" />
+        <translation>arXiv:1707.06347，式 7；优势由 GAE 得到，arXiv:1506.02438</translation>
     </message>
     <message>
         <source>Advantages are not whitened and the value loss is not clipped.</source>
-        <translation type="unfinished" />
+        <translation>优势没有白化，价值损失没有裁剪。</translation>
     </message>
     <message>
         <source>line and column are in “{error}”</source>
-        <translation type="unfinished" />
+        <translation>行和列见“{error}”</translation>
     </message>
     <message>
         <source>text that is not JSON</source>
-        <translation type="unfinished" />
+        <translation>不是 JSON 的文本</translation>
     </message>
     <message>
         <source>{allowed}; it was written by a newer version ({version})</source>
-        <translation type="unfinished" />
+        <translation>{allowed}；它由更新的版本（{version}）写入</translation>
     </message>
     <message>
         <source>it must be an object with named fields</source>
-        <translation type="unfinished" />
+        <translation>它必须是带有命名字段的对象</translation>
     </message>
     <message>
         <source>The program that trained the run, with its version.</source>
-        <translation type="unfinished" />
+        <translation>训练这个运行的程序及其版本。</translation>
     </message>
     <message>
         <source>Trained by</source>
-        <translation type="unfinished" />
+        <translation>训练程序</translation>
     </message>
     <message>
         <source>The reward functions.</source>
-        <translation type="unfinished" />
+        <translation>奖励函数。</translation>
     </message>
     <message>
         <source>Weight of each reward function in the reward.</source>
-        <translation type="unfinished" />
+        <translation>每个奖励函数在奖励中的权重。</translation>
     </message>
     <message>
         <source>Token numbers that end a completion.</source>
-        <translation type="unfinished" />
+        <translation>结束回答的 token 编号。</translation>
     </message>
     <message>
         <source>End tokens</source>
-        <translation type="unfinished" />
+        <translation>结束 token</translation>
     </message>
     <message>
         <source>The trainer's limit on a completion.</source>
-        <translation type="unfinished" />
+        <translation>训练框架对回答长度的上限。</translation>
     </message>
     <message>
         <source>The trainer's own settings, as JSON.</source>
-        <translation type="unfinished" />
+        <translation>训练框架自己的设置，为 JSON。</translation>
     </message>
     <message>
         <source>The trainer's settings</source>
-        <translation type="unfinished" />
+        <translation>训练框架的设置</translation>
     </message>
     <message>
         <source>there must be one weight for each reward function</source>
-        <translation type="unfinished" />
+        <translation>每个奖励函数必须有一个权重</translation>
     </message>
     <message>
         <source>Seed of all random numbers of the run.</source>
-        <translation type="unfinished" />
+        <translation>运行的所有随机数的种子。</translation>
     </message>
     <message>
         <source>this baseline needs the critic; switch the critic on</source>
-        <translation type="unfinished" />
+        <translation>这种基线需要 critic；请打开 critic</translation>
     </message>
     <message>
         <source>this task has no rewards for steps; choose “outcome”, or the chain</source>
-        <translation type="unfinished" />
+        <translation>这个任务没有步骤的奖励；请选择“outcome”，或选择链</translation>
     </message>
     <message>
         <source>only the step of a bandit can be rescaled</source>
-        <translation type="unfinished" />
+        <translation>只有老虎机的步才能缩放</translation>
     </message>
     <message>
         <source>only a bandit's sampler can lag behind; a language model samples from its current weights</source>
-        <translation type="unfinished" />
+        <translation>只有老虎机的采样器才能滞后；语言模型用当前的权重采样</translation>
     </message>
     <message numerus="yes">
         <source>the prompt and the completion share a context of {context} token; choose fewer</source>
         <comment>the prompt and the completion share a context of {context} tokens; choose fewer</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>提示词和回答共用 {context} 个 token 的上下文；请选小一些</numerusform>
         </translation>
     </message>
     <message>
         <source>the character model cannot read words; choose a model from a folder</source>
-        <translation type="unfinished" />
+        <translation>字符模型不能读文字；请选择来自文件夹的模型</translation>
     </message>
     <message>
         <source>this task is for the character model; for a model from a folder choose one of {choices}</source>
-        <translation type="unfinished" />
+        <translation>这个任务属于字符模型；对来自文件夹的模型，请选择 {choices} 之一</translation>
     </message>
     <message>
         <source>this run has another kind of policy; start a new run to change it</source>
-        <translation type="unfinished" />
+        <translation>这个运行的策略属于另一类；要更改它，请开始新的运行</translation>
     </message>
     <message>
         <source>this run was started with {now}; start a new run to change it</source>
-        <translation type="unfinished" />
+        <translation>这个运行以 {now} 开始；要更改它，请开始新的运行</translation>
     </message>
     <message>
         <source>Completions sampled for each prompt.</source>
-        <translation type="unfinished" />
+        <translation>每个提示词采样的回答数。</translation>
     </message>
     <message>
         <source>Group size</source>
-        <translation type="unfinished" />
+        <translation>组大小</translation>
     </message>
     <message>
         <source>Passes over the same samples before new ones are drawn. With one pass every ratio is 1, inside every clip range around 1.</source>
-        <translation type="unfinished" />
+        <translation>在抽取新样本之前，对同样的样本学习几遍。只学一遍时，每个比率都是 1，在每个以 1 为中心的裁剪范围之内。</translation>
     </message>
     <message>
         <source>Inner passes</source>
-        <translation type="unfinished" />
+        <translation>内部遍历</translation>
     </message>
     <message>
         <source>Divides the logits, both in sampling and in scoring; above 1 samples spread, below 1 they concentrate.</source>
-        <translation type="unfinished" />
+        <translation>在采样和评分时都除 logit；大于 1 时样本分散，小于 1 时集中。</translation>
     </message>
     <message>
         <source>Temperature</source>
-        <translation type="unfinished" />
+        <translation>温度</translation>
     </message>
     <message>
         <source>Number of updates by which the policy that samples lags behind the one that learns, as when a bandit's sampler and trainer run in parallel; with 0 the current policy samples.</source>
-        <translation type="unfinished" />
+        <translation>采样的策略比学习的策略落后多少次更新，如同老虎机的采样器和训练器并行时那样；为 0 时由当前策略采样。</translation>
     </message>
     <message>
         <source>Staleness</source>
-        <translation type="unfinished" />
+        <translation>滞后</translation>
     </message>
     <message>
         <source>Groups whose rewards are all equal are drawn again, up to ten times (DAPO).</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等的组重新抽取，最多十次（DAPO）。</translation>
     </message>
     <message>
         <source>Resample dead groups</source>
-        <translation type="unfinished" />
+        <translation>重新抽取零方差组</translation>
     </message>
     <message>
         <source>Learns one value per prompt and state, which serves as the baseline “given” (PPO).</source>
-        <translation type="unfinished" />
+        <translation>对每个提示词和状态学习一个值，作为“given”基线（PPO）。</translation>
     </message>
     <message>
         <source>Learned critic</source>
-        <translation type="unfinished" />
+        <translation>学习的 critic</translation>
     </message>
     <message>
         <source>Step size of the critic's updates.</source>
-        <translation type="unfinished" />
+        <translation>critic 更新的步长。</translation>
     </message>
     <message>
         <source>Critic rate</source>
-        <translation type="unfinished" />
+        <translation>critic 的学习率</translation>
     </message>
     <message>
         <source>Discount from one token to the next.</source>
-        <translation type="unfinished" />
+        <translation>从一个 token 到下一个的折扣。</translation>
     </message>
     <message>
         <source>Discount</source>
-        <translation type="unfinished" />
+        <translation>折扣</translation>
     </message>
     <message>
         <source>How far the critic's estimate looks ahead: with 0 one token, with 1 to the end (GAE).</source>
-        <translation type="unfinished" />
+        <translation>critic 的估计向前看多远：为 0 时看一个 token，为 1 时看到结尾（GAE）。</translation>
     </message>
     <message>
         <source>Plain gradient step, or Adam (arXiv:1412.6980).</source>
-        <translation type="unfinished" />
+        <translation>普通的梯度步，或 Adam（arXiv:1412.6980）。</translation>
     </message>
     <message>
         <source>Scales every step: plain gradient descent subtracts this many times the gradient.</source>
-        <translation type="unfinished" />
+        <translation>缩放每一步：普通的梯度下降减去梯度的这么多倍。</translation>
     </message>
     <message>
         <source>Learning rate</source>
-        <translation type="unfinished" />
+        <translation>学习率</translation>
     </message>
     <message>
         <source>How long Adam remembers the gradient.</source>
-        <translation type="unfinished" />
+        <translation>Adam 记住梯度多久。</translation>
     </message>
     <message>
         <source>Adam β₁</source>
-        <translation type="unfinished" />
+        <translation>Adam β₁</translation>
     </message>
     <message>
         <source>How long Adam remembers its square.</source>
-        <translation type="unfinished" />
+        <translation>Adam 记住梯度的平方多久。</translation>
     </message>
     <message>
         <source>Adam β₂</source>
-        <translation type="unfinished" />
+        <translation>Adam β₂</translation>
     </message>
     <message>
         <source>Keeps Adam's division finite.</source>
-        <translation type="unfinished" />
+        <translation>使 Adam 的除法保持有限。</translation>
     </message>
     <message>
         <source>Adam ε</source>
-        <translation type="unfinished" />
+        <translation>Adam ε</translation>
     </message>
     <message>
         <source>Shrinks every parameter by this share of the learning rate at each step (AdamW, arXiv:1711.05101).</source>
-        <translation type="unfinished" />
+        <translation>每一步把每个参数缩小学习率的这个比例（AdamW，arXiv:1711.05101）。</translation>
     </message>
     <message>
         <source>Weight decay</source>
-        <translation type="unfinished" />
+        <translation>权重衰减</translation>
     </message>
     <message>
         <source>A longer gradient is scaled down to this length before the step.</source>
-        <translation type="unfinished" />
+        <translation>更长的梯度在走步之前缩小到这个长度。</translation>
     </message>
     <message>
         <source>Largest gradient norm</source>
-        <translation type="unfinished" />
+        <translation>梯度范数的上限</translation>
     </message>
     <message>
         <source>The change that an update makes to a bandit's logits is rescaled to this length; a change of 0 stays 0.</source>
-        <translation type="unfinished" />
+        <translation>更新对老虎机 logit 的改变被缩放到这个长度；改变为 0 时仍为 0。</translation>
     </message>
     <message>
         <source>Step length</source>
-        <translation type="unfinished" />
+        <translation>步长</translation>
     </message>
     <message>
         <source>SGD with momentum</source>
-        <translation type="unfinished" />
+        <translation>带动量的 SGD</translation>
     </message>
     <message>
         <source>AdamW, mixed precision</source>
-        <translation type="unfinished" />
+        <translation>AdamW，混合精度</translation>
     </message>
     <message>
         <source>AdamW, 8 bits</source>
-        <translation type="unfinished" />
+        <translation>AdamW，8 位</translation>
     </message>
     <message>
         <source>single peak</source>
-        <translation type="unfinished" />
+        <translation>单峰</translation>
     </message>
     <message>
         <source>double peak</source>
-        <translation type="unfinished" />
+        <translation>双峰</translation>
     </message>
     <message>
         <source>linear</source>
-        <translation type="unfinished" />
+        <translation>线性</translation>
     </message>
     <message>
         <source>custom</source>
-        <translation type="unfinished" />
+        <translation>自定义</translation>
     </message>
     <message>
         <source>length</source>
-        <translation type="unfinished" />
+        <translation>长度</translation>
     </message>
     <message>
         <source>chain</source>
-        <translation type="unfinished" />
+        <translation>链</translation>
     </message>
     <message>
         <source>arithmetic</source>
-        <translation type="unfinished" />
+        <translation>算术</translation>
     </message>
     <message>
         <source>gameable</source>
-        <translation type="unfinished" />
+        <translation>可钻空子</translation>
     </message>
     <message>
         <source>own</source>
-        <translation type="unfinished" />
+        <translation>自己的</translation>
     </message>
     <message>
         <source>calculator</source>
-        <translation type="unfinished" />
+        <translation>计算器</translation>
     </message>
     <message>
         <source>sums in words</source>
-        <translation type="unfinished" />
+        <translation>用文字写的算式</translation>
     </message>
     <message>
         <source>answers in a given form</source>
-        <translation type="unfinished" />
+        <translation>按给定格式作答</translation>
     </message>
     <message>
         <source>your own questions</source>
-        <translation type="unfinished" />
+        <translation>你自己的问题</translation>
     </message>
     <message>
         <source>mixed</source>
-        <translation type="unfinished" />
+        <translation>混合</translation>
     </message>
     <message>
         <source>easy</source>
-        <translation type="unfinished" />
+        <translation>容易</translation>
     </message>
     <message>
         <source>sweet spot</source>
-        <translation type="unfinished" />
+        <translation>适中</translation>
     </message>
     <message>
         <source>hard</source>
-        <translation type="unfinished" />
+        <translation>难</translation>
     </message>
     <message>
         <source>hopeless</source>
-        <translation type="unfinished" />
+        <translation>无望</translation>
     </message>
     <message>
         <source>final answer</source>
-        <translation type="unfinished" />
+        <translation>最终答案</translation>
     </message>
     <message>
         <source>think, then answer</source>
-        <translation type="unfinished" />
+        <translation>先思考，再作答</translation>
     </message>
     <message>
         <source>default</source>
-        <translation type="unfinished" />
+        <translation>默认</translation>
     </message>
     <message>
         <source>number</source>
-        <translation type="unfinished" />
+        <translation>数</translation>
     </message>
     <message>
         <source>regular expression</source>
-        <translation type="unfinished" />
+        <translation>正则表达式</translation>
     </message>
     <message>
         <source>divide by its standard deviation (n − 1)</source>
-        <translation type="unfinished" />
+        <translation>除以它的标准差（n − 1）</translation>
     </message>
     <message>
         <source>The standard deviation was that of the group with n − 1.</source>
-        <translation type="unfinished" />
+        <translation>标准差是组的，用 n − 1。</translation>
     </message>
     <message>
         <source>divide by its standard deviation (n)</source>
-        <translation type="unfinished" />
+        <translation>除以它的标准差（n）</translation>
     </message>
     <message>
         <source>The standard deviation was that of the group with n.</source>
-        <translation type="unfinished" />
+        <translation>标准差是组的，用 n。</translation>
     </message>
     <message>
         <source>divide by the batch's standard deviation</source>
-        <translation type="unfinished" />
+        <translation>除以批的标准差</translation>
     </message>
     <message>
         <source>The standard deviation was that of the whole batch.</source>
-        <translation type="unfinished" />
+        <translation>标准差是整个批的。</translation>
     </message>
     <message>
         <source>TRL 1.16, scale_rewards “batch”</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: batch</translatorcomment><translation>TRL 1.16，scale_rewards“batch”</translation>
     </message>
     <message>
         <source>divide by nothing</source>
-        <translation type="unfinished" />
+        <translation>不除以任何值</translation>
     </message>
     <message>
         <source>Advantages were not divided by a standard deviation.</source>
-        <translation type="unfinished" />
+        <translation>优势没有除以标准差。</translation>
     </message>
     <message>
         <source>divide by the batch's standard deviation of what is left</source>
-        <translation type="unfinished" />
+        <translation>除以批中剩余部分的标准差</translation>
     </message>
     <message>
         <source>The standard deviation was that of the centred rewards of the whole batch.</source>
-        <translation type="unfinished" />
+        <translation>标准差是整个批中居中后的奖励的。</translation>
     </message>
     <message>
         <source>divide by its mean reward</source>
-        <translation type="unfinished" />
+        <translation>除以它的平均奖励</translation>
     </message>
     <message>
         <source>The divisor was the mean reward of the group.</source>
@@ -17034,7 +17033,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>what columns under names of your own mean, such as my_col=reward,it=step; meanings: {known}, or the name under which a known trainer logs the number</source>
-        <translatorcomment>without: reward</translatorcomment><translation>自定名称的列是什么意思，例如 my_col=reward,it=step；含义有：{known}，或已知训练框架记录该数所用的名称</translation>
+        <translatorcomment>without: reward</translatorcomment>
+        <translation>自定名称的列是什么意思，例如 my_col=reward,it=step；含义有：{known}，或已知训练框架记录该数所用的名称</translation>
     </message>
     <message>
         <source>report what is wrong with a run of GRPO Lab or of another trainer; exit with code 1 if a finding is serious</source>
@@ -18859,7 +18859,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>miles stores rewards in trajectory, beside these columns: open the folder that holds both.</source>
-        <translatorcomment>without: trajectory</translatorcomment><translation>miles 把奖励存储在 trajectory 中，与这些列并列：请打开包含两者的文件夹。</translation>
+        <translatorcomment>without: trajectory</translatorcomment>
+        <translation>miles 把奖励存储在 trajectory 中，与这些列并列：请打开包含两者的文件夹。</translation>
     </message>
     <message>
         <source>rows</source>
@@ -18933,7 +18934,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>prime-rl weights tokens of this update by factors other than 0 and 1 (rl_weights); it also weights its KL term by them, which the loss here cannot express.</source>
-        <translatorcomment>without: weight</translatorcomment><translation>prime-rl 用 0 和 1 以外的因子（rl_weights）为这次更新的 token 加权；它也用它们为 KL 项加权，这里的损失无法表达。</translation>
+        <translatorcomment>without: weight</translatorcomment>
+        <translation>prime-rl 用 0 和 1 以外的因子（rl_weights）为这次更新的 token 加权；它也用它们为 KL 项加权，这里的损失无法表达。</translation>
     </message>
     <message>
         <source>This run of prime-rl had a custom loss ({name}, type “custom”), a function that is not recorded, so the loss cannot be recomputed; tokens, advantages and log-probabilities are prime-rl's.</source>
@@ -19001,7 +19003,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>“{entry}” is not a column and its meaning, such as my_col=completion; the meanings are {known}.</source>
-        <translatorcomment>without: completion</translatorcomment><translation>“{entry}”不是一列和它的含义，例如 my_col=completion；含义有 {known}。</translation>
+        <translatorcomment>without: completion</translatorcomment>
+        <translation>“{entry}”不是一列和它的含义，例如 my_col=completion；含义有 {known}。</translation>
     </message>
     <message>
         <source>{name} contains no readable completion.</source>
@@ -19219,438 +19222,438 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>No column of {file} can be a reward: TRL writes a column of numbers with decimals for each reward function, and there is none among {names}.</source>
-        <translation type="unfinished" />
+        <translation>{file} 没有可以作为奖励的列：TRL 为每个奖励函数写一列带小数的数，而 {names} 中没有。</translation>
     </message>
     <message>
         <source>The loss type “{kind}” is unknown; the known ones are {known}.</source>
-        <translation type="unfinished" />
+        <translation>损失类型“{kind}”是未知的；已知的有 {known}。</translation>
     </message>
     <message>
         <source>Rewards are scaled by “{scaled}”, which is unknown; the known ones are {known}.</source>
-        <translation type="unfinished" />
+        <translation>奖励的缩放方式“{scaled}”是未知的；已知的有 {known}。</translation>
     </message>
     <message>
         <source>{name} is {value}; it must be a number.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是 {value}；它必须是一个数。</translation>
     </message>
     <message>
         <source>The number of tokens that the loss was divided by was not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录损失所除的 token 数。</translation>
     </message>
     <message>
         <source>Column “{column}” of {file} contains something that is not a number.</source>
-        <translation type="unfinished" />
+        <translation>{file} 的列“{column}”包含不是数的内容。</translation>
     </message>
     <message>
         <source>a set of prompts with answers</source>
-        <translation type="unfinished" />
+        <translation>一组带答案的提示词</translation>
     </message>
     <message>
         <source>Load it as the prompts of a task of the language model.</source>
-        <translation type="unfinished" />
+        <translation>请把它作为语言模型任务的提示词加载。</translation>
     </message>
     <message>
         <source>the settings of a model</source>
-        <translation type="unfinished" />
+        <translation>模型的设置</translation>
     </message>
     <message>
         <source>Open the folder of the model.</source>
-        <translation type="unfinished" />
+        <translation>请打开模型的文件夹。</translation>
     </message>
     <message>
         <source>the log of a training without rewards</source>
-        <translation type="unfinished" />
+        <translation>没有奖励的训练日志</translation>
     </message>
     <message>
         <source>Open the log of the reinforcement learning that came after it.</source>
-        <translation type="unfinished" />
+        <translation>请打开其后的强化学习的日志。</translation>
     </message>
     <message>
         <source>a log whose columns are called otherwise than those of known trainers</source>
-        <translation type="unfinished" />
+        <translation>列名与已知训练框架不同的日志</translation>
     </message>
     <message>
         <source>Say which column is the reward: grpo-lab diagnose FILE --columns “NAME=reward”.</source>
-        <translation type="unfinished" />
+        <translation>请说明哪一列是奖励：grpo-lab diagnose FILE --columns “NAME=reward”。</translation>
     </message>
     <message>
         <source>results of an evaluation</source>
-        <translation type="unfinished" />
+        <translation>评估的结果</translation>
     </message>
     <message>
         <source>Open the log that was written while the model was trained.</source>
-        <translation type="unfinished" />
+        <translation>请打开训练模型时写的日志。</translation>
     </message>
     <message>
         <source>The folder is empty, or cannot be read.</source>
-        <translation type="unfinished" />
+        <translation>文件夹是空的，或无法读取。</translation>
     </message>
     <message>
         <source>It looks like a trace, but its trace.json, which contains the trainer's settings, is missing.</source>
-        <translation type="unfinished" />
+        <translation>它看起来像一份记录，但缺少包含训练框架设置的 trace.json。</translation>
     </message>
     <message>
         <source>The file is empty.</source>
-        <translation type="unfinished" />
+        <translation>文件是空的。</translation>
     </message>
     <message>
         <source>It can read {known}.</source>
-        <translation type="unfinished" />
+        <translation>本程序能读取 {known}。</translation>
     </message>
     <message>
         <source>The folder contains {names}. {known}</source>
-        <translation type="unfinished" />
+        <translation>文件夹包含 {names}。{known}</translation>
     </message>
     <message>
         <source>Neither its name nor its first bytes are those of a known format. {known}</source>
-        <translation type="unfinished" />
+        <translation>它的名称和开头的字节都不属于已知的格式。{known}</translation>
     </message>
     <message>
         <source>{name} is tinker-cookbook's summary of trajectories: it holds their lengths and rewards, but neither text nor tokens. Its metrics.jsonl has the numbers of each step.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: metric</translatorcomment><translation>{name} 是 tinker-cookbook 的轨迹摘要：它有长度和奖励，但没有文本和 token。它的 metrics.jsonl 有每一步的数字。</translation>
     </message>
     <message>
         <source>{name} is compressed: unpack it first.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是压缩的：请先解压。</translation>
     </message>
     <message>
         <source>{name} is a pickle. Opening a pickle can run the code of whoever wrote it, so it is not opened. Write what it contains as JSON, CSV or Parquet; miles also writes dashboard_columns (Parquet) and trajectory with --dump-details, which open as a run.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: trajectory</translatorcomment><translation>{name} 是 pickle。打开 pickle 可能会运行写它的人的代码，所以没有打开。请把其中的内容写成 JSON、CSV 或 Parquet；miles 用 --dump-details 还会写出 dashboard_columns（Parquet）和 trajectory，它们能作为运行打开。</translation>
     </message>
     <message>
         <source>{name} is W&amp;B's own format. Export the history of the run as CSV, and open that.</source>
-        <translation type="unfinished" />
+        <translation>{name} 是 W&amp;B 自己的格式。请把运行的历史导出为 CSV，然后打开它。</translation>
     </message>
     <message>
         <source>The first line of {name} is not a JSON object.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第一行不是 JSON 对象。</translation>
     </message>
     <message>
         <source>{name} has the columns {names}, of which none is known as a reward. If one is, say so: grpo-lab diagnose FILE --columns “NAME=reward”.</source>
-        <translation type="unfinished" />
+        <translation>{name} 有 {names} 这些列，其中没有已知的奖励。如果有一列是奖励，请说明：grpo-lab diagnose FILE --columns “NAME=reward”。</translation>
     </message>
     <message>
         <source>{name} looks like {seems}: it has the columns {names}. {then}</source>
-        <translation type="unfinished" />
+        <translation>{name} 看起来像{seems}：它有 {names} 这些列。{then}</translation>
     </message>
     <message>
         <source>The numbers of trained tokens are those of prime-rl's token export; other numbers have four decimals.</source>
-        <translation type="unfinished" />
+        <translation>被训练的 token 的数字来自 prime-rl 的 token 导出；其他数字有四位小数。</translation>
     </message>
     <message>
         <source>In these files, the numbers of tokens have four decimals: smaller differences mean nothing.</source>
-        <translation type="unfinished" />
+        <translation>在这些文件中，token 的数字有四位小数：更小的差别没有意义。</translation>
     </message>
     <message>
         <source>The trainer's log-probabilities are annotations of these episodes, so the loss is recomputed. It is not compared with prime-rl's, because the number of micro-batches is not recorded.</source>
-        <translation type="unfinished" />
+        <translation>训练框架的对数概率是这些 episode 的标注，所以重新计算损失。它没有与 prime-rl 的损失比较，因为没有记录 micro-batch 的个数。</translation>
     </message>
     <message>
         <source>These rollouts contain only the sampler's log-probabilities. prime-rl also writes the trainer's: since September 2026 to monitors/file/traces/annotations, earlier with trainer.enable_token_export = true.</source>
-        <translation type="unfinished" />
+        <translation>这些 rollout 只包含采样器的对数概率。prime-rl 也会写训练框架的：从 2026 年 9 月起写入 monitors/file/traces/annotations，此前用 trainer.enable_token_export = true。</translation>
     </message>
     <message>
         <source>Earlier steps appear after the entire file has been read ({size:.1f} GB).</source>
-        <translation type="unfinished" />
+        <translation>读完整个文件（{size:.1f} GB）之后，才会出现更早的步。</translation>
     </message>
     <message>
         <source>These are evaluation episodes; nothing was trained on them.</source>
-        <translation type="unfinished" />
+        <translation>这些是评估的 episode；没有用它们训练。</translation>
     </message>
     <message>
         <source>The line at byte {start} of {name} is not JSON and is left out.</source>
-        <translation type="unfinished" />
+        <translation>{name} 中位于字节 {start} 的一行不是 JSON，已略去。</translation>
     </message>
     <message>
         <source>prime-rl exported no tokens of step {label}.</source>
-        <translation type="unfinished" />
+        <translation>prime-rl 没有导出第 {label} 步的 token。</translation>
     </message>
     <message>
         <source>{name} contains no loss of step {label} (loss/mean).</source>
-        <translation type="unfinished" />
+        <translation>{name} 不包含第 {label} 步的损失（loss/mean）。</translation>
     </message>
     <message>
         <source>configs/orchestrator.json does not give the number of training processes (num_train_workers), so the logged mean cannot be turned into the loss of the update.</source>
-        <translation type="unfinished" />
+        <translation>configs/orchestrator.json 没有给出训练进程数（num_train_workers），所以无法把记录的均值换算成更新的损失。</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {all} sequences of the token export of step {label} is not in any rollout with all its numbers, so the step's loss is incomplete.</source>
         <comment>{count} of {all} sequences of the token export of step {label} are not in any rollout with all their numbers, so the step's loss is incomplete.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {label} 步的 token 导出共有 {all} 条序列，其中 {count} 条不在任何一个数字齐全的 rollout 中，所以这一步的损失不完整。</numerusform>
         </translation>
     </message>
     <message>
         <source>Under another loss, a rollout with several branches counts once for each branch in its group's mean.</source>
-        <translation type="unfinished" />
+        <translation>在其他损失之下，有几个分支的 rollout 在组均值中按每个分支各计一次。</translation>
     </message>
     <message>
         <source>Step {label}: prime-rl dropped tokens other than those that its loss settings imply ({count} of them); the token export is used.</source>
-        <translation type="unfinished" />
+        <translation>第 {label} 步：prime-rl 丢弃的 token 与其损失设置所意味的不同（{count} 个）；采用 token 导出。</translation>
     </message>
     <message numerus="yes">
         <source>Step {label}: {count} trace is not what verifiers writes and is left out; the first: {why}.</source>
         <comment>Step {label}: {count} traces are not what verifiers writes and are left out; the first: {why}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {label} 步：{count} 条记录不是 verifiers 所写的，已略去；第一个：{why}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Step {label} is too long to show the turns of all its completions.</source>
-        <translation type="unfinished" />
+        <translation>第 {label} 步太长，无法显示所有回答的各轮。</translation>
     </message>
     <message>
         <source>Step {label} of {name} contains no readable trace.</source>
-        <translation type="unfinished" />
+        <translation>{name} 的第 {label} 步不包含可读的记录。</translation>
     </message>
     <message numerus="yes">
         <source>{count} evaluation episode is among those of training; it is left out.</source>
         <comment>{count} evaluation episodes are among those of training; they are left out.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>训练的 episode 中有 {count} 个是评估的；已略去它们。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>there is more than {most:,} message</source>
         <comment>there are more than {most:,} messages</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>消息超过 {most:,} 条</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} is missing</source>
-        <translation type="unfinished" />
+        <translation>缺少 {name}</translation>
     </message>
     <message>
         <source>message {number} does not come after the message that it follows</source>
-        <translation type="unfinished" />
+        <translation>消息 {number} 没有排在它所接续的消息之后</translation>
     </message>
     <message>
         <source>No completion of this step has token numbers with a log-probability for each, so no tokens are shown.</source>
-        <translation type="unfinished" />
+        <translation>这一步没有一个回答带有 token 编号和各自的对数概率，所以不显示 token。</translation>
     </message>
     <message>
         <source>The completions of this step are too many and too long to show their tokens.</source>
-        <translation type="unfinished" />
+        <translation>这一步的回答太多、太长，无法显示它们的 token。</translation>
     </message>
     <message>
         <source>verl's rollout files contain texts and scores, but no tokens, log-probabilities or advantages, so there is no loss to recompute. verl has those only in memory; GRPO Lab's recorder (grpo_core/traces/recorders/verl.py, a variable and a setting of the training command) stores them.</source>
-        <translation type="unfinished" />
+        <translation>verl 的 rollout 文件包含文本和得分，但不包含 token、对数概率和优势，所以没有损失可以重新计算。verl 只在内存中有这些；GRPO Lab 的记录器（grpo_core/traces/recorders/verl.py，训练命令的一个变量和一项设置）会存储它们。</translation>
     </message>
     <message>
         <source>These files do not name groups: completions of the same prompt in a file are assumed to form one.</source>
-        <translation type="unfinished" />
+        <translation>这些文件没有说明组：假定文件中同一提示词的回答构成一个组。</translation>
     </message>
     <message numerus="yes">
         <source>The score of {count} completion of {name} is not a number: it counts as unscored.</source>
         <comment>The score of {count} completions of {name} is not a number: they count as unscored.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 中有 {count} 个回答的得分不是数：按未评分处理。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} line of {name} is not a completion and is left out.</source>
         <comment>{count} lines of {name} are not completions and are left out.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{name} 中有 {count} 行不是回答，已略去。</numerusform>
         </translation>
     </message>
     <message>
         <source>verl's loss_agg_mode “{name}” is unknown; the known ones are {known}.</source>
-        <translation type="unfinished" />
+        <translation>verl 的 loss_agg_mode“{name}”是未知的；已知的有 {known}。</translation>
     </message>
     <message>
         <source>verl's loss “{name}” cannot be recomputed: the loss here does not have this surrogate (it has {known}).</source>
-        <translation type="unfinished" />
+        <translation>verl 的损失“{name}”无法重新计算：这里的损失没有这种代理目标（有 {known}）。</translation>
     </message>
     <message>
         <source>verl's CISPO also holds the weight above 1 − {low:g}; the loss here caps it only from above, so it cannot be recomputed unless clip_ratio_low is at least 1.</source>
-        <translation type="unfinished" />
+        <translation>verl 的 CISPO 还把权重保持在 1 − {low:g} 以上；这里的损失只从上方限制它，所以除非 clip_ratio_low 至少为 1，否则无法重新计算。</translation>
     </message>
     <message>
         <source>verl's dual clip of {cap:g} lies within the clip range (1 + {high:g}), where the two programs' dual clips are not the same, so the loss cannot be recomputed.</source>
-        <translation type="unfinished" />
+        <translation>verl 的双重裁剪 {cap:g} 在裁剪范围（1 + {high:g}）之内，而在那里两个程序的双重裁剪不同，所以损失无法重新计算。</translation>
     </message>
     <message>
         <source>verl's kl_loss_type “{name}” cannot be recomputed: the estimators here are k1, k2 and k3, and one with its own gradient.</source>
-        <translation type="unfinished" />
+        <translation>verl 的 kl_loss_type“{name}”无法重新计算：这里的估计有 k1、k2 和 k3，以及一个带有自己梯度的估计。</translation>
     </message>
     <message>
         <source>verl averages SAPO's term by completion and the KL and entropy by “{name}”: two means in one loss cannot be recomputed.</source>
-        <translation type="unfinished" />
+        <translation>verl 对 SAPO 的项按回答取平均，对 KL 和熵按“{name}”取平均：一个损失中的两种均值无法重新计算。</translation>
     </message>
     <message>
         <source>In bypass mode, verl rejects tokens (rollout_rs = {name}) inside the loss and does not keep the mask, so the loss cannot be recomputed.</source>
-        <translation type="unfinished" />
+        <translation>在 bypass 模式下，verl 在损失内部拒绝 token（rollout_rs = {name}），并且不保留掩码，所以损失无法重新计算。</translation>
     </message>
     <message>
         <source>In bypass mode, the weights of “reinforce” can be recomputed only if they are per token, truncated from above and not normalised; these are not.</source>
-        <translation type="unfinished" />
+        <translation>在 bypass 模式下，“reinforce”的权重只有按 token、从上方截断且不归一化时才能重新计算；这些不是。</translation>
     </message>
     <message>
         <source>verl's loss “{name}” is unknown.</source>
-        <translation type="unfinished" />
+        <translation>verl 的损失“{name}”是未知的。</translation>
     </message>
     <message numerus="yes">
         <source>verl cut the KL of {count} token at {limit:g}, so the loss of this update cannot be recomputed.</source>
         <comment>verl cut the KL of {count} tokens at {limit:g}, so the loss of this update cannot be recomputed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>verl 把 {count} 个 token 的 KL 截在 {limit:g}，所以这次更新的损失无法重新计算。</numerusform>
         </translation>
     </message>
     <message>
         <source>verl gives each token its own importance weight in addition to the completion's ratio (GSPO with rollout_is “token”), so the loss of this update cannot be recomputed.</source>
-        <translation type="unfinished" />
+        <translation>verl 除了回答的比率，还给每个 token 自己的重要性权重（GSPO 且 rollout_is 为“token”），所以这次更新的损失无法重新计算。</translation>
     </message>
     <message>
         <source>{name} is not a run of a model from a folder.</source>
-        <translation type="unfinished" />
+        <translation>{name} 不是来自文件夹的模型的运行。</translation>
     </message>
     <message>
         <source>{name} has no updates yet: its model is still the one in the folder.</source>
-        <translation type="unfinished" />
+        <translation>{name} 还没有更新：它的模型仍是文件夹中的那一个。</translation>
     </message>
     <message>
         <source>{name} has updates 1 to {last}, but no update {number}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 有第 1 到 {last} 次更新，但没有第 {number} 次。</translation>
     </message>
     <message>
         <source>Unknown export “{kind}”; choose one of {kinds}.</source>
-        <translation type="unfinished" />
+        <translation>未知的导出“{kind}”；请选择 {kinds} 之一。</translation>
     </message>
     <message>
         <source>{out} contains the adapter of update {step} in the format of peft, with a model card; its base model is {base}.</source>
-        <translation type="unfinished" />
+        <translation>{out} 包含第 {step} 次更新的适配器，为 peft 格式，附模型卡；它的基础模型是 {base}。</translation>
     </message>
     <message>
         <source>{out} contains the entire model of update {step} in the format of transformers, with a model card.</source>
-        <translation type="unfinished" />
+        <translation>{out} 包含第 {step} 次更新的整个模型，为 transformers 格式，附模型卡。</translation>
     </message>
     <message numerus="yes">
         <source>{parameters:,} parameter, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB.</source>
         <comment>{parameters:,} parameters, licence {licence}; {trained:,} numbers are trained, in about {memory:.1f} GB.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{parameters:,} 个参数，许可证 {licence}；训练 {trained:,} 个数，约用 {memory:.1f} GB。</numerusform>
         </translation>
     </message>
     <message>
         <source>{trained:,} of {parameters:,} numbers are trained, in about {memory:.1f} GB.</source>
-        <translation type="unfinished" />
+        <translation>{parameters:,} 个数中训练 {trained:,} 个，约用 {memory:.1f} GB。</translation>
     </message>
     <message>
         <source>This program trained the run. The functions that show its losses also computed them, so there is no other result to compare them with.</source>
-        <translation type="unfinished" />
+        <translation>这个运行由本程序训练。显示它的损失的函数也计算了这些损失，所以没有别的结果可以与之比较。</translation>
     </message>
     <message>
         <source>GRPO Lab</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab</translation>
     </message>
     <message>
         <source>KL, estimated</source>
-        <translation type="unfinished" />
+        <translation>KL，估计值</translation>
     </message>
     <message>
         <source>Estimate of KL(π‖π_ref) from the sampled tokens, mean over the tokens of the first pass, before the update.</source>
-        <translation type="unfinished" />
+        <translation>由采样到的 token 对 KL(π‖π_ref) 的估计，对第一遍的各 token 取平均，在更新之前。</translation>
     </message>
     <message>
         <source>Loss per optimizer step</source>
-        <translation type="unfinished" />
+        <translation>每个优化器步的损失</translation>
     </message>
     <message>
         <source>Mean over the optimizer steps of the update, as trainers report it.</source>
-        <translation type="unfinished" />
+        <translation>这次更新的各优化器步的均值，如训练框架所报告。</translation>
     </message>
     <message>
         <source>Entropy, before</source>
-        <translation type="unfinished" />
+        <translation>熵，之前</translation>
     </message>
     <message>
         <source>Entropy that the trainer measured before the update, mean over the sampled tokens.</source>
-        <translation type="unfinished" />
+        <translation>训练框架在更新之前测量的熵，对采样到的 token 取平均。</translation>
     </message>
     <message>
         <source>KL from the sampler</source>
-        <translation type="unfinished" />
+        <translation>与采样器的 KL</translation>
     </message>
     <message>
         <source>Estimate of KL(sampler‖π) from the sampled tokens before the update: the mean of r − 1 − log r, where r is π over the sampler's probability.</source>
-        <translation type="unfinished" />
+        <translation>在更新之前由采样到的 token 对 KL(采样器‖π) 的估计：r − 1 − log r 的均值，其中 r 是 π 除以采样器的概率。</translation>
     </message>
     <message>
         <source>Mean of min(π_old / π_sampler, C) over the tokens that trainer and sampler both scored; C is the loss's cap, or 2 if it has none.</source>
-        <translation type="unfinished" />
+        <translation>min(π_old / π_sampler, C) 对训练框架和采样器都评了分的 token 的均值；C 是损失的上限，没有上限时为 2。</translation>
     </message>
     <message>
         <source>Age of the samples</source>
-        <translation type="unfinished" />
+        <translation>样本的滞后</translation>
     </message>
     <message>
         <source>Training steps since the policy that wrote a completion, mean over those whose version is recorded.</source>
-        <translation type="unfinished" />
+        <translation>自写出回答的策略以来的训练步数，对记录了版本的回答取平均。</translation>
     </message>
     <message>
         <source>Truncated</source>
-        <translation type="unfinished" />
+        <translation>截断</translation>
     </message>
     <message>
         <source>Share of completions that were ended by a limit on their length.</source>
-        <translation type="unfinished" />
+        <translation>因达到长度上限而结束的回答的比例。</translation>
     </message>
     <message>
         <source>trainer: {name}</source>
-        <translation type="unfinished" />
+        <translation>训练框架：{name}</translation>
     </message>
     <message>
         <source>“{name}” as the trainer reported it, mean over its reports of this update.</source>
-        <translation type="unfinished" />
+        <translation>训练框架报告的“{name}”，对它在这次更新中的各次报告取平均。</translation>
     </message>
     <message>
         <source>The record of this step does not list its reward functions separately.</source>
-        <translation type="unfinished" />
+        <translation>这一步的记录没有分别列出它的各个奖励函数。</translation>
     </message>
     <message>
         <source>The advantages of this run depend on more than one reward per completion.</source>
-        <translation type="unfinished" />
+        <translation>这次运行的优势依赖每个回答的不止一个奖励。</translation>
     </message>
     <message>
         <source>Line {line} is not CSV ({error}).</source>
-        <translation type="unfinished" />
+        <translation>第 {line} 行不是 CSV（{error}）。</translation>
     </message>
     <message numerus="yes">
         <source>The clipboard contains {found} line of scores, but this step has {count} completions.</source>
         <comment>The clipboard contains {found} lines of scores, but this step has {count} completions.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>剪贴板包含 {found} 行得分，而这一步有 {count} 个回答。</numerusform>
         </translation>
     </message>
     <message>
         <source>Line {line} is not a score: “{cell}”.</source>
-        <translation type="unfinished" />
+        <translation>第 {line} 行不是得分：“{cell}”。</translation>
     </message>
     <message>
         <source>No run of {folder} has left a trace in {traces} yet; run {script}, which records each of them.</source>
-        <translation type="unfinished" />
+        <translation>{folder} 的运行还没有一个在 {traces} 中留下记录；请运行 {script}，它会记录每一个。</translation>
     </message>
     <message>
         <source>Step {step}: no longer found: {title}</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 步：不再出现：{title}</translation>
     </message>
     <message>
         <source>Step {step}: {title} ({grade}).</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 步：{title}（{grade}）。</translation>
     </message>
     <message>
         <source>{path} no longer contains updates.</source>
-        <translation type="unfinished" />
+        <translation>{path} 已不再包含更新。</translation>
     </message>
     <message>
         <source>{what}, {place}: the trainer has {theirs:.9g}, but its settings give {ours:.9g}.</source>
-        <translation type="unfinished" />
+        <translation>{what}，{place}：训练框架的是 {theirs:.9g}，而它的设置给出 {ours:.9g}。</translation>
     </message>
     <message>
         <source>The loss departs from its settings</source>
-        <translation type="unfinished" />
+        <translation>损失偏离了设置</translation>
     </message>
     <message>
         <source>An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, as measured.</source>
