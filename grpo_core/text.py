@@ -17,6 +17,7 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+_NAME = re.compile(r"[\w.\[\]]*", re.ASCII)
 _TERM = re.compile(r"\[([^\W\d_][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
 """Pattern of a glossary term in text: [term], or [shown text|term]."""
 
@@ -75,11 +76,16 @@ def misfit(source: str, translation: str, many: str = "") -> str:
 
 
 def _fields(text: str) -> Iterator[str]:
-    """Yield the names of the placeholders in a template, including those nested in a format specification."""
+    """Yield the names of the placeholders in a template, including those nested in a format specification.
+
+    Words in braces are those of a lesson: “{in the window || on paper}” or “{in the window}”, of which only the kind counts.
+    """
     for _, name, format, _ in string.Formatter().parse(text):
-        if name is not None:
+        if name is not None and _NAME.fullmatch(name):
             yield name
             yield from _fields(format or "")
+        elif name is not None:
+            yield "… || …" if "||" in f"{name}{format}" else "…"
 
 
 def _listed(names: set[str]) -> str:

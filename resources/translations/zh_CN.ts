@@ -15782,7 +15782,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>a recorded run cannot be changed: it can have neither “settings” nor “knobs”</source>
-        <translatorcomment>without: setting</translatorcomment><translation>记录的运行不能更改：它既不能有“settings”，也不能有“knobs”</translation>
+        <translatorcomment>without: setting</translatorcomment>
+        <translation>记录的运行不能更改：它既不能有“settings”，也不能有“knobs”</translation>
     </message>
     <message numerus="yes">
         <source>{count} word is too many next to a picture; use at most {most}</source>
@@ -15804,7 +15805,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>; an example is objective.beta</source>
-        <translatorcomment>without: objective</translatorcomment><translation>；例如 objective.beta</translation>
+        <translatorcomment>without: objective</translatorcomment>
+        <translation>；例如 objective.beta</translation>
     </message>
     <message>
         <source>“{knob}” is not a setting{close}</source>
@@ -15832,11 +15834,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>an answer must have exactly one of “metric”, “quantity” and “check”</source>
-        <translatorcomment>without: metric</translatorcomment><translation>答案必须恰好有“metric”、“quantity”和“check”之一</translation>
+        <translatorcomment>without: metric</translatorcomment>
+        <translation>答案必须恰好有“metric”、“quantity”和“check”之一</translation>
     </message>
     <message>
         <source>a check refers to what the interactive shows, and can have neither “update” nor “since”</source>
-        <translatorcomment>without: update</translatorcomment><translation>check 针对互动图所显示的内容，既不能有“update”，也不能有“since”</translation>
+        <translatorcomment>without: update</translatorcomment>
+        <translation>check 针对互动图所显示的内容，既不能有“update”，也不能有“since”</translation>
     </message>
     <message numerus="yes">
         <source>a step must take 0 to {most} minute</source>
@@ -16200,7 +16204,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Take the minimum of both: torch.min(ratio * advantage, clipped ratio * advantage).</source>
-        <translatorcomment>without: advantage, clipped, ratio</translatorcomment><translation>请取两者的最小值：torch.min(ratio * advantage, clipped ratio * advantage)。</translation>
+        <translatorcomment>without: advantage, clipped, ratio</translatorcomment>
+        <translation>请取两者的最小值：torch.min(ratio * advantage, clipped ratio * advantage)。</translation>
     </message>
     <message>
         <source>No ratio was stopped at a lower clip bound.</source>
@@ -16436,7 +16441,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Use inputs["advantages"], which include the changes.</source>
-        <translatorcomment>without: advantage</translatorcomment><translation>请使用 inputs["advantages"]，它包括这些改动。</translation>
+        <translatorcomment>without: advantage</translatorcomment>
+        <translation>请使用 inputs["advantages"]，它包括这些改动。</translation>
     </message>
     <message>
         <source>The loss was computed with advantages of another kind: {detail}.</source>
@@ -20444,511 +20450,511 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Can a policy learn from a checker alone?</source>
-        <translation type="unfinished" />
+        <translation>只靠一个检查器，策略能学会吗？</translation>
     </message>
     <message>
         <source>Why reinforcement learning comes after pretraining, what can be verified, and where it stops.</source>
-        <translation type="unfinished" />
+        <translation>为什么强化学习排在预训练之后，什么可以验证，以及它到哪里为止。</translation>
     </message>
     <message>
         <source>Nobody writes down an answer to imitate: the policy tries, and the checker pays.</source>
-        <translation type="unfinished" />
+        <translation>没有人写下可以模仿的答案：策略去尝试，检查器给奖励。</translation>
     </message>
     <message>
         <source>Supervised tuning needs answers that somebody wrote. A checker needs only to know a right one when it sees it.</source>
-        <translation type="unfinished" />
+        <translation>监督微调需要有人写好的答案。检查器只需要在看到正确答案时认得出来。</translation>
     </message>
     <message>
         <source>Pretraining imitates text, right and wrong alike; RL is paid for being right alone.</source>
-        <translation type="unfinished" />
+        <translation>预训练模仿文本，不论对错；强化学习只因正确而给奖励。</translation>
     </message>
     <message>
         <source>So RL can go beyond what it was shown, as far as the policy's own samples and the checker reach.</source>
-        <translation type="unfinished" />
+        <translation>所以强化学习可以超出给它看过的内容，只要策略自己的样本和检查器够得着。</translation>
     </message>
     <message>
         <source>The final number of a calculation, tests that a function passes, a formal proof, a game that is won, “at most 100 words”.</source>
-        <translation type="unfinished" />
+        <translation>计算的最后一个数、函数通过的测试、形式证明、赢下的棋局、“最多 100 个词”。</translation>
     </message>
     <message>
         <source>DeepSeek-R1-Zero was paid by rules for mathematics and code (arXiv:2501.12948), Tülu 3 for precise instructions too (arXiv:2411.15124).</source>
-        <translation type="unfinished" />
+        <translation>DeepSeek-R1-Zero 由数学和代码的规则给奖励（arXiv:2501.12948），Tülu 3 还包括精确的指令（arXiv:2411.15124）。</translation>
     </message>
     <message>
         <source>No program can tell whether a poem moves, an explanation is kind, a plan is wise.</source>
-        <translation type="unfinished" />
+        <translation>没有程序能判断一首诗是否动人、一段解释是否体贴、一个计划是否明智。</translation>
     </message>
     <message>
         <source>A reward model trained on people's comparisons stands in (arXiv:2203.02155). It is a proxy and can be gamed: lesson 14.</source>
-        <translation type="unfinished" />
+        <translation>这时由根据人的比较训练出的奖励模型代替（arXiv:2203.02155）。它只是替代，可以钻它的空子：见第 14 课。</translation>
     </message>
     <message>
         <source>The chance that a group of eight holds no success at all is 0.95.</source>
-        <translation type="unfinished" />
+        <translation>八个一组、一次成功也没有的机会是 0.95。</translation>
     </message>
     <message>
         <source>A group without a success has equal rewards, so every advantage in it is 0.</source>
-        <translation type="unfinished" />
+        <translation>没有一次成功的组奖励全部相等，所以其中每个优势都为 0。</translation>
     </message>
     <message>
         <source>What the policy answers before any reward: in a language model, what pretraining left.</source>
-        <translation type="unfinished" />
+        <translation>任何奖励之前策略的回答：对语言模型来说，就是预训练留下的东西。</translation>
     </message>
     <message>
         <source>The starting bias b is added to the logit of answer 3; the nine others share the rest.</source>
-        <translation type="unfinished" />
+        <translation>起始偏置 b 加到答案 3 的 logit 上；其余九个分享剩下的概率。</translation>
     </message>
     <message>
         <source>A reward can only be paid for an answer that was sampled.</source>
-        <translation type="unfinished" />
+        <translation>奖励只能给采样到的答案。</translation>
     </message>
     <message>
         <source>An answer of many tokens is hardly ever impossible, only rare. Whether RL widens what a language model can do is disputed: arXiv:2504.13837 finds that it does not, arXiv:2505.24864 that long training does.</source>
-        <translation type="unfinished" />
+        <translation>由许多 token 组成的答案几乎从不是不可能的，只是少见。强化学习能否扩大语言模型的能力，尚有争议：arXiv:2504.13837 认为不能，arXiv:2505.24864 认为长时间的训练可以。</translation>
     </message>
     <message>
         <source>Pretraining on text, supervised fine-tuning (SFT) on shown answers, RL on rewards.</source>
-        <translation type="unfinished" />
+        <translation>在文本上预训练，用示范的答案做监督微调（SFT），用奖励做强化学习。</translation>
     </message>
     <message>
         <source>InstructGPT went this way (arXiv:2203.02155). R1-Zero left SFT out and learned all the same; R1 put a little back (arXiv:2501.12948).</source>
-        <translation type="unfinished" />
+        <translation>InstructGPT 就是这样做的（arXiv:2203.02155）。R1-Zero 略去 SFT，照样学会了；R1 又放回了一点（arXiv:2501.12948）。</translation>
     </message>
     <message>
         <source>New run, Language model, Difficulty “hopeless”, everything else unchanged: no reward, every group dead, gradient 0.</source>
-        <translation type="unfinished" />
+        <translation>新建运行，语言模型，难度“无望”，其他不变：没有奖励，每个组都是零方差组，梯度为 0。</translation>
     </message>
     <message>
         <source>“Mixed” contains prompts that it sometimes solves: there the reward rises within some dozens of updates.</source>
-        <translation type="unfinished" />
+        <translation>“混合”中有它有时能解出的提示词：在那里，奖励在几十次更新之内上升。</translation>
     </message>
     <message>
         <source>The checker tells the policy the right answer, so this is imitation under another name.</source>
-        <translation type="unfinished" />
+        <translation>检查器把正确答案告诉了策略，所以这只是换了名称的模仿。</translation>
     </message>
     <message>
         <source>Ask which number reached the policy in one update: a reward for an answer that it had chosen itself. The right answer was never written down. Then ask what becomes of an answer that nobody ever chooses.</source>
-        <translation type="unfinished" />
+        <translation>请学生说出，一次更新中有哪个数到达了策略：它自己选的一个答案的奖励。正确答案从未写下。再问，一个从来没有人选的答案会怎样。</translation>
     </message>
     <message>
         <source>From a strong habit, the first success is a matter of luck. If the climb begins earlier or later than the sentence says, read this run's number aloud, then lower the bias until the rise comes before the class loses patience. If a bar that starts at practically nothing has risen, somebody has changed the bias.</source>
-        <translation type="unfinished" />
+        <translation>习惯很强时，第一次成功要靠运气。如果上升的开始比句子所说的早或晚，就读出这个运行的数，然后减小偏置，直到上升来得足够早。如果一根几乎从零开始的柱升了起来，那是有人改了偏置。</translation>
     </message>
     <message>
         <source>Ten answers to one [prompt]; 7 is right. Nobody [shows] the policy that. A [checker] looks at the eight answers it samples: 1 for a 7, 0 for anything else.</source>
-        <translation type="unfinished" />
+        <translation>一个[提示词|prompt]有十个答案；7 是正确的。没有人向策略[示范|shows]它。一个[检查器|checker]查看它采样的八个答案：是 7 就给 1，其他都给 0。</translation>
     </message>
     <message>
         <source>Ask what a teacher would do instead: show the answer. Here nobody does.</source>
-        <translation type="unfinished" />
+        <translation>请问老师会怎么做：把答案给学生看。这里没有人这样做。</translation>
     </message>
     <message>
         <source>A [verifiable reward] is enough: rewarded answers became likelier, and so were sampled more often. Nobody wrote an answer to imitate, which is why RL comes [after pretraining|after_pretraining].</source>
-        <translation type="unfinished" />
+        <translation>[可验证奖励|verifiable reward]就够了：得到奖励的答案变得更可能，因而更常被采样。没有人写下可以模仿的答案，所以强化学习排在[预训练之后|after_pretraining]。</translation>
     </message>
     <message>
         <source>Drag along the timeline: the bar climbs as its samples are paid.</source>
-        <translation type="unfinished" />
+        <translation>沿时间线拖动：随着样本得到奖励，那根柱往上爬。</translation>
     </message>
     <message>
         <source>Every answer starts at 0.1. The checker pays for 7, and nobody shows it. How tall is bar 7 after fifty updates?</source>
-        <translation type="unfinished" />
+        <translation>每个答案都从 0.1 开始。检查器奖励 7，没有人示范它。五十次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
         <source>Probability of answer 7</source>
-        <translation type="unfinished" />
+        <translation>答案 7 的概率</translation>
     </message>
     <message>
         <source>Above 0.9: being rewarded for right answers is enough to find out which they are.</source>
-        <translation type="unfinished" />
+        <translation>高于 0.9：只因正确答案得到奖励，就足以找出哪些答案正确。</translation>
     </message>
     <message>
         <source>A checker that passes everything teaches nothing: equal rewards, [dead groups|dead group]. Mathematics, code and games [can be checked|program]; style, taste and kindness [cannot|nobody]. {Type a rule of your own: the policy will learn exactly that. || Whatever rule is written, the policy learns exactly that.}</source>
-        <translation type="unfinished" />
+        <translation>什么都放行的检查器什么也教不了：奖励相等，只有[零方差组|dead group]。数学、代码和棋类[可以检查|program]；文风、品味和善意[不能|nobody]。{写一条你自己的规则：策略学会的正是它。 || 无论写的是什么规则，策略学会的正是它。}</translation>
     </message>
     <message>
         <source>Let someone pay for the wrong answer: the policy learns that just as well.</source>
-        <translation type="unfinished" />
+        <translation>请让一位学生给错误的答案奖励：策略同样会学会它。</translation>
     </message>
     <message>
         <source>Nobody can check this task, so the checker passes everything: 1 for every answer. Where does bar 7 go in fifty updates?</source>
-        <translation type="unfinished" />
+        <translation>这个任务没有人能检查，所以检查器全部放行：每个答案都给 1。五十次更新之后，第 7 根柱到哪里去？</translation>
     </message>
     <message>
         <source>Change of answer 7</source>
-        <translation type="unfinished" />
+        <translation>答案 7 的变化</translation>
     </message>
     <message>
         <source>Nowhere. A reward teaches only where it differs from answer to answer.</source>
-        <translation type="unfinished" />
+        <translation>哪儿也不去。奖励只有在答案之间不同时才教得了什么。</translation>
     </message>
     <message>
         <source>Nineteen out of twenty groups hold [no success|rare] and so teach nothing. Against a [habit] the checker can do little: a rare answer is rarely praised.</source>
-        <translation type="unfinished" />
+        <translation>每二十个组有十九个[没有一次成功|rare]，因而什么也教不了。检查器对[习惯|habit]几乎无能为力：少见的答案很少得到表扬。</translation>
     </message>
     <message>
         <source>The good checker is back, but the policy has a habit: it nearly always answers 3, and a 7 only once in 157 answers. How tall is bar 7 after fifty updates?</source>
-        <translation type="unfinished" />
+        <translation>好的检查器回来了，但策略有一个习惯：它几乎总是回答 3，每 157 个答案才有一次 7。五十次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
         <source>Hardly any taller: of four hundred sampled answers, almost none was right.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有变高：在四百个采样的答案中，几乎没有一个正确。</translation>
     </message>
     <message>
         <source>Slow at first, then fast: each success makes the next one likelier. {Drag the starting bias (how strong the habit is) and watch when the climb begins. || The stronger the habit, the later the climb begins.}</source>
-        <translation type="unfinished" />
+        <translation>起初慢，后来快：每次成功都使下一次更可能。{拖动起始偏置（习惯有多强），看上升从何时开始。 || 习惯越强，上升开始得越晚。}</translation>
     </message>
     <message>
         <source>We train on with the same checker, to update 300. Where does bar 7 go?</source>
-        <translation type="unfinished" />
+        <translation>我们用同一个检查器继续训练，到第 300 次更新。第 7 根柱到哪里去？</translation>
     </message>
     <message>
         <source>Up, nearly to 1: a 7 was sampled now and then, and that is enough.</source>
-        <translation type="unfinished" />
+        <translation>往上，接近 1：偶尔采样到一个 7，这就够了。</translation>
     </message>
     <message>
         <source>No 7 was sampled, so none was praised: every reward is 0, every gradient is 0. RL [amplifies] what the policy already does; it does not invent.</source>
-        <translation type="unfinished" />
+        <translation>没有采样到 7，所以没有 7 得到表扬：每个奖励都是 0，每个梯度都是 0。强化学习[放大|amplifies]策略本来就会做的事；它不会发明。</translation>
     </message>
     <message>
         <source>Larger groups do not help either: nothing times 512 is nothing.</source>
-        <translation type="unfinished" />
+        <translation>更大的组也帮不上忙：零乘以 512 还是零。</translation>
     </message>
     <message>
         <source>Now the policy practically never answers 7: not once in a billion billion answers. The checker is as good as before. What do three hundred updates do?</source>
-        <translation type="unfinished" />
+        <translation>现在策略实际上从不回答 7：一百亿亿个答案中也没有一次。检查器和以前一样好。三百次更新会怎样？</translation>
     </message>
     <message>
         <source>Bar 7 rises, only later</source>
-        <translation type="unfinished" />
+        <translation>第 7 根柱上升，只是更晚</translation>
     </message>
     <message>
         <source>Nothing moves</source>
-        <translation type="unfinished" />
+        <translation>什么都不动</translation>
     </message>
     <message>
         <source>Nothing. A checker can only judge answers that it is given.</source>
-        <translation type="unfinished" />
+        <translation>什么也没有。检查器只能评判给它的答案。</translation>
     </message>
     <message>
         <source>Hence the usual [order|pipeline]: pretraining gives habits, supervised fine-tuning (SFT) gives good answers some probability, and RL makes those that pass the check likelier.</source>
-        <translation type="unfinished" />
+        <translation>所以通常的[次序|pipeline]是：预训练形成习惯，监督微调（SFT）给好的答案一些概率，强化学习使其中通过检查的更可能。</translation>
     </message>
     <message>
         <source>SFT is not computed here: only what it leaves behind, a bar that is not zero.</source>
-        <translation type="unfinished" />
+        <translation>这里不计算 SFT，只取它留下的结果：一根不为零的柱。</translation>
     </message>
     <message>
         <source>A few shown answers (SFT) have weakened the habit and lifted bar 7 from nothing to 0.085. How tall do fifty updates make it now?</source>
-        <translation type="unfinished" />
+        <translation>几个示范的答案（SFT）削弱了习惯，把第 7 根柱从零抬到 0.085。现在五十次更新会使它有多高？</translation>
     </message>
     <message>
         <source>About 0.1: it has to be shown more</source>
-        <translation type="unfinished" />
+        <translation>约 0.1：还需要更多示范</translation>
     </message>
     <message>
         <source>About 0.5</source>
-        <translation type="unfinished" />
+        <translation>约 0.5</translation>
     </message>
     <message>
         <source>Above 0.8</source>
-        <translation type="unfinished" />
+        <translation>高于 0.8</translation>
     </message>
     <message>
         <source>Above 0.8: a few shown answers were enough for the checker to build on.</source>
-        <translation type="unfinished" />
+        <translation>高于 0.8：几个示范的答案就足以让检查器接着往上推。</translation>
     </message>
     <message>
         <source>Of the answers that the policy already gave, training made the best one almost certain. On prompts that it [never solves|hopeless], the language model in this program learns nothing, for the same reason.</source>
-        <translation type="unfinished" />
+        <translation>在策略本来就会给出的答案中，训练使最好的一个几乎确定。对于它[从来解不出|hopeless]的提示词，本程序的语言模型什么也学不到，原因相同。</translation>
     </message>
     <message>
         <source>A language model's run, Difficulty “hopeless”, forty updates, a few seconds. The reward stays 0.</source>
-        <translation type="unfinished" />
+        <translation>一次语言模型的运行，难度“无望”，四十次更新，几秒钟。奖励始终为 0。</translation>
     </message>
     <message>
         <source>Transfer: there is no habit now, but the policy never tries 7. The checker pays 1 for a 7, and 0.5 for the near miss 6, which starts at 0.11. Which bar is tallest after fifty updates?</source>
-        <translation type="unfinished" />
+        <translation>迁移：现在没有习惯，但策略从不尝试 7。检查器对 7 给 1，对接近的 6 给 0.5，6 从 0.11 开始。五十次更新之后，哪根柱最高？</translation>
     </message>
     <message>
         <source>Probability of answer 6</source>
-        <translation type="unfinished" />
+        <translation>答案 6 的概率</translation>
     </message>
     <message>
         <source>Bar 7: it pays twice as much</source>
-        <translation type="unfinished" />
+        <translation>第 7 根柱：它的奖励是两倍</translation>
     </message>
     <message>
         <source>None: they stay as they were</source>
-        <translation type="unfinished" />
+        <translation>都没有：它们保持原样</translation>
     </message>
     <message>
         <source>Bar 6</source>
-        <translation type="unfinished" />
+        <translation>第 6 根柱</translation>
     </message>
     <message>
         <source>Bar 6. A 7 would have paid more, but it was never tried.</source>
-        <translation type="unfinished" />
+        <translation>第 6 根柱。7 本来奖励更多，但从未被尝试。</translation>
     </message>
     <message>
         <source>What does training keep in memory?</source>
-        <translation type="unfinished" />
+        <translation>训练在内存中保存什么？</translation>
     </message>
     <message>
         <source>PPO's four models as a bill; switch them off, and count what a group costs instead.</source>
-        <translation type="unfinished" />
+        <translation>PPO 的四个模型列成一张账单；把它们逐个关掉，再算一个组的代价。</translation>
     </message>
     <message>
         <source>A trained model that says how much reward each token may still expect. PPO's baseline.</source>
-        <translation type="unfinished" />
+        <translation>一个参与训练的模型，说出每个 token 还可以期望多少奖励。它是 PPO 的基线。</translation>
     </message>
     <message>
         <source>What the optimizer remembers for each trained weight: for AdamW two moments, and in mixed precision a float32 copy.</source>
-        <translation type="unfinished" />
+        <translation>优化器为每个被训练的权重所记住的内容：AdamW 是两个矩，混合精度下还有一份 float32 副本。</translation>
     </message>
     <message>
         <source>Low-rank adapters: small trained matrices beside frozen weights (arXiv:2106.09685).</source>
-        <translation type="unfinished" />
+        <translation>低秩适配器：冻结的权重旁边的、训练的小矩阵（arXiv:2106.09685）。</translation>
     </message>
     <message>
         <source>Activations and keys and values depend on the model's shape; here a dense transformer's is assumed.</source>
-        <translation type="unfinished" />
+        <translation>激活值以及键和值取决于模型的形状；这里假定为稠密的 transformer。</translation>
     </message>
     <message>
         <source>GRPO saves memory because a group of answers is smaller than a critic.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 节省内存，是因为一组答案比 critic 小。</translation>
     </message>
     <message>
         <source>Memory is saved because a trained model is left out, together with its gradients and optimizer states. The group itself costs: keys and values while it is sampled, and work for every answer. Ask of each block whether it would be there if nothing were trained.</source>
-        <translation type="unfinished" />
+        <translation>节省内存，是因为少了一个训练的模型，连同它的梯度和优化器状态。组本身是有代价的：采样时的键和值，以及每个答案的计算。对每一块都问一问：如果什么都不训练，它还在吗？</translation>
     </message>
     <message>
         <source>The bill is arithmetic and does not depend on a seed. If a number differs, a slider has been moved: one step back and forward sets it again. Only the last step counts real tensors, and may change a little from one version of the program to the next.</source>
-        <translation type="unfinished" />
+        <translation>账单是算术，不依赖种子。如果某个数不同，就是有人移动了滑块：后退一步再前进，就会恢复。只有最后一步计数真实的张量，在不同版本的程序之间可能略有变化。</translation>
     </message>
     <message>
         <source>PPO with four models of seven billion parameters: two frozen, two trained by plain gradient steps, without Adam. {A click on a block opens its formula. Drag the size from 0.1 to 700 billion.}</source>
-        <translation type="unfinished" />
+        <translation>PPO，四个各有七十亿参数的模型：两个冻结，两个用不带 Adam 的普通梯度步训练。{点击一块，打开它的公式。把大小从 1 亿拖到 7000 亿。}</translation>
     </message>
     <message>
         <source>Ask first how many graphics cards of 80 GB this would take; then read the bill. Up and Down go from block to block. Hatched blocks are estimates and say so.</source>
-        <translation type="unfinished" />
+        <translation>先问这需要多少块 80 GB 的显卡，然后读账单。上下键在各块之间移动。带斜线的块是估计值，并且注明了。</translation>
     </message>
     <message>
         <source>Weights are the small part. Whatever is trained also keeps gradients and [optimizer states|states]: fourteen more bytes per parameter.</source>
-        <translation type="unfinished" />
+        <translation>权重只是小头。凡是训练的，还要保存梯度和[优化器状态|states]：每个参数再多十四个字节。</translation>
     </message>
     <message>
         <source>Now Adam trains the policy, in mixed precision. Of its weights, gradients and optimizer states (estimates left out): how much is the optimizer's?</source>
-        <translation type="unfinished" />
+        <translation>现在用 Adam 以混合精度训练策略。在它的权重、梯度和优化器状态中（不含估计值），优化器占多少？</translation>
     </message>
     <message>
         <source>Share of the optimizer</source>
-        <translation type="unfinished" />
+        <translation>优化器所占的比例</translation>
     </message>
     <message>
         <source>A small part</source>
-        <translation type="unfinished" />
+        <translation>一小部分</translation>
     </message>
     <message>
         <source>About half</source>
-        <translation type="unfinished" />
+        <translation>约一半</translation>
     </message>
     <message>
         <source>About three quarters</source>
-        <translation type="unfinished" />
+        <translation>约四分之三</translation>
     </message>
     <message>
         <source>Nearly everything</source>
-        <translation type="unfinished" />
+        <translation>几乎全部</translation>
     </message>
     <message>
         <source>Three quarters: twelve of the sixteen bytes. That is why a second trained model costs so much more than a frozen one.</source>
-        <translation type="unfinished" />
+        <translation>四分之三：十六个字节中的十二个。所以多一个训练的模型，代价比多一个冻结的大得多。</translation>
     </message>
     <message>
         <source>GRPO needs no [critic], as the group's mean is its baseline, and with a checker no reward model. At equal sizes half of the bill is gone, whatever the optimizer.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 不需要 [critic]，因为组均值就是基线；有检查器时，也不需要奖励模型。大小相同时，账单少了一半，无论用什么优化器。</translation>
     </message>
     <message>
         <source>Switch them one at a time. Which one weighs more, and why?</source>
-        <translation type="unfinished" />
+        <translation>请逐个关掉它们。哪个更重，为什么？</translation>
     </message>
     <message>
         <source>Now we drop the critic and the reward model, each as large as the policy. What share of the bill is left (estimates left out)?</source>
-        <translation type="unfinished" />
+        <translation>现在我们去掉 critic 和奖励模型，两者都与策略一样大。账单还剩多少（不含估计值）？</translation>
     </message>
     <message>
         <source>Share of the bill</source>
-        <translation type="unfinished" />
+        <translation>账单的比例</translation>
     </message>
     <message>
         <source>Half: of two trained and two frozen models, one of each is left.</source>
-        <translation type="unfinished" />
+        <translation>一半：两个训练的和两个冻结的模型，各剩一个。</translation>
     </message>
     <message>
         <source>With [LoRA|lora] hardly anything is trained, so gradients and optimizer states nearly vanish. What remains is two sets of frozen weights: the policy's and the reference's.</source>
-        <translation type="unfinished" />
+        <translation>用 [LoRA|lora] 时几乎什么都不训练，所以梯度和优化器状态几乎消失。剩下的是两份冻结的权重：策略的和参考策略的。</translation>
     </message>
     <message>
         <source>The bill without estimates was 117 GiB. Now only half a percent of the weights is trained (LoRA). What is left?</source>
-        <translation type="unfinished" />
+        <translation>不含估计值的账单是 117 GiB。现在只训练百分之零点五的权重（LoRA）。还剩多少？</translation>
     </message>
     <message>
         <source>GiB left</source>
-        <translation type="unfinished" />
+        <translation>剩下的 GiB</translation>
     </message>
     <message>
         <source>About half a percent of it</source>
-        <translation type="unfinished" />
+        <translation>约百分之零点五</translation>
     </message>
     <message>
         <source>About a quarter</source>
-        <translation type="unfinished" />
+        <translation>约四分之一</translation>
     </message>
     <message>
         <source>Nearly all of it</source>
-        <translation type="unfinished" />
+        <translation>几乎全部</translation>
     </message>
     <message>
         <source>About a quarter: two sets of frozen weights have to be there, whatever is trained.</source>
-        <translation type="unfinished" />
+        <translation>约四分之一：不论训练什么，都必须有两份冻结的权重。</translation>
     </message>
     <message>
         <source>A group costs memory too: every completion generated at the same time keeps its own keys and values. Hatched blocks are [estimates]. {Drag how many completions there are, and how long.}</source>
-        <translation type="unfinished" />
+        <translation>组也占内存：同时生成的每个回答都保存自己的键和值。带斜线的块是[估计值|estimates]。{拖动回答的个数和长度。}</translation>
     </message>
     <message>
         <source>Every completion is sampled, scored under the reference and learned from. GRPO saves memory and pays for it in computation: per prompt, a group of eight is more work.</source>
-        <translation type="unfinished" />
+        <translation>每个回答都要采样、用参考策略评分，并从中学习。GRPO 节省内存，用计算来换：对每个提示词，八个一组的工作量更大。</translation>
     </message>
     <message>
         <source>Per sample it is half the work. The comparison is per prompt: PPO with one completion.</source>
-        <translation type="unfinished" />
+        <translation>按样本算，工作量是一半。这里是按提示词比较：PPO 每个提示词一个回答。</translation>
     </message>
     <message>
         <source>Per prompt: PPO with four models and one completion, against GRPO with a group of eight and no critic. How many times the work?</source>
-        <translation type="unfinished" />
+        <translation>按提示词：PPO 有四个模型和一个回答，GRPO 是八个一组、没有 critic。工作量是几倍？</translation>
     </message>
     <message>
         <source>Times the work</source>
-        <translation type="unfinished" />
+        <translation>工作量的倍数</translation>
     </message>
     <message>
         <source>Four times: PPO's completion takes 20 operations for each parameter and token, each of GRPO's eight takes 10.</source>
-        <translation type="unfinished" />
+        <translation>四倍：PPO 的回答对每个参数和 token 需要 20 次运算，GRPO 的八个各需要 10 次。</translation>
     </message>
     <message>
         <source>A critic need not be as large as the policy, though it typically is. With helpers a tenth of its size, leaving them out saves less than a tenth of the bill.</source>
-        <translation type="unfinished" />
+        <translation>critic 不一定要与策略一样大，尽管通常如此。辅助模型只有十分之一大小时，去掉它们节省的不到账单的十分之一。</translation>
     </message>
     <message>
         <source>Critic and reward model have a tenth of the policy's size. Does leaving them out still halve the bill?</source>
-        <translation type="unfinished" />
+        <translation>critic 和奖励模型只有策略的十分之一大。去掉它们，账单仍会减半吗？</translation>
     </message>
     <message>
         <source>Yes, about half is left</source>
-        <translation type="unfinished" />
+        <translation>会，剩下约一半</translation>
     </message>
     <message>
         <source>No, most of it is left</source>
-        <translation type="unfinished" />
+        <translation>不会，大部分都在</translation>
     </message>
     <message>
         <source>No: about nine tenths are left. Leaving out small models saves little.</source>
-        <translation type="unfinished" />
+        <translation>不会：剩下约十分之九。去掉小模型节省不多。</translation>
     </message>
     <message>
         <source>The same ledger, counted instead of computed: every tensor of the language model that this program trains, after a real update. {Click a block for its tensors.}</source>
-        <translation type="unfinished" />
+        <translation>同一张账单，这次是数出来而不是算出来的：本程序训练的语言模型在一次真实的更新之后的每个张量。{点击一块，看它的张量。}</translation>
     </message>
     <message>
         <source>The last number counts all tensors of the process without a look at the ledger; the two differ by the critic and a few buffers.</source>
-        <translation type="unfinished" />
+        <translation>最后一个数计数进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
     </message>
     <message>
         <source>Transfer to a model of this program: its weights take 0.4 MiB. With gradients, the states of AdamW (no half precision here) and the reference: what does it take in all?</source>
-        <translation type="unfinished" />
+        <translation>迁移到本程序的一个模型：它的权重占 0.4 MiB。加上梯度、AdamW 的状态（这里没有半精度）和参考策略，总共占多少？</translation>
     </message>
     <message>
         <source>MiB in all</source>
-        <translation type="unfinished" />
+        <translation>总共的 MiB</translation>
     </message>
     <message>
         <source>0.8 MiB: twice the weights</source>
-        <translation type="unfinished" />
+        <translation>0.8 MiB：权重的两倍</translation>
     </message>
     <message>
         <source>2 MiB: five times</source>
-        <translation type="unfinished" />
+        <translation>2 MiB：五倍</translation>
     </message>
     <message>
         <source>3.2 MiB: eight times</source>
-        <translation type="unfinished" />
+        <translation>3.2 MiB：八倍</translation>
     </message>
     <message>
         <source>Five times: the weights, their gradients, two moments, and the reference.</source>
-        <translation type="unfinished" />
+        <translation>五倍：权重、它们的梯度、两个矩，以及参考策略。</translation>
     </message>
     <message>
         <source>What does one update do to the policy?</source>
-        <translation type="unfinished" />
+        <translation>一次更新对策略做了什么？</translation>
     </message>
     <message>
         <source>Sample, score, compare, step: every number of one update, by hand.</source>
-        <translation type="unfinished" />
+        <translation>采样、评分、比较、走一步：一次更新的每个数，手工来算。</translation>
     </message>
     <message>
         <source>The first step on freshly drawn samples: the policy is still the one that drew them.</source>
-        <translation type="unfinished" />
+        <translation>在新抽的样本上走的第一步：策略仍是抽取它们的那一个。</translation>
     </message>
     <message>
         <source>With one pass per batch, every pass is a first pass.</source>
-        <translation type="unfinished" />
+        <translation>每批只学一遍时，每一遍都是第一遍。</translation>
     </message>
     <message>
         <source>A loss of zero means that nothing is left to learn.</source>
-        <translation type="unfinished" />
+        <translation>损失为零，就是没有什么可学了。</translation>
     </message>
     <message>
         <source>Draw a hillside that crosses the zero line: the height is zero there, the slope is not, and the optimizer asks for the slope alone. Then show the reward as the curve to watch.</source>
-        <translation type="unfinished" />
+        <translation>请画一面穿过零线的山坡：那里高度为零，坡度却不为零，而优化器只问坡度。然后指出要看的曲线是奖励。</translation>
     </message>
     <message>
         <source>Where every answer counts the same and there is no KL term, the first loss is zero under every seed. If it is not, β or the reduction has been changed: compare the settings. In the step with several lengths the sign does depend on the samples, so believe the one on the screen and ask which answers were longer.</source>
-        <translation type="unfinished" />
+        <translation>每个答案分量相同、又没有 KL 项时，无论哪个种子，第一个损失都为零。如果不是，就是有人改了 β 或归约：请比较设置。在答案长度不等的那一步，符号确实取决于样本，所以以屏幕上的为准，并问哪些答案较长。</translation>
     </message>
     <message>
         <source>A [group]: eight actions, drawn from a policy that finds all ten equally likely. Dots mark what was drawn, diamonds the reward that each action would pay.</source>
-        <translation type="unfinished" />
+        <translation>一个[组|group]：从认为十个动作同样可能的策略抽取的八个动作。圆点标出抽到的动作，菱形是每个动作会得到的奖励。</translation>
     </message>
     <message>
         <source>Let them count the dots. Which action pays most? The policy does not know.</source>
-        <translation type="unfinished" />
+        <translation>让学生数圆点。哪个动作的奖励最多？策略并不知道。</translation>
     </message>
     <message>
         <source>Each sample gets its [reward]. Nobody says which action would have been best: the rewards of these eight are all that the update will know.</source>
-        <translation type="unfinished" />
+        <translation>每个样本得到自己的[奖励|reward]。没有人说哪个动作最好：更新所知道的只有这八个奖励。</translation>
     </message>
     <message>
         <source>What is a good reward? One that is better than its siblings'. The group's [mean|baseline] is what each sample is compared with.</source>
-        <translation type="unfinished" />
+        <translation>什么是好的奖励？比同组的其他奖励好的。每个样本都与组的[均值|baseline]比较。</translation>
     </message>
     <message>
         <source>PPO learns this baseline with a second network; here it is a plain average.</source>
-        <translation type="unfinished" />
+        <translation>PPO 用第二个网络学习这个基线；这里它只是一个平均数。</translation>
     </message>
     <message>
         <source>The [standard deviation] says how far apart the group's rewards are. It is the unit in which a difference is measured, here with n − 1.</source>
-        <translation type="unfinished" />
+        <translation>[标准差|standard deviation]说明组的各个奖励相差多远。它是衡量差别的单位，这里用 n − 1。</translation>
     </message>
     <message>
         <source>[Advantage]: reward minus mean, divided by that deviation. Blue goes up, orange goes down. Over the group they add up to zero.</source>
-        <translation type="unfinished" />
+        <translation>[优势|Advantage]：奖励减去均值，再除以这个标准差。蓝色向上，橙色向下。整个组的优势之和为零。</translation>
     </message>
     <message>
         <source>Ask why the sum is zero before you go on.</source>
-        <translation type="unfinished" />
+        <translation>继续之前，先问为什么和为零。</translation>
     </message>
     <message>
         <source>The [ratio] compares the policy with the one that drew the samples. In the [first pass|first_pass] they are the same policy.</source>
@@ -20956,15 +20962,15 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 7?</source>
-        <translation type="unfinished" />
+        <translation>比率说明策略现在给出一个样本的概率是抽取它时的多少倍。这是第一遍。样本 7 的比率是多少？</translation>
     </message>
     <message>
         <source>Ratio of sample 7</source>
-        <translation type="unfinished" />
+        <translation>样本 7 的比率</translation>
     </message>
     <message>
         <source>Exactly 1: nothing has moved yet. With one pass per batch it is never anything else, and there is nothing to clip.</source>
-        <translation type="unfinished" />
+        <translation>恰好是 1：还没有任何东西移动。每批只学一遍时，它从来不是别的值，也就没有什么可以裁剪。</translation>
     </message>
     <message>
         <source>[Surrogate]: the smaller of ratio times advantage and its clipped version. At a ratio of 1 both are the advantage itself.</source>
@@ -20972,1447 +20978,1447 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The [loss] is minus the mean of the column “min”. Without a KL term, and with every completion counting the same, it is zero up to rounding.</source>
-        <translation type="unfinished" />
+        <translation>[损失|loss]是“min”一列的均值的相反数。没有 KL 项、每个回答分量相同时，除舍入误差外它为零。</translation>
     </message>
     <message>
         <source>The loss is minus the mean of the column “min”. What is it?</source>
-        <translation type="unfinished" />
+        <translation>损失是“min”一列的均值的相反数。它是多少？</translation>
     </message>
     <message>
         <source>Zero, up to rounding, because the advantages of a group add up to zero.</source>
-        <translation type="unfinished" />
+        <translation>除舍入误差外为零，因为一个组的优势之和为零。</translation>
     </message>
     <message>
         <source>The [gradient] is not zero. Each sample pushes its own log-probability, by its advantage divided by the group size. The loss gives a direction; it is not a score.</source>
-        <translation type="unfinished" />
+        <translation>[梯度|gradient]不为零。每个样本推动自己的对数概率，强度是它的优势除以组大小。损失给出方向；它不是得分。</translation>
     </message>
     <message>
         <source>A function can be 0 at a point without being flat there. This is the key sentence of the lesson.</source>
-        <translation type="unfinished" />
+        <translation>函数在一点可以为 0，而在那里并不平。这是这一课最关键的一句。</translation>
     </message>
     <message>
         <source>The loss is 0. Will the bars of the policy move?</source>
-        <translation type="unfinished" />
+        <translation>损失为 0。策略的各柱会移动吗？</translation>
     </message>
     <message>
         <source>No: a loss of 0 means nothing is left to learn</source>
-        <translation type="unfinished" />
+        <translation>不会：损失为 0 表示没有什么可学了</translation>
     </message>
     <message>
         <source>Yes: the gradient is not 0</source>
-        <translation type="unfinished" />
+        <translation>会：梯度不为 0</translation>
     </message>
     <message>
         <source>They will. A function can be 0 at a point and still be steep there.</source>
-        <translation type="unfinished" />
+        <translation>会。函数在一点可以为 0，而在那里仍然很陡。</translation>
     </message>
     <message>
         <source>New bars, thin frames before. Samples above the group's mean have grown, those below have shrunk, and actions that were never drawn change too, since all probabilities add up to 1.</source>
-        <translation type="unfinished" />
+        <translation>新的柱，细框是之前的。高于组均值的样本长高了，低于的缩短了，从未抽到的动作也变了，因为所有概率之和为 1。</translation>
     </message>
     <message>
         <source>Most answers are longer than one token. With answers of different lengths, the same loss need not start at 0: it depends on how tokens are averaged ([reduction]).</source>
-        <translation type="unfinished" />
+        <translation>大多数答案不止一个 token。答案长度不同时，同一个损失不一定从 0 开始：这取决于各 token 怎样平均（[归约|reduction]）。</translation>
     </message>
     <message>
         <source>This loss is minus the covariance of length and advantage, divided by the mean length. Its sign says whether long answers did better, not whether training goes well.</source>
-        <translation type="unfinished" />
+        <translation>这个损失是长度与优势的协方差的相反数，除以平均长度。它的符号说明较长的答案是否更好，而不是训练是否顺利。</translation>
     </message>
     <message>
         <source>Now the answers have different lengths, and every token counts the same, rather than every answer. Is the loss of the first pass still 0?</source>
-        <translation type="unfinished" />
+        <translation>现在答案的长度不同，而且是每个 token 分量相同，而不是每个答案。第一遍的损失仍为 0 吗？</translation>
     </message>
     <message>
         <source>Loss, every token alike</source>
-        <translation type="unfinished" />
+        <translation>损失，每个 token 分量相同</translation>
     </message>
     <message>
         <source>Yes, the advantages still add up to zero</source>
-        <translation type="unfinished" />
+        <translation>是，优势之和仍为零</translation>
     </message>
     <message>
         <source>No, long answers weigh more now</source>
-        <translation type="unfinished" />
+        <translation>不是，现在长的答案分量更大</translation>
     </message>
     <message>
         <source>No, short answers weigh more now</source>
-        <translation type="unfinished" />
+        <translation>不是，现在短的答案分量更大</translation>
     </message>
     <message>
         <source>Per answer it is still 0. Per token, long answers weigh more, and here they were worse than average.</source>
-        <translation type="unfinished" />
+        <translation>按答案算，它仍为 0。按 token 算，长的答案分量更大，而在这里它们比平均的差。</translation>
     </message>
     <message>
         <source>A hundred updates later the reward has risen, and the loss of every first pass has been zero all along. To see progress, look at the reward.</source>
-        <translation type="unfinished" />
+        <translation>一百次更新之后，奖励上升了，而每个第一遍的损失始终为零。要看进展，请看奖励。</translation>
     </message>
     <message>
         <source>Transfer: we train on, to update 100. The mean reward rises. Where does the loss of the first pass go, compared with update 1?</source>
-        <translation type="unfinished" />
+        <translation>迁移：我们继续训练，到第 100 次更新。平均奖励上升。与第 1 次更新相比，第一遍的损失到哪里去？</translation>
     </message>
     <message>
         <source>Change of the loss</source>
-        <translation type="unfinished" />
+        <translation>损失的变化</translation>
     </message>
     <message>
         <source>Nowhere. The loss tells the optimizer which way to go, not how far training has come.</source>
-        <translation type="unfinished" />
+        <translation>哪儿也不去。损失告诉优化器往哪个方向走，而不是训练走了多远。</translation>
     </message>
     <message>
         <source>What does a reward mean in its group?</source>
-        <translation type="unfinished" />
+        <translation>奖励在它的组里意味着什么？</translation>
     </message>
     <message>
         <source>Rewards and their advantages: what dividing by the standard deviation responds to, and what it ignores.</source>
-        <translation type="unfinished" />
+        <translation>奖励和它们的优势：除以标准差之后，优势对什么敏感，对什么不敏感。</translation>
     </message>
     <message>
         <source>The same rewards times any number, plus any number, give the same advantages.</source>
-        <translation type="unfinished" />
+        <translation>同样的奖励乘以任何正数，再加上任何数，优势都相同。</translation>
     </message>
     <message>
         <source>Mean and standard deviation stretch with the rewards, and cancel.</source>
-        <translation type="unfinished" />
+        <translation>均值和标准差随奖励一起伸缩，相互抵消。</translation>
     </message>
     <message>
         <source>Differences between rewards that say nothing about the answers.</source>
-        <translation type="unfinished" />
+        <translation>奖励之间与答案好坏无关的差别。</translation>
     </message>
     <message>
         <source>A reward a hundred times as large pushes a hundred times as hard.</source>
-        <translation type="unfinished" />
+        <translation>奖励大一百倍，推力就大一百倍。</translation>
     </message>
     <message>
         <source>Let somebody drag the highest reward still higher and watch its own advantage, which hardly moves. The group is a ruler that stretches with what it measures. Ask what such a ruler does to a judge whose scores are noise.</source>
-        <translation type="unfinished" />
+        <translation>请一位学生把最高的奖励再往上拖，看它自己的优势，几乎不动。组是一把随被测之物伸缩的尺子。请问，对打分带有噪声的评判者，这样的尺子会怎样。</translation>
     </message>
     <message>
         <source>Nothing here is drawn at random, so a disagreement means that a bar or a knob has been moved. One step back and forward restores the rewards. If the constant beside the deviation was made larger, small differences really push less: show that, it belongs to the lesson.</source>
-        <translation type="unfinished" />
+        <translation>这里没有任何随机抽取，所以不一致就意味着有人移动了柱或旋钮。后退一步再前进，就恢复原来的奖励。如果调大了标准差旁边的常数，微小的差别确实推得更少：请展示这一点，它属于这一课。</translation>
     </message>
     <message>
         <source>Eight [rewards|reward] above, their [advantages|advantage] below. {Drag any bar: all eight advantages move, because || When one reward changes, all eight advantages move, because} all share one mean. Their sum stays zero.</source>
-        <translation type="unfinished" />
+        <translation>上面是八个[奖励|reward]，下面是它们的[优势|advantage]。{拖动任何一根柱：八个优势全都移动，因为 || 一个奖励改变时，八个优势全都移动，因为}它们共有一个均值。它们的和始终为零。</translation>
     </message>
     <message>
         <source>Let somebody drag one bar up as far as it goes, and watch its neighbours sink.</source>
-        <translation type="unfinished" />
+        <translation>请一位学生把一根柱拖到最高，看旁边的柱怎样下沉。</translation>
     </message>
     <message>
         <source>One right answer among eight stands far above its group; the seven others stand a little below the mean.</source>
-        <translation type="unfinished" />
+        <translation>八个中唯一正确的答案远远高出它的组；其他七个略低于均值。</translation>
     </message>
     <message>
         <source>One of eight answers is right and gets 1; the others get 0. How large is the advantage of the right one?</source>
-        <translation type="unfinished" />
+        <translation>八个答案中有一个正确，得 1；其他得 0。正确答案的优势有多大？</translation>
     </message>
     <message>
         <source>Advantage of the right answer</source>
-        <translation type="unfinished" />
+        <translation>正确答案的优势</translation>
     </message>
     <message>
         <source>(G − 1) / √G for a group of G: about 2.47 for eight.</source>
-        <translation type="unfinished" />
+        <translation>大小为 G 的组是 (G − 1) / √G：八个时约为 2.47。</translation>
     </message>
     <message>
         <source>Reward 1 or reward 100: the same push, the most that a group of eight allows (dotted). Dividing by the [standard deviation] makes GRPO [deaf] to the size of a reward.</source>
-        <translation type="unfinished" />
+        <translation>奖励 1 和奖励 100：推力相同，都是八个一组所允许的最大值（虚线）。除以[标准差|standard deviation]使 GRPO 对奖励的大小[听而不闻|deaf]。</translation>
     </message>
     <message>
         <source>We pay 100 instead of 1 for the right answer. Where does its advantage go?</source>
-        <translation type="unfinished" />
+        <translation>我们给正确答案 100，而不是 1。它的优势到哪里去？</translation>
     </message>
     <message>
         <source>Change of its advantage</source>
-        <translation type="unfinished" />
+        <translation>它的优势的变化</translation>
     </message>
     <message>
         <source>It stays the same, apart from the small constant that is added to the deviation.</source>
-        <translation type="unfinished" />
+        <translation>保持不变，除了加到标准差上的小常数的影响。</translation>
     </message>
     <message>
         <source>Now a group of three. The largest advantage depends on the size of the group alone, and a smaller group allows less.</source>
-        <translation type="unfinished" />
+        <translation>现在是三个一组。最大的优势只取决于组大小，组越小，允许的越小。</translation>
     </message>
     <message>
         <source>A tiny difference gets a full push. If a judge is [noisy|noise], its noise counts as much as a real success.</source>
-        <translation type="unfinished" />
+        <translation>微小的差别得到完整的推力。如果评判者带有[噪声|noise]，它的噪声就与真正的成功一样算数。</translation>
     </message>
     <message>
         <source>This is the practical warning of the lesson: think of a learned judge that gives 5, 5 and 5.1.</source>
-        <translation type="unfinished" />
+        <translation>这是这一课在实践上的提醒：想想一个给出 5、5 和 5.1 的、学习得到的评判者。</translation>
     </message>
     <message>
         <source>Rewards 0, 0, 100 gave the last one an advantage of about 1.15. Now a judge says 5, 5, 5.1. How large is it?</source>
-        <translation type="unfinished" />
+        <translation>奖励 0、0、100 给最后一个约 1.15 的优势。现在评判者说 5、5、5.1。它有多大？</translation>
     </message>
     <message>
         <source>Advantage of the last one</source>
-        <translation type="unfinished" />
+        <translation>最后一个的优势</translation>
     </message>
     <message>
         <source>Nearly the same. Whether the last was better by 100 or by 0.1, nobody can tell from the advantages.</source>
-        <translation type="unfinished" />
+        <translation>几乎相同。最后一个是好 100 还是好 0.1，从优势中谁也看不出来。</translation>
     </message>
     <message>
         <source>At a difference of 0.001 the small [constant|std epsilon] beside the deviation begins to matter. {Change it: a || A} larger constant ignores such noise, zero amplifies all of it.</source>
-        <translation type="unfinished" />
+        <translation>差别为 0.001 时，标准差旁边的小[常数|std epsilon]开始起作用。{改变它： || }常数较大会忽略这种噪声，为零则把它全部放大。</translation>
     </message>
     <message>
         <source>Smaller still: 5, 5, 5.001. Where does the last advantage go? (A change below 0.05 counts as the same.)</source>
-        <translation type="unfinished" />
+        <translation>再小一些：5、5、5.001。最后一个的优势到哪里去？（变化小于 0.05 算作不变。）</translation>
     </message>
     <message>
         <source>It has fallen: the deviation is no longer much larger than the constant 0.0001 that is added to it.</source>
-        <translation type="unfinished" />
+        <translation>它下降了：标准差不再比加到它上面的常数 0.0001 大很多。</translation>
     </message>
     <message>
         <source>Without dividing ([Dr. GRPO]) the advantage is simply the reward minus the mean, so size counts again: small differences push little.</source>
-        <translation type="unfinished" />
+        <translation>不作除法时（[Dr. GRPO]），优势就是奖励减去均值，所以大小又起作用了：微小的差别推得很少。</translation>
     </message>
     <message>
         <source>Dr. GRPO does not divide. Rewards 5, 5, 5.1: what is the advantage of the last one?</source>
-        <translation type="unfinished" />
+        <translation>Dr. GRPO 不作除法。奖励为 5、5、5.1：最后一个的优势是多少？</translation>
     </message>
     <message>
         <source>5.1 minus the mean, two thirds of the difference.</source>
-        <translation type="unfinished" />
+        <translation>5.1 减去均值，即差别的三分之二。</translation>
     </message>
     <message>
         <source>[Leave one out|leave-one-out baseline]: each reward is compared with the mean of the others. The sum is still zero; every advantage is larger by the factor G / (G − 1).</source>
-        <translation type="unfinished" />
+        <translation>[留一|leave-one-out baseline]：每个奖励与其他奖励的均值比较。和仍为零；每个优势都大到 G / (G − 1) 倍。</translation>
     </message>
     <message>
         <source>Now each reward is compared with the mean of the other two, not of all three. By which factor does the advantage of the last one grow?</source>
-        <translation type="unfinished" />
+        <translation>现在每个奖励与另外两个的均值比较，而不是与三个的均值。最后一个的优势增大到几倍？</translation>
     </message>
     <message>
         <source>Factor</source>
-        <translation type="unfinished" />
+        <translation>倍数</translation>
     </message>
     <message>
         <source>G / (G − 1) = 1.5: the same direction, a different learning rate.</source>
-        <translation type="unfinished" />
+        <translation>G / (G − 1) = 1.5：方向相同，学习率不同。</translation>
     </message>
     <message>
         <source>Back to eight answers and the sample deviation. {Before the last question: try [population|standard deviation] instead of sample, and see what dividing by n in place of n − 1 changes. || With the [population|standard deviation] deviation instead, the divisor is n in place of n − 1.}</source>
-        <translation type="unfinished" />
+        <translation>回到八个答案和样本标准差。{在最后一个问题之前：试试用[总体|standard deviation]代替样本，看看除以 n 而不是 n − 1 会改变什么。 || 若改用[总体|standard deviation]标准差，除数是 n 而不是 n − 1。}</translation>
     </message>
     <message>
         <source>A rare success is pushed harder than a common one. {Drag until seven out of eight are right: now it || If seven out of eight are right, it} is the one failure that stands out.</source>
-        <translation type="unfinished" />
+        <translation>少见的成功比常见的推得更有力。{拖动，直到八个中有七个正确：现在突出的 || 如果八个中有七个正确，突出的}是那一个失败。</translation>
     </message>
     <message>
         <source>Within a group, the rarer outcome gets the larger advantage. The difficulty bias of lesson 7 is another effect: it is about the weight of whole prompts.</source>
-        <translation type="unfinished" />
+        <translation>在组内，较少见的结果得到较大的优势。第 7 课的难度偏差是另一回事：它说的是整个提示词的权重。</translation>
     </message>
     <message>
         <source>Transfer: four of eight are right instead of one. Where does the advantage of a right answer go?</source>
-        <translation type="unfinished" />
+        <translation>迁移：八个中有四个正确，而不是一个。正确答案的优势到哪里去？</translation>
     </message>
     <message>
         <source>Down: an answer that half of the group gets right no longer stands out.</source>
-        <translation type="unfinished" />
+        <translation>往下：组里有一半答对的答案不再突出。</translation>
     </message>
     <message>
         <source>When does a group teach nothing?</source>
-        <translation type="unfinished" />
+        <translation>什么时候一个组什么也教不了？</translation>
     </message>
     <message>
         <source>Which groups push the policy and which do not: counted and expected.</source>
-        <translation type="unfinished" />
+        <translation>哪些组推动策略，哪些不推动：数出来的和预期的。</translation>
     </message>
     <message>
         <source>A group in which every answer is right is the best that can happen.</source>
-        <translation type="unfinished" />
+        <translation>组里每个答案都正确，是最好的情形。</translation>
     </message>
     <message>
         <source>Ask what the update should change after such a group. No answer was better than its siblings, so there is no direction to go in. Good marks and something to learn from are two different things.</source>
-        <translation type="unfinished" />
+        <translation>请问在这样的组之后，更新应当改变什么。没有一个答案比同组的其他答案好，所以没有可走的方向。好成绩和有东西可学是两回事。</translation>
     </message>
     <message>
         <source>Dead groups are counted among groups that were drawn, and by chance the count differs from the curve. Show both, and say that more groups would bring them together. If the gradient is not exactly zero where all are right, a KL term or an entropy bonus is on.</source>
-        <translation type="unfinished" />
+        <translation>零方差组是在抽到的组中数出来的，偶然会使数目与曲线不同。请把两者都给学生看，并说明组更多时两者会接近。如果在全部正确处梯度不恰好为零，就是开了 KL 项或熵奖励。</translation>
     </message>
     <message>
         <source>Sixty-four prompts, a [group] of eight answers each. Filled is right, hollow is wrong. Grey groups are [dead|dead group]: all their rewards are equal.</source>
-        <translation type="unfinished" />
+        <translation>六十四个提示词，每个一个由八个答案组成的[组|group]。实心为对，空心为错。灰色的组是[零方差组|dead group]：它的奖励全部相等。</translation>
     </message>
     <message>
         <source>Let them find a grey one, and say why it is grey.</source>
-        <translation type="unfinished" />
+        <translation>让学生找一个灰色的组，并说出它为什么是灰色。</translation>
     </message>
     <message>
         <source>A group dies in two ways: all right, with chance p to the G, or all wrong, with 1 − p to the G.</source>
-        <translation type="unfinished" />
+        <translation>组以两种方式失去信号：全对，机会为 p 的 G 次方；或全错，机会为 1 − p 的 G 次方。</translation>
     </message>
     <message>
         <source>At a chance of 0.8 for a right answer, some 17 % of the groups were dead. The policy improves to 0.9. What share of the groups is dead now?</source>
-        <translation type="unfinished" />
+        <translation>答对的机会为 0.8 时，约 17 % 的组是零方差组。策略进步到 0.9。现在零方差组占多少？</translation>
     </message>
     <message>
         <source>Share of dead groups</source>
-        <translation type="unfinished" />
+        <translation>零方差组的比例</translation>
     </message>
     <message>
         <source>0.9 to the eighth power is 43 %. As the policy improves, less and less of each batch teaches it anything.</source>
-        <translation type="unfinished" />
+        <translation>0.9 的八次方是 43 %。策略越进步，每批中能教它的就越少。</translation>
     </message>
     <message>
         <source>All wrong teaches as little as all right. {Drag p from 0 to 1: the curve is || Over p from 0 to 1, the share of dead groups is} symmetric, and lowest at one half.</source>
-        <translation type="unfinished" />
+        <translation>全错与全对一样，教得都很少。{把 p 从 0 拖到 1：曲线 || p 从 0 到 1，零方差组的比例}是对称的，在二分之一处最低。</translation>
     </message>
     <message>
         <source>From nine right out of ten to one right out of ten. Where does the share of dead groups go?</source>
-        <translation type="unfinished" />
+        <translation>从十个答对九个到十个答对一个。零方差组的比例到哪里去？</translation>
     </message>
     <message>
         <source>Change of the share</source>
-        <translation type="unfinished" />
+        <translation>比例的变化</translation>
     </message>
     <message>
         <source>It stays about the same: a group in which all fail says as little as one in which all succeed.</source>
-        <translation type="unfinished" />
+        <translation>大致不变：全都失败的组与全都成功的组一样，什么也没说明。</translation>
     </message>
     <message>
         <source>All right: the rewards are as high as they go, and there is nothing to learn. The [gradient] is exactly zero, not just small.</source>
-        <translation type="unfinished" />
+        <translation>全部正确：奖励高到不能再高，却没有什么可学。[梯度|gradient]恰好为零，而不只是很小。</translation>
     </message>
     <message>
         <source>Every answer is right. How large is the gradient of this update?</source>
-        <translation type="unfinished" />
+        <translation>每个答案都正确。这次更新的梯度有多大？</translation>
     </message>
     <message>
         <source>Large: every answer is praised</source>
-        <translation type="unfinished" />
+        <translation>很大：每个答案都受到表扬</translation>
     </message>
     <message>
         <source>Small, but not zero</source>
-        <translation type="unfinished" />
+        <translation>很小，但不为零</translation>
     </message>
     <message>
         <source>Exactly zero</source>
-        <translation type="unfinished" />
+        <translation>恰好为零</translation>
     </message>
     <message>
         <source>Exactly zero. If everybody is praised, nobody stands out.</source>
-        <translation type="unfinished" />
+        <translation>恰好为零。人人都受表扬，就没有人突出。</translation>
     </message>
     <message>
         <source>A group of one is its own mean: reward minus itself. Fifty updates, and not one bar has moved.</source>
-        <translation type="unfinished" />
+        <translation>只有一个成员的组，均值就是它自己：奖励减去自身。五十次更新，没有一根柱移动过。</translation>
     </message>
     <message>
         <source>REINFORCE learns from single samples because it compares with something else, or with nothing.</source>
-        <translation type="unfinished" />
+        <translation>REINFORCE 能从单个样本学习，因为它与别的东西比较，或者不与任何东西比较。</translation>
     </message>
     <message>
         <source>Three in ten answers are right, and each prompt gets one answer: G = 1. We train fifty updates. Where does the chance of a right answer go?</source>
-        <translation type="unfinished" />
+        <translation>十个答案中三个正确，每个提示词只给一个答案：G = 1。我们训练五十次更新。答对的机会到哪里去？</translation>
     </message>
     <message>
         <source>Change of the chance</source>
-        <translation type="unfinished" />
+        <translation>机会的变化</translation>
     </message>
     <message>
         <source>Nowhere, whatever the reward: with one sample there is nothing to compare it with.</source>
-        <translation type="unfinished" />
+        <translation>哪儿也不去，无论奖励是多少：只有一个样本时，没有什么可以与它比较。</translation>
     </message>
     <message>
         <source>Small groups are dead more often. {Change G: with || With} more samples a group is more likely to hold both a right and a wrong answer. Near p = 0 or 1 it takes many.</source>
-        <translation type="unfinished" />
+        <translation>小的组更常成为零方差组。{改变 G： || }样本越多，组里越可能既有正确的答案，又有错误的答案。p 接近 0 或 1 时需要许多样本。</translation>
     </message>
     <message>
         <source>At p = 0.9 a group of eight was dead in 43 % of cases. We take groups of two. Where does the share go from there?</source>
-        <translation type="unfinished" />
+        <translation>p = 0.9 时，八个一组有 43 % 是零方差组。我们取两个一组。比例从那里到哪里去？</translation>
     </message>
     <message>
         <source>Up, to about 82 %: two answers usually agree.</source>
-        <translation type="unfinished" />
+        <translation>往上，到约 82 %：两个答案通常一致。</translation>
     </message>
     <message>
         <source>Drawing dead groups again, up to ten times here, fills the batch with signal; every extra draw costs samples. [DAPO|dynamic sampling] draws other prompts in their place.</source>
-        <translation type="unfinished" />
+        <translation>重新抽取零方差组（这里最多十次）使批充满信号；每次多抽都要花样本。[DAPO|dynamic sampling] 则换成其他提示词。</translation>
     </message>
     <message>
         <source>Nothing is free: ask what the extra samples would have bought as a larger group.</source>
-        <translation type="unfinished" />
+        <translation>没有什么是免费的：请问，这些多出的样本如果用来增大组，能换来什么。</translation>
     </message>
     <message>
         <source>Transfer: p = 0.9, G = 8, and dead groups are drawn again, up to ten times. What share of the groups is still dead?</source>
-        <translation type="unfinished" />
+        <translation>迁移：p = 0.9，G = 8，零方差组重新抽取，最多十次。还有多少组是零方差组？</translation>
     </message>
     <message>
         <source>Hardly any: a group stays dead only if all eleven draws are, and 0.43 to the eleventh power is nearly nothing.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有：只有十一次抽取全都如此，组才仍是零方差组，而 0.43 的十一次方几乎为零。</translation>
     </message>
     <message>
         <source>How large should a group be?</source>
-        <translation type="unfinished" />
+        <translation>组应当多大？</translation>
     </message>
     <message>
         <source>Group sizes trained against each other, at equal updates and at equal samples.</source>
-        <translation type="unfinished" />
+        <translation>不同的组大小同时训练，先让更新次数相同，再让样本数相同。</translation>
     </message>
     <message>
         <source>Twice the group, twice the learning rate; at a group of eight it is what it was before.</source>
-        <translation type="unfinished" />
+        <translation>组大一倍，学习率就大一倍；八个一组时与以前相同。</translation>
     </message>
     <message>
         <source>Its average over all groups is the slope of the expected reward itself.</source>
-        <translation type="unfinished" />
+        <translation>它对所有组的平均就是期望奖励本身的斜率。</translation>
     </message>
     <message>
         <source>The more answers in a group, the more is learned, so large groups always win.</source>
-        <translation type="unfinished" />
+        <translation>组里答案越多，学到的越多，所以大的组总是赢。</translation>
     </message>
     <message>
         <source>Ask: per update, or per sample? Write both on the board before the second question. The order of the bars is reversed by what is held equal, and again by the learning rate.</source>
-        <translation type="unfinished" />
+        <translation>请问：按更新，还是按样本？在第二个问题之前把两者都写在黑板上。柱的次序因什么保持相同而颠倒，又因学习率再颠倒一次。</translation>
     </message>
     <message>
         <source>A bar is a median, its whisker the middle half of the seeds. Where two whiskers overlap, their order is not settled: call them level. Compare the smallest group with the largest, which are furthest apart.</source>
-        <translation type="unfinished" />
+        <translation>柱是中位数，须是种子的中间一半。两条须重叠时，次序就没有定论：请称之为持平。请比较最小的组和最大的组，它们相差最远。</translation>
     </message>
     <message>
         <source>One right answer in ten. Bars: how many of 64 runs drew a first [group] in which all were equally wrong. Such a group is [silent|dead_group]: it costs samples and moves nothing.</source>
-        <translation type="unfinished" />
+        <translation>十个答案中一个正确。柱：64 个运行中，有多少个的第一个[组|group]全都同样错误。这样的组是[没有信号|dead_group]的：它花了样本，却什么也不推动。</translation>
     </message>
     <message>
         <source>Every bar is 64 real runs over the same seeds.</source>
-        <translation type="unfinished" />
+        <translation>每根柱都是用相同种子的 64 个真实运行。</translation>
     </message>
     <message>
         <source>At equal updates, larger groups do better, with smaller and smaller gains: they are silent less often, and their steps are steadier. But each step with a group of 64 costs 64 samples.</source>
-        <translation type="unfinished" />
+        <translation>更新次数相同时，组越大越好，但好处越来越小：它们较少没有信号，步也更稳。但组大小为 64 时，每一步要花 64 个样本。</translation>
     </message>
     <message>
         <source>Every group size gets forty updates. Which ends with more reward: groups of 2 or groups of 64?</source>
-        <translation type="unfinished" />
+        <translation>每种组大小都做四十次更新。哪种最终奖励更多：组大小 2 还是 64？</translation>
     </message>
     <message>
         <source>Reward at 64 minus reward at 2</source>
-        <translation type="unfinished" />
+        <translation>64 时的奖励减去 2 时的奖励</translation>
     </message>
     <message>
         <source>Groups of 64</source>
-        <translation type="unfinished" />
+        <translation>组大小 64</translation>
     </message>
     <message>
         <source>About the same</source>
-        <translation type="unfinished" />
+        <translation>大致相同</translation>
     </message>
     <message>
         <source>Groups of 2</source>
-        <translation type="unfinished" />
+        <translation>组大小 2</translation>
     </message>
     <message>
         <source>Groups of 64: per update, larger is better here.</source>
-        <translation type="unfinished" />
+        <translation>组大小 64：按更新算，这里越大越好。</translation>
     </message>
     <message>
         <source>Equal samples, same [learning rate|proportion]: the order is reversed. 512 samples are 256 steps of two or eight of 64, and many rough steps go further than a few good ones.</source>
-        <translation type="unfinished" />
+        <translation>样本数相同，[学习率|proportion]相同：次序颠倒过来。512 个样本是 256 步两个一组，或八步 64 个一组，许多粗略的步比少数精确的步走得更远。</translation>
     </message>
     <message>
         <source>So which G is better? Better per what?</source>
-        <translation type="unfinished" />
+        <translation>那么哪个 G 更好？按什么算更好？</translation>
     </message>
     <message>
         <source>Now every group size gets 512 samples, at the same learning rate. Which ends with more reward?</source>
-        <translation type="unfinished" />
+        <translation>现在每种组大小都有 512 个样本，学习率相同。哪种最终奖励更多？</translation>
     </message>
     <message>
         <source>Groups of 2, by far: a larger group has to be paid for with fewer updates.</source>
-        <translation type="unfinished" />
+        <translation>组大小 2，而且多得多：更大的组要用更少的更新来换。</translation>
     </message>
     <message>
         <source>A group's own mean holds part of the sample it judges. On average that leaves (G − 1)/G of the step; a [leave-one-out|leave_one_out] baseline leaves all of it.</source>
-        <translation type="unfinished" />
+        <translation>组自己的均值含有它所评判的样本的一份。平均而言，这只留下步的 (G − 1)/G；[留一|leave_one_out]基线把它全部留下。</translation>
     </message>
     <message>
         <source>All groups of three actions, enumerated. The direction is the same; only its length differs.</source>
-        <translation type="unfinished" />
+        <translation>三个动作的所有组，逐一列举。方向相同，只是长度不同。</translation>
     </message>
     <message>
         <source>In a group of two, each answer is compared with the mean of both, its own reward included. How much of the average step is left, compared with leaving it out?</source>
-        <translation type="unfinished" />
+        <translation>在两个一组中，每个答案与两者的均值比较，其中包括它自己的奖励。与不包括自己相比，平均的一步还剩多少？</translation>
     </message>
     <message>
         <source>Share of the step</source>
-        <translation type="unfinished" />
+        <translation>一步的比例</translation>
     </message>
     <message>
         <source>All of it</source>
-        <translation type="unfinished" />
+        <translation>全部</translation>
     </message>
     <message>
         <source>Three quarters</source>
-        <translation type="unfinished" />
+        <translation>四分之三</translation>
     </message>
     <message>
         <source>Half</source>
-        <translation type="unfinished" />
+        <translation>一半</translation>
     </message>
     <message>
         <source>None of it</source>
-        <translation type="unfinished" />
+        <translation>完全没有</translation>
     </message>
     <message>
         <source>Half, and three quarters in groups of four. No division by std here.</source>
-        <translation type="unfinished" />
+        <translation>一半；四个一组时为四分之三。这里不除以标准差。</translation>
     </message>
     <message>
         <source>A learning rate in [proportion] to G changes the picture once more: now large groups lose nothing, and here they even do better per sample.</source>
-        <translation type="unfinished" />
+        <translation>学习率与 G 成[正比|proportion]时，图又变了：现在大的组没有损失，在这里按样本算甚至更好。</translation>
     </message>
     <message>
         <source>With 512 samples, groups of two take 32 times as many steps as groups of 64. At one learning rate that wins; a rate proportional to G makes up for it.</source>
-        <translation type="unfinished" />
+        <translation>有 512 个样本时，两个一组走的步数是 64 个一组的 32 倍。学习率相同时，这就赢了；与 G 成正比的学习率可以弥补它。</translation>
     </message>
     <message>
         <source>512 samples again, but a group twice as large gets twice the learning rate. Which ends with more reward?</source>
-        <translation type="unfinished" />
+        <translation>还是 512 个样本，但组大一倍，学习率也大一倍。哪种最终奖励更多？</translation>
     </message>
     <message>
         <source>Groups of 64. With a proportional rate, small groups no longer win by taking more steps, and their own mean and std still shorten each.</source>
-        <translation type="unfinished" />
+        <translation>组大小 64。学习率成正比时，小的组不再靠步数多取胜，而它们自己的均值和标准差仍使每一步变短。</translation>
     </message>
     <message>
         <source>Leave-one-out without std is [unbiased]: at a [proportional|proportion] rate every G earns about the same. The number of samples counts; how they are grouped hardly matters.</source>
-        <translation type="unfinished" />
+        <translation>不除以标准差的留一是[无偏|unbiased]的：学习率成[正比|proportion]时，每个 G 得到的大致相同。起作用的是样本数，怎样分组几乎无关。</translation>
     </message>
     <message>
         <source>Transfer: the same with a leave-one-out baseline and no division by std. Which ends with more reward?</source>
-        <translation type="unfinished" />
+        <translation>迁移：同样的情形，用留一基线，不除以标准差。哪种最终奖励更多？</translation>
     </message>
     <message>
         <source>About the same. What differed before was the normalization, not the group.</source>
-        <translation type="unfinished" />
+        <translation>大致相同。先前造成差别的是归一化，而不是组。</translation>
     </message>
     <message>
         <source>Which prompts teach the most?</source>
-        <translation type="unfinished" />
+        <translation>哪些提示词教得最多？</translation>
     </message>
     <message>
         <source>Easy, hard and in between: where the signal is, and what dynamic sampling does about it.</source>
-        <translation type="unfinished" />
+        <translation>容易的、难的和居中的：信号在哪里，动态采样怎样处理。</translation>
     </message>
     <message>
         <source>Added to the logit of the wrong answer: how hard the prompts are at the start.</source>
-        <translation type="unfinished" />
+        <translation>加到错误答案的 logit 上的数：提示词开始时有多难。</translation>
     </message>
     <message>
         <source>With two answers the chance of the right one is 1 / (1 + exp(bias)).</source>
-        <translation type="unfinished" />
+        <translation>有两个答案时，答对的机会是 1 / (1 + exp(偏置))。</translation>
     </message>
     <message>
         <source>With the deviation as the unit, a group pushes by the deviation of its own rewards.</source>
-        <translation type="unfinished" />
+        <translation>以标准差为单位时，一个组推的强度是它自己奖励的标准差。</translation>
     </message>
     <message>
         <source>The covariance of reward and score is p(1 − p); divided by the deviation, its square root is left. The norm over many prompts follows that root.</source>
-        <translation type="unfinished" />
+        <translation>奖励与得分函数的协方差是 p(1 − p)；除以标准差之后，剩下它的平方根。许多提示词合起来的范数就随这个根变化。</translation>
     </message>
     <message>
         <source>Mean reward of what was kept, not of everything that was drawn.</source>
-        <translation type="unfinished" />
+        <translation>保留下来的平均奖励，而不是抽到的所有样本的。</translation>
     </message>
     <message>
         <source>Groups with no success were thrown away, so the rest looks better than the policy is.</source>
-        <translation type="unfinished" />
+        <translation>没有成功的组被丢弃了，所以剩下的看起来比策略实际的好。</translation>
     </message>
     <message>
         <source>The hardest prompts teach the most, since there is the most left to learn.</source>
-        <translation type="unfinished" />
+        <translation>最难的提示词教得最多，因为要学的最多。</translation>
     </message>
     <message>
         <source>What could be learned and what this batch can teach are two things. Ask how many of its groups hold both a right and a wrong answer. Only those say anything.</source>
-        <translation type="unfinished" />
+        <translation>可以学到什么，与这一批能教什么，是两回事。请问，其中有多少组既有正确的答案，又有错误的答案。只有这些组才说明什么。</translation>
     </message>
     <message>
         <source>The gradient of one batch is partly chance, most of all with hard prompts, where few groups live. If easy and hard do not come out alike, look at the curve below the point: the point scatters around this expectation.</source>
-        <translation type="unfinished" />
+        <translation>一批的梯度有一部分出于偶然，难的提示词尤其如此，因为有信号的组很少。如果容易的和难的结果不同，请看点下面的曲线：点围绕这个期望分散。</translation>
     </message>
     <message>
         <source>Sixty-four [prompts|prompt], eight answers each, and the policy is right half the time. The height of the point, the [gradient norm], says how strongly this batch pushes.</source>
-        <translation type="unfinished" />
+        <translation>六十四个[提示词|prompt]，各八个答案，策略有一半答对。点的高度，即[梯度范数|gradient norm]，说明这一批推得多有力。</translation>
     </message>
     <message>
         <source>Only heights are compared from here on: the number itself has no unit that a class would know. At one half it is about 0.08. Ask: which exercises would you give a class?</source>
-        <translation type="unfinished" />
+        <translation>从这里起只比较高度：这个数本身没有学生熟悉的单位。在二分之一处约为 0.08。请问：你会给一个班哪些练习？</translation>
     </message>
     <message>
         <source>[Hard prompts|starting_bias]: right once in ten. Two things weaken the push: many groups are [dead|dead group], and the rest hold a single success.</source>
-        <translation type="unfinished" />
+        <translation>[难的提示词|starting_bias]：十次答对一次。有两件事削弱推力：许多组是[零方差组|dead group]，其余的只有一次成功。</translation>
     </message>
     <message>
         <source>About 0.43 of the groups are expected to be dead at one in ten.</source>
-        <translation type="unfinished" />
+        <translation>十次答对一次时，预期约有 0.43 的组是零方差组。</translation>
     </message>
     <message>
         <source>Now the prompts are hard: the policy is right once in ten. Does a batch push harder than at one half, or less hard?</source>
-        <translation type="unfinished" />
+        <translation>现在提示词很难：策略十次答对一次。与二分之一处相比，一批推得更有力，还是更无力？</translation>
     </message>
     <message>
         <source>Gradient norm, 0.08 at one half</source>
-        <translation type="unfinished" />
+        <translation>梯度范数，二分之一处为 0.08</translation>
     </message>
     <message>
         <source>Harder: there is most to learn</source>
-        <translation type="unfinished" />
+        <translation>更有力：要学的最多</translation>
     </message>
     <message>
         <source>About as hard</source>
-        <translation type="unfinished" />
+        <translation>差不多</translation>
     </message>
     <message>
         <source>Less hard</source>
-        <translation type="unfinished" />
+        <translation>更无力</translation>
     </message>
     <message>
         <source>Less: an answer that is hardly ever right can hardly ever be praised.</source>
-        <translation type="unfinished" />
+        <translation>更无力：几乎从不正确的答案，也几乎从不会受到表扬。</translation>
     </message>
     <message>
         <source>Easy prompts: right nine times in ten. The push follows the [square root|square_root] of p(1 − p): largest at one half, and symmetric. {Drag p along the curve.}</source>
-        <translation type="unfinished" />
+        <translation>容易的提示词：十次答对九次。推力随 p(1 − p) 的[平方根|square_root]变化：在二分之一处最大，而且对称。{沿曲线拖动 p。}</translation>
     </message>
     <message>
         <source>Hard prompts, right once in ten, pushed about 0.6 times as hard as those at one half. And easy ones, right nine times in ten?</source>
-        <translation type="unfinished" />
+        <translation>难的提示词（十次答对一次）推的强度约为二分之一处的 0.6 倍。容易的（十次答对九次）呢？</translation>
     </message>
     <message>
         <source>Less than the hard ones</source>
-        <translation type="unfinished" />
+        <translation>比难的弱</translation>
     </message>
     <message>
         <source>About as hard as the hard ones</source>
-        <translation type="unfinished" />
+        <translation>与难的差不多</translation>
     </message>
     <message>
         <source>Harder than the hard ones</source>
-        <translation type="unfinished" />
+        <translation>比难的强</translation>
     </message>
     <message>
         <source>About as hard: one failure among successes says as much as one success among failures.</source>
-        <translation type="unfinished" />
+        <translation>差不多：成功之中的一次失败，与失败之中的一次成功，说明的一样多。</translation>
     </message>
     <message>
         <source>[Dynamic sampling]: dead groups are drawn again until they are live. The whole batch has a signal now, at the price of more samples. Its [mean reward|shown] looks better than the policy is.</source>
-        <translation type="unfinished" />
+        <translation>[动态采样|Dynamic sampling]：零方差组重新抽取，直到有信号为止。现在整个批都有信号，代价是更多的样本。它的[平均奖励|shown]看起来比策略实际的好。</translation>
     </message>
     <message>
         <source>The policy is still right once in ten. Ask why the batch says more: groups without a success were thrown away.</source>
-        <translation type="unfinished" />
+        <translation>策略仍是十次答对一次。请问为什么这一批说明得更多：没有成功的组被丢弃了。</translation>
     </message>
     <message>
         <source>Hard prompts again, but now dead groups are redrawn. The policy is the same. What will the mean reward of the batch be?</source>
-        <translation type="unfinished" />
+        <translation>还是难的提示词，但现在重新抽取零方差组。策略相同。这一批的平均奖励会是多少？</translation>
     </message>
     <message>
         <source>About 0.1, as before</source>
-        <translation type="unfinished" />
+        <translation>约 0.1，与以前一样</translation>
     </message>
     <message>
         <source>More than that</source>
-        <translation type="unfinished" />
+        <translation>更多</translation>
     </message>
     <message>
         <source>More, and the policy has not improved at all: only groups with a success were kept.</source>
-        <translation type="unfinished" />
+        <translation>更多，而策略丝毫没有进步：只保留了有成功的组。</translation>
     </message>
     <message>
         <source>Without dividing by the [deviation|standard deviation], hard prompts count even less. Dividing raises the weight of very easy and very hard prompts: Dr. GRPO calls it the [difficulty bias].</source>
-        <translation type="unfinished" />
+        <translation>不除以[标准差|standard deviation]时，难的提示词分量更小。作除法提高了很容易和很难的提示词的权重：Dr. GRPO 称之为[难度偏差|difficulty bias]。</translation>
     </message>
     <message>
         <source>At one half the norm without dividing is 0.04. With very large groups it would be 0.36 times as hard, the ratio of p(1 − p); with eight, the single success of a lucky group keeps it above that.</source>
-        <translation type="unfinished" />
+        <translation>在二分之一处，不作除法的范数是 0.04。组非常大时，强度会是 0.36 倍，即 p(1 − p) 之比；八个一组时，幸运的组里唯一的成功使它高于这个值。</translation>
     </message>
     <message>
         <source>Divided by the standard deviation, hard prompts pushed 0.6 times as hard as those at one half. Without dividing, what do they do, compared with one half?</source>
-        <translation type="unfinished" />
+        <translation>除以标准差时，难的提示词推的强度是二分之一处的 0.6 倍。不作除法时，与二分之一处相比怎样？</translation>
     </message>
     <message>
         <source>Gradient norm, 0.04 at one half</source>
-        <translation type="unfinished" />
+        <translation>梯度范数，二分之一处为 0.04</translation>
     </message>
     <message>
         <source>They push as hard as those at one half</source>
-        <translation type="unfinished" />
+        <translation>与二分之一处一样强</translation>
     </message>
     <message>
         <source>Again 0.6 times as hard</source>
-        <translation type="unfinished" />
+        <translation>又是 0.6 倍</translation>
     </message>
     <message>
         <source>Less than 0.6 times as hard</source>
-        <translation type="unfinished" />
+        <translation>不到 0.6 倍</translation>
     </message>
     <message>
         <source>Less, about half as hard: dividing by their small deviation had lifted them.</source>
-        <translation type="unfinished" />
+        <translation>更弱，约为一半：先前是除以它们很小的标准差把它们抬高了。</translation>
     </message>
     <message>
         <source>The same prompts do not stay hard. As training goes on, they pass one half, and there the batch pushes hardest.</source>
-        <translation type="unfinished" />
+        <translation>同样的提示词不会一直难下去。随着训练进行，它们会经过二分之一处，在那里一批推得最有力。</translation>
     </message>
     <message>
         <source>The dark line is the path of the run: follow it up to the top of the curve.</source>
-        <translation type="unfinished" />
+        <translation>深色的线是运行的路径：沿着它往上到曲线的顶点。</translation>
     </message>
     <message>
         <source>We start with one right answer in twenty and train forty updates; the reward rises. Where does the strength of the push go?</source>
-        <translation type="unfinished" />
+        <translation>我们从二十次答对一次开始，训练四十次更新；奖励上升。推力的强度到哪里去？</translation>
     </message>
     <message>
         <source>Change of the gradient norm</source>
-        <translation type="unfinished" />
+        <translation>梯度范数的变化</translation>
     </message>
     <message>
         <source>Up: training itself moves these prompts to where they teach most, slowly at first.</source>
-        <translation type="unfinished" />
+        <translation>往上：训练本身就把这些提示词移到教得最多的地方，起初很慢。</translation>
     </message>
     <message>
         <source>What was hard is easy now, and the groups are dead again. A curriculum brings new prompts, so that a batch stays near one half.</source>
-        <translation type="unfinished" />
+        <translation>原来难的现在容易了，组又成了零方差组。课程学习引入新的提示词，使一批保持在二分之一附近。</translation>
     </message>
     <message>
         <source>Transfer: we train on, from update 41 to update 120, and the reward keeps rising. Where does the push go from there?</source>
-        <translation type="unfinished" />
+        <translation>迁移：我们继续训练，从第 41 次更新到第 120 次，奖励继续上升。推力从那里到哪里去？</translation>
     </message>
     <message>
         <source>Down: prompts that are always solved teach as little as prompts that never are.</source>
-        <translation type="unfinished" />
+        <translation>往下：总能解出的提示词与从来解不出的一样，教得很少。</translation>
     </message>
     <message>
         <source>How hot should answers be sampled?</source>
-        <translation type="unfinished" />
+        <translation>采样的温度应当多高？</translation>
     </message>
     <message>
         <source>Temperature, diversity and signal: measured on real groups, and the trap of scoring at another one.</source>
-        <translation type="unfinished" />
+        <translation>温度、多样性和信号：在真实的组上测量，以及在另一个温度下评分的陷阱。</translation>
     </message>
     <message>
         <source>Different answers among the eight of a group, on average over 512 groups that were drawn.</source>
-        <translation type="unfinished" />
+        <translation>一个组的八个答案中不同的有几个，对抽取的 512 个组取平均。</translation>
     </message>
     <message>
         <source>Of A answers with probabilities p, a group of G is expected to hold this many.</source>
-        <translation type="unfinished" />
+        <translation>对概率为 p 的 A 个答案，大小为 G 的组预期有这么多个。</translation>
     </message>
     <message>
         <source>Groups that hold both a right and a wrong answer: only they push.</source>
-        <translation type="unfinished" />
+        <translation>既有正确的答案又有错误的答案的组：只有它们产生推力。</translation>
     </message>
     <message>
         <source>Where right answers come with chance p, theory expects this share.</source>
-        <translation type="unfinished" />
+        <translation>答对的机会为 p 时，理论预期这个比例。</translation>
     </message>
     <message>
         <source>At temperature 0 the likeliest answer is always taken: good for an exam, useless for a group.</source>
-        <translation type="unfinished" />
+        <translation>温度为 0 时总是取最可能的答案：考试时很好，对组却没有用。</translation>
     </message>
     <message>
         <source>The shipped model answers 32 prompts eight times at each of eight temperatures: first updates of real runs.</source>
-        <translation type="unfinished" />
+        <translation>自带的模型在八个温度下对 32 个提示词各回答八次：真实运行的第一次更新。</translation>
     </message>
     <message>
         <source>The temperatures go from 0.1 to 5.</source>
-        <translation type="unfinished" />
+        <translation>温度从 0.1 到 5。</translation>
     </message>
     <message>
         <source>The loss asks for log π of every sampled token. The logits are divided by the temperature there too, or another policy is scored than the one that answered.</source>
-        <translation type="unfinished" />
+        <translation>损失要用每个采样到的 token 的 log π。那里的 logit 也要除以温度，否则评分的就是另一个策略，而不是作答的那一个。</translation>
     </message>
     <message>
         <source>Sampled at T, scored at S: only at S = T is every ratio 1 before the policy has moved. The reference is scored at T too.</source>
-        <translation type="unfinished" />
+        <translation>在 T 采样，在 S 评分：只有 S = T 时，策略移动之前的每个比率才是 1。参考策略也在 T 评分。</translation>
     </message>
     <message>
         <source>A praised answer above 1 + ε, or a punished one below 1 − ε, gets no push.</source>
-        <translation type="unfinished" />
+        <translation>受表扬的答案比率高于 1 + ε，或受责备的答案低于 1 − ε，就得不到推力。</translation>
     </message>
     <message>
         <source>Hotter scoring does the reverse: no push is stopped, and rare wrong answers weigh many times too much.</source>
-        <translation type="unfinished" />
+        <translation>评分的温度更高时相反：没有推力停止，而少见的错误答案的分量大了许多倍。</translation>
     </message>
     <message>
         <source>Colder is safer: fewer mistakes are sampled, so training goes better.</source>
-        <translation type="unfinished" />
+        <translation>温度低更保险：采样到的错误少，所以训练得更好。</translation>
     </message>
     <message>
         <source>Separate the exam from the practice. For marks one good answer is wanted, for training two that differ. For each end of the scale, ask what the eight answers of one group look like.</source>
-        <translation type="unfinished" />
+        <translation>请把考试和练习分开。要分数，只需一个好答案；要训练，就需要两个不同的。对刻度的两端，都问一问一个组的八个答案是什么样子。</translation>
     </message>
     <message>
         <source>Points are measured on samples, and where live groups are rare they move from seed to seed. It remains true that both ends are poor. If the best temperature of the language model is one grid point away from the one expected, say that the grid is coarse and the sample small.</source>
-        <translation type="unfinished" />
+        <translation>各点是在样本上测量的，有信号的组很少时，它们因种子而异。两端都不好，这一点始终成立。如果语言模型的最佳温度与预期的差一格，请说明格子粗、样本少。</translation>
     </message>
     <message>
         <source>Forty answers; the policy prefers the right one, at 0.43. At [temperature] 1 nearly every group of eight holds [different answers|differ] and is [live].</source>
-        <translation type="unfinished" />
+        <translation>四十个答案；策略偏爱正确的那个，为 0.43。[温度|temperature]为 1 时，几乎每个八个一组里都有[不同的答案|differ]，并且[有信号|live]。</translation>
     </message>
     <message>
         <source>Ask about both ends before anything is shown: what happens very cold, and very hot?</source>
-        <translation type="unfinished" />
+        <translation>在显示任何东西之前，先问两端：非常冷和非常热时会怎样？</translation>
     </message>
     <message>
         <source>Dividing the logits by 0.3 makes a preference near certainty. The colder, the better the marks: the [likeliest answer|greedy] is the right one here.</source>
-        <translation type="unfinished" />
+        <translation>把 logit 除以 0.3，偏爱就变成几乎确定。温度越低，分数越好：这里[最可能的答案|greedy]就是正确的。</translation>
     </message>
     <message>
         <source>We cool from T = 1 to 0.3. The policy itself stays the same and prefers the right answer. Where does the mean reward go?</source>
-        <translation type="unfinished" />
+        <translation>我们从 T = 1 降到 0.3。策略本身不变，偏爱正确的答案。平均奖励到哪里去？</translation>
     </message>
     <message>
         <source>Change of the mean reward</source>
-        <translation type="unfinished" />
+        <translation>平均奖励的变化</translation>
     </message>
     <message>
         <source>Up, nearly to 1.</source>
-        <translation type="unfinished" />
+        <translation>往上，接近 1。</translation>
     </message>
     <message>
         <source>Too cold: eight times the same answer. Eight right answers teach as little as eight wrong ones, so the best marks come with no signal at all.</source>
-        <translation type="unfinished" />
+        <translation>太冷：八次都是同一个答案。八个正确的答案与八个错误的一样，教得很少，所以最好的分数恰恰没有任何信号。</translation>
     </message>
     <message>
         <source>What is best for an exam is worst for training.</source>
-        <translation type="unfinished" />
+        <translation>对考试最好的，对训练最坏。</translation>
     </message>
     <message>
         <source>At T = 0.3 nearly all answers are right. What share of the groups is live, so that training could learn from it?</source>
-        <translation type="unfinished" />
+        <translation>T = 0.3 时几乎所有答案都正确。有多少组有信号，可供训练学习？</translation>
     </message>
     <message>
         <source>Share of live groups</source>
-        <translation type="unfinished" />
+        <translation>有信号的组的比例</translation>
     </message>
     <message>
         <source>Almost none.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有。</translation>
     </message>
     <message>
         <source>Too hot: seven out of eight answers differ, but hardly any is right. Most groups are [dead|dead group] again, because all their answers are wrong. {Drag along the curves.}</source>
-        <translation type="unfinished" />
+        <translation>太热：八个答案中有七个不同，但几乎没有一个正确。大多数组又成了[零方差组|dead group]，因为所有答案都错。{沿曲线拖动。}</translation>
     </message>
     <message>
         <source>Now hot, T = 4: seven of the eight answers in a group differ. How many groups are live?</source>
-        <translation type="unfinished" />
+        <translation>现在很热，T = 4：组里八个答案中有七个不同。有多少组有信号？</translation>
     </message>
     <message>
         <source>Hardly any</source>
-        <translation type="unfinished" />
+        <translation>几乎没有</translation>
     </message>
     <message>
         <source>Fewer than half</source>
-        <translation type="unfinished" />
+        <translation>不到一半</translation>
     </message>
     <message>
         <source>More than at T = 1: nearly all</source>
-        <translation type="unfinished" />
+        <translation>比 T = 1 时多：几乎全部</translation>
     </message>
     <message>
         <source>Fewer than half: different answers help only where some of them are right.</source>
-        <translation type="unfinished" />
+        <translation>不到一半：只有其中有正确的，不同的答案才有帮助。</translation>
     </message>
     <message>
         <source>The [language model|language], sampled here and now: there is little signal at either end, for the same two reasons. The best temperature for groups is hotter than the one for marks.</source>
-        <translation type="unfinished" />
+        <translation>[语言模型|language]，此时此地采样：两端信号都少，原因也是那两个。对组最好的温度比对分数最好的高。</translation>
     </message>
     <message>
         <source>Eight temperatures, 256 answers each.</source>
-        <translation type="unfinished" />
+        <translation>八个温度，各 256 个答案。</translation>
     </message>
     <message>
         <source>A real language model answers 32 sums, eight times each, at eight temperatures from 0.1 to 5. At which temperatures are most of its groups live?</source>
-        <translation type="unfinished" />
+        <translation>一个真实的语言模型在 0.1 到 5 的八个温度下，对 32 道算式各回答八次。在哪些温度下，它的组大多有信号？</translation>
     </message>
     <message>
         <source>Best temperature</source>
-        <translation type="unfinished" />
+        <translation>最佳温度</translation>
     </message>
     <message>
         <source>Coldest, below 0.4</source>
-        <translation type="unfinished" />
+        <translation>最冷，低于 0.4</translation>
     </message>
     <message>
         <source>In between</source>
-        <translation type="unfinished" />
+        <translation>居中</translation>
     </message>
     <message>
         <source>Hottest, above 4</source>
-        <translation type="unfinished" />
+        <translation>最热，高于 4</translation>
     </message>
     <message>
         <source>In between, like the bandit. Where exactly depends on how sure the model is.</source>
-        <translation type="unfinished" />
+        <translation>居中，与老虎机一样。具体在哪里，取决于模型有多确定。</translation>
     </message>
     <message>
         <source>Its likeliest working is often the wrong habit, so cold is not best even for marks. A higher temperature finds the second likeliest working; training then makes that one the likeliest.</source>
-        <translation type="unfinished" />
+        <translation>它最可能的演算往往是错误的习惯，所以即使为了分数，冷也不是最好。较高的温度能找到第二可能的演算；然后训练使它成为最可能的。</translation>
     </message>
     <message>
         <source>For the bandit colder meant more reward. Where does the language model's mean reward go from T = 0.1 to T = 1?</source>
-        <translation type="unfinished" />
+        <translation>对老虎机，温度越低奖励越多。从 T = 0.1 到 T = 1，语言模型的平均奖励到哪里去？</translation>
     </message>
     <message>
         <source>Up: the model is most certain of its habit, and its habit is often wrong.</source>
-        <translation type="unfinished" />
+        <translation>往上：模型对自己的习惯最确定，而它的习惯往往是错的。</translation>
     </message>
     <message>
         <source>[Score|scored] at the temperature that you sample at, or the first ratio is not 1. Here every push is [stopped|corner] before the first step: nothing can be learned from this batch.</source>
-        <translation type="unfinished" />
+        <translation>请在采样的温度下[评分|scored]，否则第一遍的比率就不是 1。这里每个推力在第一步之前就已[停止|corner]：从这一批什么也学不到。</translation>
     </message>
     <message>
         <source>Drag the temperature to 1: the point comes to ratio 1. Below 1, no push is stopped, but rare wrong answers weigh many times too much.</source>
-        <translation type="unfinished" />
+        <translation>把温度拖到 1：点移到比率 1。低于 1 时没有推力停止，但少见的错误答案的分量大了许多倍。</translation>
     </message>
     <message>
         <source>Sampled at T = 2, but scored at 1, as if temperature only mattered for sampling. The policy has not moved. Of the tokens with a push, what share is clipped?</source>
-        <translation type="unfinished" />
+        <translation>在 T = 2 采样，却在 1 评分，好像温度只与采样有关。策略没有移动。有推力的 token 中，多少被裁剪？</translation>
     </message>
     <message>
         <source>Share clipped</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的比例</translation>
     </message>
     <message>
         <source>All: praised answers look 3.5 times likelier than when they were drawn, punished ones a third less likely.</source>
-        <translation type="unfinished" />
+        <translation>全部：受表扬的答案看起来比抽取时可能 3.5 倍，受责备的则低三分之一。</translation>
     </message>
     <message>
         <source>With a wrong habit, cold sampling never finds a right answer; only a higher temperature does. Temperature can find rare answers. Making them common is what training does.</source>
-        <translation type="unfinished" />
+        <translation>有错误的习惯时，冷采样永远找不到正确的答案；只有较高的温度可以。温度能找到少见的答案。使它们变得常见，是训练的事。</translation>
     </message>
     <message>
         <source>Transfer: now the policy prefers a wrong answer, 3 instead of 7. We heat from T = 0.1 to 4. Where does the mean reward go?</source>
-        <translation type="unfinished" />
+        <translation>迁移：现在策略偏爱错误的答案，是 3 而不是 7。我们从 T = 0.1 升到 4。平均奖励到哪里去？</translation>
     </message>
     <message>
         <source>Up, from nothing to about one in forty: few right answers, but some to learn from.</source>
-        <translation type="unfinished" />
+        <translation>往上，从零到约四十分之一：正确的答案很少，但总算有可学的。</translation>
     </message>
     <message>
         <source>Is a good answer always pushed up?</source>
-        <translation type="unfinished" />
+        <translation>好的答案总是被推高吗？</translation>
     </message>
     <message>
         <source>One action in a thousand groups: its advantage, and who it was compared with.</source>
-        <translation type="unfinished" />
+        <translation>一个动作在一千个组中：它的优势，以及它与谁比较。</translation>
     </message>
     <message>
         <source>Each reward, weighted with how likely the policy makes its action.</source>
-        <translation type="unfinished" />
+        <translation>每个奖励，以策略给出其动作的概率为权重。</translation>
     </message>
     <message>
         <source>An answer that is better than average is always pushed up.</source>
-        <translation type="unfinished" />
+        <translation>比平均好的答案总是被推高。</translation>
     </message>
     <message>
         <source>Ask: better than which average? Nobody who trains knows the policy's own; an answer is compared with the siblings that it was drawn with. Open a bar on the punished side and read one of its groups aloud.</source>
-        <translation type="unfinished" />
+        <translation>请问：比哪个平均好？训练的人都不知道策略自己的平均；一个答案是与同时抽到的同组答案比较的。请打开受责备一侧的一根柱，朗读其中的一个组。</translation>
     </message>
     <message>
         <source>Each share is counted over groups that were drawn, so its last digits belong to this run. It remains true that small groups err more often. In the last step the sign depends on how far training has come: if this run learned more slowly, action five may still be above the line, and the question is where the line is.</source>
-        <translation type="unfinished" />
+        <translation>每个比例都是在抽到的组上数出来的，所以末几位数字属于这个运行。小的组更常出错，这一点始终成立。最后一步的符号取决于训练走了多远：如果这个运行学得较慢，动作 5 可能仍在线的上方，那么问题就是线在哪里。</translation>
     </message>
     <message>
         <source>Ten equally likely actions, and what each pays. The line is the policy's [average]. Action 5 pays more than that: a good answer, by this policy's measure.</source>
-        <translation type="unfinished" />
+        <translation>十个同样可能的动作，以及各自的奖励。线是策略的[平均|average]。动作 5 的奖励比它多：以这个策略衡量，是好的答案。</translation>
     </message>
     <message>
         <source>A digit, or a click, picks another action.</source>
-        <translation type="unfinished" />
+        <translation>按数字键或点击，选择另一个动作。</translation>
     </message>
     <message>
         <source>A thousand [groups|group] of two, drawn now; bars: the [advantages|advantage] that action 5 was given. Whenever the other one was better still, a good answer was pushed down.</source>
-        <translation type="unfinished" />
+        <translation>现在抽取的一千个两个一组的[组|group]；柱：动作 5 得到的[优势|advantage]。只要另一个更好，好的答案就被压低。</translation>
     </message>
     <message>
         <source>A thousand groups of two are drawn. Action 5 is better than average. Will it ever be pushed down?</source>
-        <translation type="unfinished" />
+        <translation>抽取一千个两个一组的组。动作 5 比平均好。它会被压低吗？</translation>
     </message>
     <message>
         <source>Share pushed down</source>
-        <translation type="unfinished" />
+        <translation>被压低的比例</translation>
     </message>
     <message>
         <source>Never</source>
-        <translation type="unfinished" />
+        <translation>从不</translation>
     </message>
     <message>
         <source>Once in a while</source>
-        <translation type="unfinished" />
+        <translation>偶尔</translation>
     </message>
     <message>
         <source>Mostly</source>
-        <translation type="unfinished" />
+        <translation>大多数时候</translation>
     </message>
     <message>
         <source>Once in a while: it is compared with one sibling, not with the policy's average.</source>
-        <translation type="unfinished" />
+        <translation>偶尔：它是与一个同组答案比较，而不是与策略的平均比较。</translation>
     </message>
     <message>
         <source>The bar on the left is open. In each of these groups the sibling was a 6, 7 or 8. [Dividing by std|standard_deviation] makes every such defeat count the same.</source>
-        <translation type="unfinished" />
+        <translation>左边的柱已打开。在这些组的每一个里，另一个是 6、7 或 8。[除以标准差|standard_deviation]使每一次这样的失利分量相同。</translation>
     </message>
     <message>
         <source>Up and Down go from bar to bar. E, T and the arrow keys work as usual.</source>
-        <translation type="unfinished" />
+        <translation>上下键在柱之间移动。E、T 和方向键照常使用。</translation>
     </message>
     <message>
         <source>Groups of eight. Seven siblings are a better measure of the average than one: a good answer is pushed down less often, but still sometimes.</source>
-        <translation type="unfinished" />
+        <translation>八个一组。七个同组答案比一个更能衡量平均：好的答案较少被压低，但有时仍会。</translation>
     </message>
     <message>
         <source>In groups of two, action 5 was pushed down about three times in ten. How often is it in groups of eight?</source>
-        <translation type="unfinished" />
+        <translation>在两个一组中，动作 5 约有十分之三被压低。在八个一组中有多少？</translation>
     </message>
     <message>
         <source>Still a good many. On average the push is right, but in a single group it may be wrong.</source>
-        <translation type="unfinished" />
+        <translation>仍有不少。平均而言推力是对的，但在单个组里可能是错的。</translation>
     </message>
     <message>
         <source>Groups of sixty-four: the group's mean is nearly the policy's average, and the sign is nearly always right. The price is sixty-four samples for one step.</source>
-        <translation type="unfinished" />
+        <translation>六十四个一组：组均值几乎就是策略的平均，符号几乎总是对的。代价是一步要六十四个样本。</translation>
     </message>
     <message>
         <source>And in groups of sixty-four: how often is action 5 pushed down?</source>
-        <translation type="unfinished" />
+        <translation>在六十四个一组中：动作 5 多常被压低？</translation>
     </message>
     <message>
         <source>Hardly ever (below 3 %)</source>
-        <translation type="unfinished" />
+        <translation>几乎从不（低于 3 %）</translation>
     </message>
     <message>
         <source>One time in ten</source>
-        <translation type="unfinished" />
+        <translation>十次中一次</translation>
     </message>
     <message>
         <source>As often as before</source>
-        <translation type="unfinished" />
+        <translation>与以前一样常</translation>
     </message>
     <message>
         <source>The mean of 63 siblings is rarely far from the average.</source>
-        <translation type="unfinished" />
+        <translation>63 个同组答案的均值很少离平均太远。</translation>
     </message>
     <message>
         <source>Thirty updates later. Action 5 pays what it always paid, but the policy has improved and now earns more than that on average. What counts is being better than the policy is now.</source>
-        <translation type="unfinished" />
+        <translation>三十次更新之后。动作 5 的奖励一如既往，但策略进步了，现在平均得到的比它多。重要的是比策略现在的水平好。</translation>
     </message>
     <message>
         <source>The baseline moves with the policy; nobody has to lower the rewards.</source>
-        <translation type="unfinished" />
+        <translation>基线随策略移动；没有人需要降低奖励。</translation>
     </message>
     <message>
         <source>Transfer: thirty updates of training, groups of eight. Action 5 still pays 0.6. Which way is it pushed on average?</source>
-        <translation type="unfinished" />
+        <translation>迁移：训练三十次更新，八个一组。动作 5 的奖励仍为 0.6。它平均被推向哪个方向？</translation>
     </message>
     <message>
         <source>Mean advantage of action 5</source>
-        <translation type="unfinished" />
+        <translation>动作 5 的平均优势</translation>
     </message>
     <message>
         <source>Down: it is below what this policy earns by now.</source>
-        <translation type="unfinished" />
+        <translation>往下：它低于这个策略现在得到的。</translation>
     </message>
     <message>
         <source>What moves the ratio of a token?</source>
-        <translation type="unfinished" />
+        <translation>什么使 token 的比率移动？</translation>
     </message>
     <message>
         <source>One probability is changed: what becomes of every ratio.</source>
-        <translation type="unfinished" />
+        <translation>改变一个概率：每个比率会怎样。</translation>
     </message>
     <message>
         <source>The policy that drew the samples; it stays as it was while the passes over them move the new one.</source>
-        <translation type="unfinished" />
+        <translation>抽取样本的策略；在对样本的各遍移动新策略时，它保持不变。</translation>
     </message>
     <message>
         <source>If you drag one action, the ratios of the others stay at one.</source>
-        <translation type="unfinished" />
+        <translation>拖动一个动作时，其他动作的比率保持为 1。</translation>
     </message>
     <message>
         <source>Probabilities share one whole: ask where the extra share came from. Then point at a rare action. The same small amount is large next to the little it had, and a ratio is relative.</source>
-        <translation type="unfinished" />
+        <translation>概率分享一个整体：请问多出的份额从哪里来。然后指向一个少见的动作。同样小的量，与它原有的一点相比就很大，而比率是相对的。</translation>
     </message>
     <message>
         <source>Ratios follow from the two policies by arithmetic. If a number differs, a bar has been dragged to another height: take the step again. Which action is the rarest depends on the run before. That the rarest one's ratio moves most does not.</source>
-        <translation type="unfinished" />
+        <translation>比率由两个策略用算术得出。如果某个数不同，就是有人把一根柱拖到了别的高度：请重新进入这一步。哪个动作最少见，取决于之前的运行。最少见的比率移动最多，则与之无关。</translation>
     </message>
     <message>
         <source>Frames: the [old policy|old], after twenty updates. Somebody has dragged action 5 up. All bars add up to 1, so the others gave way. {Drag more.}</source>
-        <translation type="unfinished" />
+        <translation>细框：[旧策略|old]，在二十次更新之后。有人把动作 5 往上拖了。所有柱之和为 1，所以其他柱让出了份额。{再拖一拖。}</translation>
     </message>
     <message>
         <source>Digits choose a bar, Up and Down move it, with Shift in leaps.</source>
-        <translation type="unfinished" />
+        <translation>数字键选择柱，上下键移动它，按住 Shift 则大步移动。</translation>
     </message>
     <message>
         <source>[Ratio]: new probability over old. Nine actions were never touched, yet all nine have a ratio, and it is the same one.</source>
-        <translation type="unfinished" />
+        <translation>[比率|Ratio]：新的概率除以旧的。有九个动作从未碰过，九个却都有比率，而且相同。</translation>
     </message>
     <message>
         <source>Only action 5 was dragged. What are the ratios of the nine others?</source>
-        <translation type="unfinished" />
+        <translation>只拖动了动作 5。其他九个的比率是多少？</translation>
     </message>
     <message>
         <source>All at 1</source>
-        <translation type="unfinished" />
+        <translation>都是 1</translation>
     </message>
     <message>
         <source>All equal, not 1</source>
-        <translation type="unfinished" />
+        <translation>全部相等，不是 1</translation>
     </message>
     <message>
         <source>All different</source>
-        <translation type="unfinished" />
+        <translation>各不相同</translation>
     </message>
     <message>
         <source>All equal, and below 1: they give way in proportion, so each keeps the same share of what it had.</source>
-        <translation type="unfinished" />
+        <translation>全部相等，而且小于 1：它们按比例让出，所以各自保留原有的同样比例。</translation>
     </message>
     <message>
         <source>Weight each ratio with its probability under the [old policy|old]: their mean is 1, {wherever you drag || wherever the policy moves}. If one ratio rises, others must fall.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: weight</translatorcomment><translation>以[旧策略|old]下的概率为每个比率加权：它们的均值是 1，{无论你往哪里拖 || 无论策略往哪里移动}。一个比率升高，其他的就必须降低。</translation>
     </message>
     <message>
         <source>This is why importance weights leave an expectation unchanged.</source>
-        <translation type="unfinished" />
+        <translation>所以重要性权重不改变期望。</translation>
     </message>
     <message>
         <source>Each action in turn gains one percentage point, all else as it was. Bars: its ratio then. Dotted: the [clip range|clip_range].</source>
-        <translation type="unfinished" />
+        <translation>轮流使每个动作增加一个百分点，其他不变。柱：这时它的比率。虚线：[裁剪范围|clip_range]。</translation>
     </message>
     <message>
         <source>Each action in turn gains the same 0.01. Whose ratio rises most?</source>
-        <translation type="unfinished" />
+        <translation>每个动作轮流增加同样的 0.01。谁的比率升得最多？</translation>
     </message>
     <message>
         <source>The likeliest action's</source>
-        <translation type="unfinished" />
+        <translation>最可能的动作的</translation>
     </message>
     <message>
         <source>All rise alike</source>
-        <translation type="unfinished" />
+        <translation>升得一样多</translation>
     </message>
     <message>
         <source>The rarest action's</source>
-        <translation type="unfinished" />
+        <translation>最少见的动作的</translation>
     </message>
     <message>
         <source>The rarest's: the same 0.01 is a larger part of the little that it had.</source>
-        <translation type="unfinished" />
+        <translation>最少见的：同样的 0.01 占它原有的一点的比例更大。</translation>
     </message>
     <message>
         <source>After four hundred updates most actions are rare. The same 0.01 multiplies the rarest by more than thirty, and takes every action but the likeliest out of the clip range.</source>
-        <translation type="unfinished" />
+        <translation>四百次更新之后，大多数动作都很少见。同样的 0.01 使最少见的变成三十多倍，并把除最可能的以外的每个动作都带出裁剪范围。</translation>
     </message>
     <message>
         <source>In a vocabulary of 100,000 nearly every token is that rare.</source>
-        <translation type="unfinished" />
+        <translation>在 100,000 个词的词表中，几乎每个 token 都这么少见。</translation>
     </message>
     <message>
         <source>Action 7 is as likely as it can get, yet its ratio has hardly moved: from probability p it can rise to 1/p at most. Above p = 0.83 no token can reach the upper bound.</source>
-        <translation type="unfinished" />
+        <translation>动作 7 已经可能到不能再可能，它的比率却几乎没有动：从概率 p 最多只能升到 1/p。p 高于 0.83 时，没有 token 能达到上界。</translation>
     </message>
     <message>
         <source>DAPO raises the upper bound because it is the rare tokens that it stops (arXiv:2503.14476, section 3.1).</source>
-        <translation type="unfinished" />
+        <translation>DAPO 提高上界，因为它停止的是少见的 token（arXiv:2503.14476，第 3.1 节）。</translation>
     </message>
     <message>
         <source>Transfer: the likeliest action is made as likely as it can get. Does its ratio reach the upper bound, 1.2?</source>
-        <translation type="unfinished" />
+        <translation>迁移：使最可能的动作可能到不能再可能。它的比率会达到上界 1.2 吗？</translation>
     </message>
     <message>
         <source>Yes</source>
-        <translation type="unfinished" />
+        <translation>会</translation>
     </message>
     <message>
         <source>No</source>
-        <translation type="unfinished" />
+        <translation>不会</translation>
     </message>
     <message>
         <source>No: a probability ends at 1, so the ratio ends at 1/p, just above 1 for a likely action.</source>
-        <translation type="unfinished" />
+        <translation>不会：概率到 1 为止，所以比率到 1/p 为止，对可能的动作来说只比 1 高一点。</translation>
     </message>
     <message>
         <source>What does clipping stop?</source>
-        <translation type="unfinished" />
+        <translation>裁剪停止了什么？</translation>
     </message>
     <message>
         <source>Where the push stops; one pass, many passes, and a policy without a clip.</source>
-        <translation type="unfinished" />
+        <translation>推力在哪里停止；一遍、许多遍，以及没有裁剪的策略。</translation>
     </message>
     <message>
         <source>Where the surrogate no longer changes with the ratio, its slope is 0, and so is the push.</source>
-        <translation type="unfinished" />
+        <translation>代理目标不再随比率变化的地方，它的斜率为 0，推力也为 0。</translation>
     </message>
     <message>
         <source>The ratio is clipped, so no token can move far in one update.</source>
-        <translation type="unfinished" />
+        <translation>比率被裁剪，所以一次更新中没有 token 能移动很远。</translation>
     </message>
     <message>
         <source>Point at a square outside the band: its ratio got there, and stays there. The clip takes away the push that would drive it further, and nothing else. The step that crossed the edge has been made, and other tokens' pushes move it on.</source>
-        <translation type="unfinished" />
+        <translation>请指向范围之外的一个方块：它的比率到了那里，并留在那里。裁剪拿走的是会把它推得更远的推力，仅此而已。越过边界的那一步已经走了，而其他 token 的推力还会使它继续移动。</translation>
     </message>
     <message>
         <source>How far the ratios go, and whether training without the clip gets stuck, depends on what eight samples happened to praise. If the run without the clip has found the best action after all, say that one seed proves little, open it in the full app and repeat it over seeds.</source>
-        <translation type="unfinished" />
+        <translation>比率走多远，没有裁剪的训练是否会卡住，取决于八个样本碰巧表扬了什么。如果没有裁剪的运行还是找到了最佳动作，请说明一个种子证明不了什么，在完整的程序中打开它，用多个种子重复。</translation>
     </message>
     <message>
         <source>No clip yet. The [surrogate] over the [ratio], praised answers on the left, blamed ones on the right: a straight line, so the push never stops. Dots are the tokens of a real pass.</source>
-        <translation type="unfinished" />
+        <translation>还没有裁剪。[代理目标|surrogate]随[比率|ratio]的变化，左边是受表扬的答案，右边是受责备的：一条直线，所以推力从不停止。圆点是一次真实的遍历中的 token。</translation>
     </message>
     <message>
         <source>Ask what is wrong with a push that never stops, while the same eight samples are used again and again.</source>
-        <translation type="unfinished" />
+        <translation>请问，当同样的八个样本反复使用时，从不停止的推力有什么问题。</translation>
     </message>
     <message>
         <source>Praised and already likelier, blamed and already rarer: there the curve is [flat], and the push stops. In the other two corners the policy has gone the wrong way, and it is pushed back at full strength.</source>
-        <translation type="unfinished" />
+        <translation>受表扬且已更可能，受责备且已更少见：那里曲线是[平的|flat]，推力停止。在另外两个角落，策略走错了方向，会被以全部强度推回来。</translation>
     </message>
     <message>
         <source>The band from 0.8 to 1.2 is the clip range. Let somebody point at the two flat pieces.</source>
-        <translation type="unfinished" />
+        <translation>0.8 到 1.2 的带就是裁剪范围。请一位学生指出那两段平的部分。</translation>
     </message>
     <message>
         <source>Now the ratio is clipped to 0.8 to 1.2. Outside that range there are four corners: praised or blamed, ratio too high or too low. In how many does the push stop?</source>
-        <translation type="unfinished" />
+        <translation>现在比率被裁剪到 0.8 到 1.2。这个范围之外有四个角落：受表扬或受责备，比率太高或太低。在几个角落里推力停止？</translation>
     </message>
     <message>
         <source>None</source>
-        <translation type="unfinished" />
+        <translation>没有</translation>
     </message>
     <message>
         <source>One</source>
-        <translation type="unfinished" />
+        <translation>一个</translation>
     </message>
     <message>
         <source>Two</source>
-        <translation type="unfinished" />
+        <translation>两个</translation>
     </message>
     <message>
         <source>Three, or all four</source>
-        <translation type="unfinished" />
+        <translation>三个，或全部四个</translation>
     </message>
     <message>
         <source>Two: the ones where the policy has already done what the reward asked for.</source>
-        <translation type="unfinished" />
+        <translation>两个：策略已经做到奖励所要求的那两个。</translation>
     </message>
     <message>
         <source>With one pass, new samples are drawn before the policy can drift from those that drew them. Every ratio is 1: nothing is ever clipped.</source>
-        <translation type="unfinished" />
+        <translation>只学一遍时，策略还没来得及离开抽取样本的策略，就抽取了新的样本。每个比率都是 1：从不裁剪任何东西。</translation>
     </message>
     <message>
         <source>One pass over each batch, at five times the learning rate, for twenty updates. What share of the tokens is clipped in the last one?</source>
-        <translation type="unfinished" />
+        <translation>每批只学一遍，学习率为五倍，二十次更新。最后一次中，多少 token 被裁剪？</translation>
     </message>
     <message>
         <source>Some</source>
-        <translation type="unfinished" />
+        <translation>一些</translation>
     </message>
     <message>
         <source>Most: the rate is high</source>
-        <translation type="unfinished" />
+        <translation>大多数：学习率很高</translation>
     </message>
     <message>
         <source>None. With one pass, the clip range has no effect.</source>
-        <translation type="unfinished" />
+        <translation>没有。只学一遍时，裁剪范围不起作用。</translation>
     </message>
     <message>
         <source>A ratio can end up far outside 1 ± ε: one step carries it past the edge, and the pushes of other tokens move it further. The clip does not limit the ratio; it only stops that token's own push.</source>
-        <translation type="unfinished" />
+        <translation>比率最终可能远在 1 ± ε 之外：一步就把它带过边界，其他 token 的推力再使它移动。裁剪不限制比率；它只停止该 token 自己的推力。</translation>
     </message>
     <message>
         <source>Now sixteen passes over the same eight samples. ε is 0.2. How large is the largest ratio that any token reaches?</source>
-        <translation type="unfinished" />
+        <translation>现在对同样的八个样本学习十六遍。ε 是 0.2。任何 token 达到的最大比率是多少？</translation>
     </message>
     <message>
         <source>Largest ratio</source>
-        <translation type="unfinished" />
+        <translation>最大的比率</translation>
     </message>
     <message>
         <source>Above 1.2: past the edge the token no longer pushes, but nothing pulls it back.</source>
-        <translation type="unfinished" />
+        <translation>高于 1.2：过了边界，该 token 不再推，但也没有什么把它拉回来。</translation>
     </message>
     <message>
         <source>{Drag through the sixteen [passes|inner passes]. The tokens || Over the sixteen [passes|inner passes], the tokens} move away from 1{, and turn into squares where their push has stopped || ; past the edge, their push stops}.</source>
-        <translation type="unfinished" />
+        <translation>{拖过十六[遍|inner passes]。各 token || 在十六[遍|inner passes]中，各 token }离开 1{，推力停止之处变成方块 || ；过了边界，推力停止}。</translation>
     </message>
     <message>
         <source>Step with the slider: Tab to it, then the arrow keys.</source>
-        <translation type="unfinished" />
+        <translation>用滑块逐步走：用 Tab 移到它，然后用方向键。</translation>
     </message>
     <message>
         <source>{Change the range.} [DAPO] raises only the upper end, to 0.28, so that rare right answers may grow further before their push stops.</source>
-        <translation type="unfinished" />
+        <translation>{改变范围。}[DAPO] 只把上端提高到 0.28，使少见的正确答案在推力停止之前可以再增长一些。</translation>
     </message>
     <message>
         <source>No clip, the same sixteen passes, one single update: the policy has put most of its probability on what eight samples happened to praise.</source>
-        <translation type="unfinished" />
+        <translation>没有裁剪，同样的十六遍，只有一次更新：策略把大部分概率放在了八个样本碰巧表扬的地方。</translation>
     </message>
     <message>
         <source>With the clip, the likeliest action had 0.14 after this update. Without it, after the same sixteen passes: how likely is the likeliest?</source>
-        <translation type="unfinished" />
+        <translation>有裁剪时，这次更新之后最可能的动作为 0.14。没有裁剪，在同样的十六遍之后：最可能的有多可能？</translation>
     </message>
     <message>
         <source>Probability of the likeliest</source>
-        <translation type="unfinished" />
+        <translation>最可能的概率</translation>
     </message>
     <message>
         <source>Nothing held it back: the same samples praised it sixteen times.</source>
-        <translation type="unfinished" />
+        <translation>没有什么阻拦它：同样的样本表扬了它十六次。</translation>
     </message>
     <message>
         <source>The policy became certain before it had tried enough: the best action is hardly ever drawn now, and so can no longer be praised.</source>
-        <translation type="unfinished" />
+        <translation>策略还没有尝试够就已经确定：最佳动作现在几乎不会被抽到，因而也不可能再受到表扬。</translation>
     </message>
     <message>
         <source>Go on into the full app and put the clip back, with the same seed.</source>
-        <translation type="unfinished" />
+        <translation>请到完整的程序中，用同一个种子，把裁剪放回去。</translation>
     </message>
     <message>
         <source>Transfer: with the clip, the mean reward is 1 after twenty such updates. Without it, on the same seed, where does it end?</source>
-        <translation type="unfinished" />
+        <translation>迁移：有裁剪时，二十次这样的更新之后平均奖励为 1。没有裁剪，用同一个种子，最终到哪里？</translation>
     </message>
     <message>
         <source>At 1 as well</source>
-        <translation type="unfinished" />
+        <translation>也是 1</translation>
     </message>
     <message>
         <source>Below 1: it got stuck</source>
-        <translation type="unfinished" />
+        <translation>低于 1：它卡住了</translation>
     </message>
     <message>
         <source>Stuck below 1: an action that is never drawn is never found. Another seed may be luckier; over many, the clip finds the best action more often.</source>
-        <translation type="unfinished" />
+        <translation>卡在低于 1 的地方：从未抽到的动作就永远找不到。另一个种子可能更幸运；在许多种子上，裁剪更常找到最佳动作。</translation>
     </message>
     <message>
         <source>Which KL does an estimator measure, and which does it lower?</source>
-        <translation type="unfinished" />
+        <translation>一个估计测量的是哪个 KL，降低的又是哪个？</translation>
     </message>
     <message>
         <source>Two policies; k1, k2 and k3 as values, and as gradients.</source>
-        <translation type="unfinished" />
+        <translation>两个策略；k1、k2 和 k3 作为值，以及作为梯度。</translation>
     </message>
     <message>
         <source>Standard deviation over what the policy could sample.</source>
-        <translation type="unfinished" />
+        <translation>对策略可能采样到的一切取的标准差。</translation>
     </message>
     <message>
         <source>KL(π‖π_ref) averages over the policy's own samples, KL(π_ref‖π) over those of the reference.</source>
-        <translation type="unfinished" />
+        <translation>KL(π‖π_ref) 对策略自己的样本取平均，KL(π_ref‖π) 对参考策略的样本取平均。</translation>
     </message>
     <message>
         <source>The first punishes probability where the reference has little, the second the lack of it where the reference has much.</source>
-        <translation type="unfinished" />
+        <translation>前者惩罚在参考策略概率小的地方有概率，后者惩罚在参考策略概率大的地方缺少概率。</translation>
     </message>
     <message>
         <source>The exact value at logits a little to both sides, divided by the distance.</source>
-        <translation type="unfinished" />
+        <translation>在两侧略有不同的 logit 处的精确值之差，除以距离。</translation>
     </message>
     <message>
         <source>k3 estimates the KL well, so as a loss it pulls the policy the right way.</source>
-        <translation type="unfinished" />
+        <translation>k3 很好地估计 KL，所以作为损失，它把策略拉向正确的方向。</translation>
     </message>
     <message>
         <source>Two questions for the board: what is the value on average, and what is the slope on average? An estimator may get one right and the other wrong. k1 has the right value and no pull, k2 a biased value and the right pull.</source>
-        <translation type="unfinished" />
+        <translation>黑板上的两个问题：平均而言值是多少，平均而言斜率是多少？一个估计可能一个对，另一个错。k1 的值正确，却没有拉力；k2 的值有偏，拉力却正确。</translation>
     </message>
     <message>
         <source>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the fifth step. The gradients are exact averages. If they differ, a policy has been dragged.</source>
-        <translation type="unfinished" />
+        <translation>少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第五步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
     </message>
     <message>
         <source>Two policies. {Drag a bar: the || When one bar grows, the} others give way in proportion. The [KL|kl_divergence] says in nats how far apart they are, and it has two [directions|ways].</source>
-        <translation type="unfinished" />
+        <translation>两个策略。{拖动一根柱： || 一根柱长高时，}其他的按比例让出。[KL|kl_divergence] 用 nat 说明它们相距多远，它有两个[方向|ways]。</translation>
     </message>
     <message>
         <source>Digits choose a bar, Up and Down move it. Let somebody make the two equal.</source>
-        <translation type="unfinished" />
+        <translation>数字键选择柱，上下键移动它。请一位学生使两者相等。</translation>
     </message>
     <message>
         <source>A trainer rarely sees a whole policy, only what it sampled. Bars: what each [estimator|kl_estimator] says where that action is sampled. k2 and k3 are never below zero.</source>
-        <translation type="unfinished" />
+        <translation>训练框架很少看到整个策略，只看到它采样的。柱：采样到该动作时，每个[估计|kl_estimator]给出的值。k2 和 k3 从不低于零。</translation>
     </message>
     <message>
         <source>k1 is log π − log π_ref of the sampled action. Can it be negative, although no KL ever is?</source>
-        <translation type="unfinished" />
+        <translation>k1 是采样到的动作的 log π − log π_ref。虽然 KL 从不为负，k1 能为负吗？</translation>
     </message>
     <message>
         <source>Share with a negative k1</source>
-        <translation type="unfinished" />
+        <translation>k1 为负的比例</translation>
     </message>
     <message>
         <source>No, never</source>
-        <translation type="unfinished" />
+        <translation>不能，从不</translation>
     </message>
     <message>
         <source>Yes, for some samples</source>
-        <translation type="unfinished" />
+        <translation>能，对某些样本</translation>
     </message>
     <message>
         <source>Yes, for all of them</source>
-        <translation type="unfinished" />
+        <translation>能，对所有样本</translation>
     </message>
     <message>
         <source>Yes, for the samples that the reference finds likelier than the policy does.</source>
-        <translation type="unfinished" />
+        <translation>能，对参考策略认为比策略更可能的那些样本。</translation>
     </message>
     <message>
         <source>Mean of a hundred thousand real samples. k1 and k3 settle on the exact KL(π‖π_ref); k2 settles on another value, unless the two policies are close.</source>
-        <translation type="unfinished" />
+        <translation>十万个真实样本的均值。k1 和 k3 趋于精确的 KL(π‖π_ref)；k2 趋于另一个值，除非两个策略很接近。</translation>
     </message>
     <message>
         <source>k2 is half the square of k1. Averaged over endlessly many samples, where does it end up?</source>
-        <translation type="unfinished" />
+        <translation>k2 是 k1 平方的一半。对无穷多的样本取平均，它最终在哪里？</translation>
     </message>
     <message>
         <source>Mean k2 minus KL</source>
-        <translation type="unfinished" />
+        <translation>k2 的均值减去 KL</translation>
     </message>
     <message>
         <source>On the exact KL</source>
-        <translation type="unfinished" />
+        <translation>在精确的 KL 上</translation>
     </message>
     <message>
         <source>Above it, here</source>
-        <translation type="unfinished" />
+        <translation>在这里，高于它</translation>
     </message>
     <message>
         <source>Below it, here</source>
-        <translation type="unfinished" />
+        <translation>在这里，低于它</translation>
     </message>
     <message>
         <source>Above it, here: k2 is biased. k1 and k3 are not.</source>
-        <translation type="unfinished" />
+        <translation>在这里，高于它：k2 有偏。k1 和 k3 没有。</translation>
     </message>
     <message>
         <source>k1 and k3 have the same mean, but not the same [spread]: k3 adds a term with mean zero that cancels most of k1's swings, at least here.</source>
-        <translation type="unfinished" />
+        <translation>k1 和 k3 的均值相同，但[离散程度|spread]不同：k3 加上一个均值为零的项，至少在这里，它抵消了 k1 的大部分波动。</translation>
     </message>
     <message>
         <source>k3 adds to k1 a term that is zero on average, π_ref/π − 1. Going from k1 to k3: where does the spread of a single sample go?</source>
-        <translation type="unfinished" />
+        <translation>k3 给 k1 加上一个平均为零的项 π_ref/π − 1。从 k1 到 k3：单个样本的离散程度到哪里去？</translation>
     </message>
     <message>
         <source>Change of the spread</source>
-        <translation type="unfinished" />
+        <translation>离散程度的变化</translation>
     </message>
     <message>
         <source>Down. That is why many trainers report k3.</source>
-        <translation type="unfinished" />
+        <translation>往下。所以许多训练框架报告 k3。</translation>
     </message>
     <message>
         <source>Action 1 is rare here and common in the reference. Sampled once in two hundred times, its k3 is huge: k3 is not always the steadier one.</source>
-        <translation type="unfinished" />
+        <translation>动作 1 在这里很少见，在参考策略中却常见。它两百次才采样到一次，这时它的 k3 非常大：k3 并不总是更稳的那个。</translation>
     </message>
     <message>
         <source>One such token, often an end-of-text, can be most of a logged KL.</source>
-        <translation type="unfinished" />
+        <translation>这样的一个 token（往往是文本结束符）就可能占记录的 KL 的大部分。</translation>
     </message>
     <message>
         <source>Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread go?</source>
