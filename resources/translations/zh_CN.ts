@@ -22082,7 +22082,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Weight each ratio with its probability under the [old policy|old]: their mean is 1, {wherever you drag || wherever the policy moves}. If one ratio rises, others must fall.</source>
-        <translatorcomment>without: weight</translatorcomment><translation>以[旧策略|old]下的概率为每个比率加权：它们的均值是 1，{无论你往哪里拖 || 无论策略往哪里移动}。一个比率升高，其他的就必须降低。</translation>
+        <translatorcomment>without: weight</translatorcomment>
+        <translation>以[旧策略|old]下的概率为每个比率加权：它们的均值是 1，{无论你往哪里拖 || 无论策略往哪里移动}。一个比率升高，其他的就必须降低。</translation>
     </message>
     <message>
         <source>This is why importance weights leave an expectation unchanged.</source>
@@ -22422,1955 +22423,1955 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread go?</source>
-        <translation type="unfinished" />
+        <translation>现在策略几乎放弃了参考策略偏爱的一个动作。从 k1 到 k3：离散程度到哪里去？</translation>
     </message>
     <message>
         <source>Up: k3 contains π_ref/π, which has no upper limit.</source>
-        <translation type="unfinished" />
+        <translation>往上：k3 包含 π_ref/π，它没有上限。</translation>
     </message>
     <message>
         <source>Now put each estimator into the [loss]. Bars: the step of the logits, averaged over all samples. For k1 it is zero: its value is right, yet it does not pull.</source>
-        <translation type="unfinished" />
+        <translation>现在把每个估计放进[损失|loss]。柱：logit 的一步，对所有样本取平均。k1 的为零：它的值正确，却不拉动。</translation>
     </message>
     <message>
         <source>k1 estimates the KL without bias. As a loss, on fresh samples: where does it pull the policy on average?</source>
-        <translation type="unfinished" />
+        <translation>k1 无偏地估计 KL。作为损失，在新抽的样本上：它平均把策略拉向哪里？</translation>
     </message>
     <message>
         <source>Nowhere</source>
-        <translation type="unfinished" />
+        <translation>哪儿也不去</translation>
     </message>
     <message>
         <source>To the reference</source>
-        <translation type="unfinished" />
+        <translation>拉向参考策略</translation>
     </message>
     <message>
         <source>Nowhere: the average of ∇log π over the policy's own samples is zero. A larger β only adds noise.</source>
-        <translation type="unfinished" />
+        <translation>哪儿也不去：∇log π 对策略自己的样本的平均为零。更大的 β 只会增加噪声。</translation>
     </message>
     <message>
         <source>Solid lines: the exact step down KL(π‖π_ref), by [differences]. k2 takes that step. k3 takes the step down KL(π_ref‖π), the other [direction|ways] (dotted). k1 takes none.</source>
-        <translation type="unfinished" />
+        <translation>实线：沿 KL(π‖π_ref) 下降的精确的一步，由[差分|differences]得到。k2 走的就是这一步。k3 走的是沿 KL(π_ref‖π) 下降的一步，即另一个[方向|ways]（虚线）。k1 不走。</translation>
     </message>
     <message>
         <source>A table for the board, one row per estimator. Value: k1 right, k2 biased, k3 right. Step: k1 none, k2 right, k3 that of the other direction. A good value and a good gradient are two different things.</source>
-        <translation type="unfinished" />
+        <translation>黑板上的一张表，每个估计一行。值：k1 正确，k2 有偏，k3 正确。步：k1 没有，k2 正确，k3 是另一个方向的。好的值与好的梯度是两回事。</translation>
     </message>
     <message>
         <source>All three stand in for KL(π‖π_ref) in the loss, on fresh samples. Which one, on average, takes exactly the step down that KL?</source>
-        <translation type="unfinished" />
+        <translation>三者都在损失中代替 KL(π‖π_ref)，用新抽的样本。哪一个平均而言恰好沿这个 KL 下降？</translation>
     </message>
     <message>
         <source>k1: its value is right</source>
-        <translation type="unfinished" />
+        <translation>k1：它的值正确</translation>
     </message>
     <message>
         <source>k2, although its value is biased</source>
-        <translation type="unfinished" />
+        <translation>k2，尽管它的值有偏</translation>
     </message>
     <message>
         <source>k3: its value is right, and steady</source>
-        <translation type="unfinished" />
+        <translation>k3：它的值正确，而且稳</translation>
     </message>
     <message>
         <source>k2. A right value does not make a right gradient, nor a biased value a wrong one.</source>
-        <translation type="unfinished" />
+        <translation>k2。值正确不等于梯度正确，值有偏也不等于梯度错误。</translation>
     </message>
     <message>
         <source>Multiplied by the [ratio], k3 lands on the solid lines. On fresh samples every ratio is 1, but it changes as the policy moves, and that slope counts.</source>
-        <translation type="unfinished" />
+        <translation>乘以[比率|ratio]之后，k3 落在实线上。在新抽的样本上每个比率都是 1，但策略移动时它会变，而这个斜率起作用。</translation>
     </message>
     <message>
         <source>TRL 1.16 multiplies by default and calls it bias correction; DeepSeekMath does not.</source>
-        <translation type="unfinished" />
+        <translation>TRL 1.16 默认乘以比率，并称之为偏差校正；DeepSeekMath 不乘。</translation>
     </message>
     <message>
         <source>Transfer: a trainer multiplies k3 by the ratio, which is 1 on fresh samples. Does the step change?</source>
-        <translation type="unfinished" />
+        <translation>迁移：一个训练框架把 k3 乘以比率，而在新抽的样本上比率为 1。这一步会变吗？</translation>
     </message>
     <message>
         <source>Yes: the ratio is 1 but its slope is not 0. The step now goes down KL(π‖π_ref).</source>
-        <translation type="unfinished" />
+        <translation>会：比率为 1，但它的斜率不为 0。现在这一步沿 KL(π‖π_ref) 下降。</translation>
     </message>
     <message>
         <source>How far does β let training go?</source>
-        <translation type="unfinished" />
+        <translation>β 让训练走多远？</translation>
     </message>
     <message>
         <source>KL and reward against β: each dot comes from training, the dotted line from theory.</source>
-        <translation type="unfinished" />
+        <translation>KL 和奖励随 β 的变化：每个点来自训练，虚线来自理论。</translation>
     </message>
     <message>
         <source>Reward minus β times KL is largest at π ∝ π_ref exp(r / β).</source>
-        <translation type="unfinished" />
+        <translation>奖励减去 β 乘以 KL，在 π ∝ π_ref exp(r / β) 处最大。</translation>
     </message>
     <message>
         <source>Where this program's REINFORCE against an exact KL must arrive, if it runs long enough.</source>
-        <translation type="unfinished" />
+        <translation>本程序的 REINFORCE 对着精确 KL，如果运行得足够久，必须到达的地方。</translation>
     </message>
     <message>
         <source>KL(π_ref‖π): the reference's view. It punishes where the policy has given up what the reference does.</source>
-        <translation type="unfinished" />
+        <translation>KL(π_ref‖π)：从参考策略看。策略放弃了参考策略会做的事，它就惩罚。</translation>
     </message>
     <message>
         <source>The derivative of k3 is 1 − π_ref/π; its expectation under π is the gradient of KL(π_ref‖π).</source>
-        <translation type="unfinished" />
+        <translation>k3 的导数是 1 − π_ref/π；它在 π 之下的期望是 KL(π_ref‖π) 的梯度。</translation>
     </message>
     <message>
         <source>Two penalties with the same value make training arrive at the same place.</source>
-        <translation type="unfinished" />
+        <translation>值相同的两种惩罚，会使训练到达同一个地方。</translation>
     </message>
     <message>
         <source>Training follows slopes. Ask only this: does the penalty pull back harder when the policy has gone further? For k1 the answer is no, on average, however large β is.</source>
-        <translation type="unfinished" />
+        <translation>训练跟随斜率。只问一句：策略走得更远时，惩罚是否拉得更用力？对 k1，不论 β 多大，平均而言答案都是否。</translation>
     </message>
     <message>
         <source>Each dot is a mean over runs of one fixed length. At the smallest β they may not have arrived yet, so a dot beside the line refutes nothing there. Look at larger β first, where they have.</source>
-        <translation type="unfinished" />
+        <translation>每个点是固定长度的几个运行的均值。β 最小时，它们可能还没有到达，所以线旁的点在那里反驳不了什么。请先看较大的 β，那里它们已经到达。</translation>
     </message>
     <message>
         <source>[REINFORCE] with the exact KL in its loss, at seven values of β. Dots are means of sixteen runs, the dotted line is [theory]: a small β earns more reward at the price of more KL. {Drag β.}</source>
-        <translation type="unfinished" />
+        <translation>损失中带精确 KL 的 [REINFORCE]，β 取七个值。点是十六个运行的均值，虚线是[理论|theory]：β 小则奖励多，代价是 KL 大。{拖动 β。}</translation>
     </message>
     <message>
         <source>The runs behind the dots are trained while you watch. All values of β use the same random numbers.</source>
-        <translation type="unfinished" />
+        <translation>点背后的运行就在你观看时训练。所有 β 用同样的随机数。</translation>
     </message>
     <message>
         <source>k2, and k3 times the [ratio], estimate the KL from samples. Both have the right gradient, and both arrive on the dotted line.</source>
-        <translation type="unfinished" />
+        <translation>k2，以及 k3 乘以[比率|ratio]，由样本估计 KL。两者的梯度都正确，都到达虚线。</translation>
     </message>
     <message>
         <source>The largest distance from the line is about 0.02 nats: sixteen runs of fixed length come no nearer.</source>
-        <translation type="unfinished" />
+        <translation>与线的最大距离约为 0.02 nat：固定长度的十六个运行不会更近。</translation>
     </message>
     <message>
         <source>Trainers of language models usually estimate the KL, and k2's value is biased. Where do runs with k2, or with ratio × k3, end?</source>
-        <translation type="unfinished" />
+        <translation>语言模型的训练框架通常估计 KL，而 k2 的值有偏。用 k2，或用比率 × k3 的运行，最终在哪里？</translation>
     </message>
     <message>
         <source>Largest distance from theory, in nats</source>
-        <translation type="unfinished" />
+        <translation>与理论的最大距离，单位 nat</translation>
     </message>
     <message>
         <source>On the dotted line</source>
-        <translation type="unfinished" />
+        <translation>在虚线上</translation>
     </message>
     <message>
         <source>Off the line: a biased value, a biased end</source>
-        <translation type="unfinished" />
+        <translation>不在线上：值有偏，终点也有偏</translation>
     </message>
     <message>
         <source>On the line: where training ends is a matter of the gradient, not of the value.</source>
-        <translation type="unfinished" />
+        <translation>在线上：训练最终在哪里，取决于梯度，而不是值。</translation>
     </message>
     <message>
         <source>[k3] in the loss, as published: its value is a good estimate of KL(π‖π_ref), its gradient is that of the [other direction|forward]. The dots are off the line, by a tenth of a nat at most.</source>
-        <translation type="unfinished" />
+        <translation>损失中的 [k3]，如论文所发表：它的值是 KL(π‖π_ref) 的好估计，梯度却是[另一个方向|forward]的。点偏离了线，最多十分之一 nat。</translation>
     </message>
     <message>
         <source>k3 alone, as published, pulls in the other direction, KL(π_ref‖π). Where do its runs end, on an axis of 2.5 nats?</source>
-        <translation type="unfinished" />
+        <translation>单独的 k3，如论文所发表，拉向另一个方向 KL(π_ref‖π)。在 2.5 nat 的轴上，它的运行最终在哪里？</translation>
     </message>
     <message>
         <source>Near it: less than 0.3 nats off</source>
-        <translation type="unfinished" />
+        <translation>很近：相差不到 0.3 nat</translation>
     </message>
     <message>
         <source>Far from it</source>
-        <translation type="unfinished" />
+        <translation>很远</translation>
     </message>
     <message>
         <source>Near it, but not on it. The two directions differ little while the policy stays near the reference.</source>
-        <translation type="unfinished" />
+        <translation>很近，但不在线上。策略在参考策略附近时，两个方向相差不大。</translation>
     </message>
     <message>
         <source>[k1] in the loss has an expected gradient of zero: β changes nothing but the noise. Subtracted from the reward instead, k1 would be right.</source>
-        <translation type="unfinished" />
+        <translation>损失中的 [k1] 期望梯度为零：β 只改变噪声。如果从奖励中减去，k1 就是对的。</translation>
     </message>
     <message>
         <source>k1, the plain log-ratio, in the loss. We make β twenty times as large, from 0.1 to 2. Where does the final KL go?</source>
-        <translation type="unfinished" />
+        <translation>k1，即对数比率本身，在损失中。我们把 β 增大到二十倍，从 0.1 到 2。最终的 KL 到哪里去？</translation>
     </message>
     <message>
         <source>Change of the KL, in nats</source>
-        <translation type="unfinished" />
+        <translation>KL 的变化，单位 nat</translation>
     </message>
     <message>
         <source>It hardly changes: the policy leaves the reference as if there were no KL penalty.</source>
-        <translation type="unfinished" />
+        <translation>几乎不变：策略离开参考策略，好像没有 KL 惩罚一样。</translation>
     </message>
     <message>
         <source>GRPO with the same exact KL. As the policy gets sure of itself, the rewards in a group differ less and less. Dividing by their [standard deviation] scales them up again, so the reward pulls as hard as ever.</source>
-        <translation type="unfinished" />
+        <translation>用同样的精确 KL 的 GRPO。策略越来越确定时，组内奖励的差别越来越小。除以[标准差|standard deviation]又把它们放大，所以奖励拉得和以前一样用力。</translation>
     </message>
     <message>
         <source>Near certainty the rewards of a group hardly differ, their std is small, and the division blows them up again.</source>
-        <translation type="unfinished" />
+        <translation>接近确定时，组内的奖励几乎没有差别，标准差很小，除法又把它们放大。</translation>
     </message>
     <message>
         <source>At β = 0.5, REINFORCE stays at a KL of 0.19. GRPO, with the same KL term and the same samples: how far does it go? The maximum is ln 10 = 2.3.</source>
-        <translation type="unfinished" />
+        <translation>β = 0.5 时，REINFORCE 停在 KL 0.19 处。GRPO，KL 项相同，样本相同：它走多远？最大值是 ln 10 = 2.3。</translation>
     </message>
     <message>
         <source>KL at β = 0.5, in nats</source>
-        <translation type="unfinished" />
+        <translation>β = 0.5 时的 KL，单位 nat</translation>
     </message>
     <message>
         <source>All the way to the best action, as if β were not there. The dotted line holds for REINFORCE, not for GRPO.</source>
-        <translation type="unfinished" />
+        <translation>一直走到最佳动作，好像没有 β 一样。虚线适用于 REINFORCE，不适用于 GRPO。</translation>
     </message>
     <message>
         <source>Flat, then a cliff: up to some β the penalty has no effect on GRPO; beyond it, GRPO gives up most of its gain. With k3 the slope is gentler.</source>
-        <translation type="unfinished" />
+        <translation>先平，然后是悬崖：到某个 β 为止，惩罚对 GRPO 不起作用；超过它，GRPO 就放弃大部分收获。用 k3 时坡度较缓。</translation>
     </message>
     <message>
         <source>Transfer: k3 instead of the exact KL, in GRPO. β goes from 0.5 to 1. Where does its KL go?</source>
-        <translation type="unfinished" />
+        <translation>迁移：在 GRPO 中用 k3 代替精确 KL。β 从 0.5 到 1。它的 KL 到哪里去？</translation>
     </message>
     <message>
         <source>It falls: the more the policy has given up of what the reference does, the harder k3 pulls.</source>
-        <translation type="unfinished" />
+        <translation>下降：策略越是放弃参考策略会做的事，k3 拉得越用力。</translation>
     </message>
     <message>
         <source>What if the checker can be fooled?</source>
-        <translation type="unfinished" />
+        <translation>如果检查器可以被骗呢？</translation>
     </message>
     <message>
         <source>A checker with a bug, a run that trains on it, and what can be done.</source>
-        <translation type="unfinished" />
+        <translation>一个有漏洞的检查器、在它上面训练的运行，以及可以怎么办。</translation>
     </message>
     <message>
         <source>What the checker pays: the only thing that training ever sees. Its mean is the line “reward paid”.</source>
-        <translation type="unfinished" />
+        <translation>检查器给的奖励：训练唯一能看到的东西。它的均值就是“得到的奖励”那条线。</translation>
     </message>
     <message>
         <source>What was meant: 1 for a right answer, 0 for any other. Its mean is the probability of answer 7.</source>
-        <translation type="unfinished" />
+        <translation>本来的意思：正确的答案为 1，其他为 0。它的均值就是答案 7 的概率。</translation>
     </message>
     <message>
         <source>A right answer is worth 1, all others 0, so the policy's true reward is the height of bar 7.</source>
-        <translation type="unfinished" />
+        <translation>正确的答案值 1，其他都值 0，所以策略的真实奖励就是第 7 根柱的高度。</translation>
     </message>
     <message>
         <source>Each β has its own best policy: the reference, tilted by exp(reward / β).</source>
-        <translation type="unfinished" />
+        <translation>每个 β 有自己的最优策略：参考策略按 exp(奖励 / β) 倾斜。</translation>
     </message>
     <message>
         <source>Small β: whatever pays most wins. Large β: the policy stays near the reference. In between answer 7 is tall, and 2 still held down by the reference.</source>
-        <translation type="unfinished" />
+        <translation>β 小：奖励最多的获胜。β 大：策略留在参考策略附近。居中时，答案 7 很高，而 2 仍被参考策略压着。</translation>
     </message>
     <message>
         <source>As long as the reward rises, training goes well.</source>
-        <translation type="unfinished" />
+        <translation>只要奖励在上升，训练就是顺利的。</translation>
     </message>
     <message>
         <source>Ask who measures the second curve in real training: nobody. The proxy looks its best when the cheating is complete. The one way to notice is to read answers.</source>
-        <translation type="unfinished" />
+        <translation>请问在真实的训练中谁测量第二条曲线：没有人。作弊最彻底时，代理奖励看起来最好。唯一能察觉的办法是读答案。</translation>
     </message>
     <message>
         <source>When the loophole is found depends on the first lucky draw. If this run has not found it yet, say that the bug is still there, open the run in the full app and train on. Which β is best may move a little. It remains true that neither end is best.</source>
-        <translation type="unfinished" />
+        <translation>漏洞何时被发现，取决于第一次碰巧抽到。如果这个运行还没有发现，请说明漏洞仍在，在完整的程序中打开运行，继续训练。哪个 β 最好可能略有变动。两端都不是最好，这一点始终成立。</translation>
     </message>
     <message>
         <source>Answer 7 is right and pays 0.8. The checker has a bug: answer 2 pays 1 and is worth nothing. Bar 7 is the [true reward|true_reward]; the checker's is a [proxy].</source>
-        <translation type="unfinished" />
+        <translation>答案 7 正确，奖励 0.8。检查器有一个漏洞：答案 2 奖励 1，却毫无价值。第 7 根柱是[真实奖励|true_reward]；检查器的只是[代理奖励|proxy]。</translation>
     </message>
     <message>
         <source>The policy tries answer 2 about once in seventy. Let them say what will happen.</source>
-        <translation type="unfinished" />
+        <translation>策略大约七十次尝试一次答案 2。请学生说说会发生什么。</translation>
     </message>
     <message>
         <source>At first, training does what was meant: answer 7 is common enough to be found, and it pays.</source>
-        <translation type="unfinished" />
+        <translation>起初，训练做的正是本来想要的：答案 7 常见到可以被找到，而且有奖励。</translation>
     </message>
     <message>
         <source>β is 0. We train twenty updates on the checker with the bug. Where does the true reward, the height of bar 7, go?</source>
-        <translation type="unfinished" />
+        <translation>β 为 0。我们用有漏洞的检查器训练二十次更新。真实奖励，即第 7 根柱的高度，到哪里去？</translation>
     </message>
     <message>
         <source>Change of the true reward</source>
-        <translation type="unfinished" />
+        <translation>真实奖励的变化</translation>
     </message>
     <message>
         <source>Up. Anyone who looked now would find nothing wrong.</source>
-        <translation type="unfinished" />
+        <translation>往上。这时谁来看都不会发现问题。</translation>
     </message>
     <message>
         <source>Then the loophole is found. Rarely tried at first, it pays more than the right answer each time, until the policy gives hardly anything else: better and better marks for worthless answers.</source>
-        <translation type="unfinished" />
+        <translation>然后漏洞被发现。它起初很少被尝试，但每次的奖励都比正确答案多，直到策略几乎只给出它：毫无价值的答案，分数却越来越好。</translation>
     </message>
     <message>
         <source>The language model does the same on the task “gameable”, in about 130 updates. Too slow for a class: start it in the background before the lesson.</source>
-        <translation type="unfinished" />
+        <translation>语言模型在任务“可钻空子”上也会这样，约需 130 次更新。课上等不及：请在上课之前在后台启动。</translation>
     </message>
     <message>
         <source>We train on, to update 100. Where does the true reward go from there?</source>
-        <translation type="unfinished" />
+        <translation>我们继续训练，到第 100 次更新。真实奖励从那里到哪里去？</translation>
     </message>
     <message>
         <source>Down, nearly to zero: for this checker the right answer was only ever second best.</source>
-        <translation type="unfinished" />
+        <translation>往下，接近零：对这个检查器来说，正确的答案从来只是第二好的。</translation>
     </message>
     <message>
         <source>The [proxy] rose all the way. Nothing in the reward curve shows the moment at which the policy began to cheat.</source>
-        <translation type="unfinished" />
+        <translation>[代理奖励|proxy]一路上升。奖励曲线上没有任何东西显示策略从何时开始作弊。</translation>
     </message>
     <message>
         <source>While the true reward fell, from update 20 to update 100: where did the mean reward go, as the checker pays it?</source>
-        <translation type="unfinished" />
+        <translation>真实奖励下降时，从第 20 次到第 100 次更新：检查器所给的平均奖励到哪里去？</translation>
     </message>
     <message>
         <source>Change of the proxy</source>
-        <translation type="unfinished" />
+        <translation>代理奖励的变化</translation>
     </message>
     <message>
         <source>Up. Only somebody who reads the answers can tell.</source>
-        <translation type="unfinished" />
+        <translation>往上。只有读答案的人才看得出来。</translation>
     </message>
     <message>
         <source>A strong [KL penalty] keeps the policy from the loophole, and from the right answer too: it stays near the reference.</source>
-        <translation type="unfinished" />
+        <translation>强的 [KL 惩罚|KL penalty]使策略远离漏洞，也远离正确的答案：它留在参考策略附近。</translation>
     </message>
     <message>
         <source>The same bug, and β = 0.6 from the start. How tall is bar 7 after two hundred updates?</source>
-        <translation type="unfinished" />
+        <translation>同样的漏洞，从一开始就用 β = 0.6。两百次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
         <source>Below 0.1: hacked all the same</source>
-        <translation type="unfinished" />
+        <translation>低于 0.1：照样被钻了空子</translation>
     </message>
     <message>
         <source>Between 0.1 and 0.5</source>
-        <translation type="unfinished" />
+        <translation>0.1 到 0.5 之间</translation>
     </message>
     <message>
         <source>Above 0.5: cured</source>
-        <translation type="unfinished" />
+        <translation>高于 0.5：治好了</translation>
     </message>
     <message>
         <source>Not hacked, but far from cured. The penalty cannot tell a good change from a bad one.</source>
-        <translation type="unfinished" />
+        <translation>没有被钻空子，但远没有治好。惩罚分不清好的变化和坏的变化。</translation>
     </message>
     <message>
         <source>{Change β: bar 7 is tallest [in between|best]. || Bar 7 is tallest at a β [in between|best].} The reward paid keeps growing as β falls, so it cannot tell you where to stop.</source>
-        <translation type="unfinished" />
+        <translation>{改变 β：[居中|best]时第 7 根柱最高。 || β [居中|best]时第 7 根柱最高。}β 下降时，得到的奖励一直增加，所以它无法告诉你该停在哪里。</translation>
     </message>
     <message>
         <source>Let someone search for the best β with bar 7 covered: with only the proxy to go by, they end at 0.</source>
-        <translation type="unfinished" />
+        <translation>请一位学生遮住第 7 根柱，寻找最好的 β：只看代理奖励，他会停在 0。</translation>
     </message>
     <message>
         <source>β = 0 left bar 7 at 0, β = 0.6 left it below 0.4. Where is it at β = 0.2?</source>
-        <translation type="unfinished" />
+        <translation>β = 0 使第 7 根柱停在 0，β = 0.6 使它停在 0.4 以下。β = 0.2 时它在哪里？</translation>
     </message>
     <message>
         <source>Higher than with either of the others: the policy stays close enough to the reference for the loophole to stay rare.</source>
-        <translation type="unfinished" />
+        <translation>比另外两个都高：策略离参考策略足够近，使漏洞仍然少见。</translation>
     </message>
     <message>
         <source>The bug is fixed, β is 0 again. β was a brake; the cure is a checker that pays for what is meant.</source>
-        <translation type="unfinished" />
+        <translation>漏洞修好了，β 又是 0。β 是刹车；治本的办法是按本来的意思给奖励的检查器。</translation>
     </message>
     <message>
         <source>Now the checker is fixed: answer 2 pays nothing. β is 0. How tall is bar 7 after a hundred updates?</source>
-        <translation type="unfinished" />
+        <translation>现在检查器修好了：答案 2 没有奖励。β 为 0。一百次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
         <source>About as at β = 0.2</source>
-        <translation type="unfinished" />
+        <translation>与 β = 0.2 时差不多</translation>
     </message>
     <message>
         <source>Nearly 1</source>
-        <translation type="unfinished" />
+        <translation>接近 1</translation>
     </message>
     <message>
         <source>Nearly 1, without any penalty: nothing else is paid for.</source>
-        <translation type="unfinished" />
+        <translation>接近 1，不需要任何惩罚：别的都没有奖励。</translation>
     </message>
     <message>
         <source>Two strategies, the same reward: the checker cannot tell them apart, so the starting habit decides.</source>
-        <translation type="unfinished" />
+        <translation>两种策略手段，奖励相同：检查器分不清它们，所以由起初的习惯决定。</translation>
     </message>
     <message>
         <source>Sycophancy and padded working are of this kind: no higher pay, just an easier way.</source>
-        <translation type="unfinished" />
+        <translation>讨好用户和凑长演算就属于这一类：奖励不更高，只是更容易。</translation>
     </message>
     <message>
         <source>Transfer: the trick pays no more than the right answer, 0.8 each, but the policy starts with the trick at 0.69 and answer 7 at 0.03. After a hundred updates, how tall is bar 7?</source>
-        <translation type="unfinished" />
+        <translation>迁移：捷径的奖励不比正确答案多，都是 0.8，但策略起初走捷径为 0.69，答案 7 为 0.03。一百次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
         <source>Below 0.2: the trick wins</source>
-        <translation type="unfinished" />
+        <translation>低于 0.2：捷径获胜</translation>
     </message>
     <message>
         <source>About half: they share</source>
-        <translation type="unfinished" />
+        <translation>约一半：两者平分</translation>
     </message>
     <message>
         <source>Above 0.7: the right answer wins</source>
-        <translation type="unfinished" />
+        <translation>高于 0.7：正确的答案获胜</translation>
     </message>
     <message>
         <source>The trick wins. Equal rewards do not mean a draw: training strengthens what is already likely.</source>
-        <translation type="unfinished" />
+        <translation>捷径获胜。奖励相等不等于平局：训练会加强本来就可能的。</translation>
     </message>
     <message>
         <source>Which token gets the credit?</source>
-        <translation type="unfinished" />
+        <translation>功劳归哪个 token？</translation>
     </message>
     <message>
         <source>What one reward does to each token, what dividing by length changes, and how a critic and GAE share the credit out.</source>
-        <translation type="unfinished" />
+        <translation>一个奖励对每个 token 做了什么，除以长度改变了什么，以及 critic 和 GAE 怎样分配功劳。</translation>
     </message>
     <message>
         <source>An answer, right or wrong, and then “more” until “stop”, at most sixteen tokens.</source>
-        <translation type="unfinished" />
+        <translation>先是一个对或错的答案，然后是“更多”，直到“停止”，最多十六个 token。</translation>
     </message>
     <message>
         <source>The reward is that of the answer alone: 1 or 0. Whatever follows earns nothing and costs nothing.</source>
-        <translation type="unfinished" />
+        <translation>奖励只看答案：1 或 0。后面的内容既无所得，也无代价。</translation>
     </message>
     <message>
         <source>DeepSeekMath averages over the tokens of each completion first, and then over completions.</source>
-        <translation type="unfinished" />
+        <translation>DeepSeekMath 先对每个回答的 token 取平均，再对各回答取平均。</translation>
     </message>
     <message>
         <source>A token of a completion of L tokens, one of B, counts for this much.</source>
-        <translation type="unfinished" />
+        <translation>B 个回答之一、长度为 L 的回答中的一个 token，分量是这么多。</translation>
     </message>
     <message>
         <source>Dr. GRPO takes the longest answer allowed. A constant only rescales the learning rate; with 4 both learn about equally fast here.</source>
-        <translation type="unfinished" />
+        <translation>Dr. GRPO 取允许的最长答案。常数只是缩放学习率；用 4 时，两者在这里学得大致一样快。</translation>
     </message>
     <message>
         <source>A token counts for this much, whatever its completion's length.</source>
-        <translation type="unfinished" />
+        <translation>一个 token 的分量是这么多，与它所在回答的长度无关。</translation>
     </message>
     <message>
         <source>Each run's lengths still drift by chance; they are not pulled anywhere on average.</source>
-        <translation type="unfinished" />
+        <translation>各运行的长度仍会偶然漂移；平均而言，没有什么拉动它们。</translation>
     </message>
     <message>
         <source>Whether a wrong answer goes on has no influence on its advantage. Summed over its tokens, the score then has mean zero; divided by its own length it has not.</source>
-        <translation type="unfinished" />
+        <translation>错误的答案是否继续写下去，对它的优势没有影响。对各 token 求和时，得分函数的均值为零；除以自己的长度之后就不是了。</translation>
     </message>
     <message>
         <source>What reward is to be expected from this place on. After the answer it is known: 1 or 0.</source>
-        <translation type="unfinished" />
+        <translation>从这个位置起可以预期的奖励。在答案之后它是已知的：1 或 0。</translation>
     </message>
     <message>
         <source>A token's own part is how much it changed that expectation; the last one also brings the reward.</source>
-        <translation type="unfinished" />
+        <translation>一个 token 自己的份额，是它使这个预期改变了多少；最后一个还带来奖励。</translation>
     </message>
     <message>
         <source>Generalised advantage estimation (GAE): λ says how much of the later changes a token gets as well: with 0 none, with 1 all of them, which adds up to the outcome less the critic's value.</source>
-        <translation type="unfinished" />
+        <translation>广义优势估计（GAE）：λ 说明一个 token 还能得到后面的改变中的多少：为 0 时没有，为 1 时全部，加起来就是结果减去 critic 的值。</translation>
     </message>
     <message>
         <source>Changes of the critic's value, each counted λ times less than the one before it (discount γ = 1).</source>
-        <translation type="unfinished" />
+        <translation>critic 的值的各次改变，每一次都比前一次少计 λ 倍（折扣 γ = 1）。</translation>
     </message>
     <message>
         <source>A token that the policy writes with probability 1 cannot be made likelier: the push is there and moves nothing.</source>
-        <translation type="unfinished" />
+        <translation>策略以概率 1 写出的 token 不能变得更可能：推力存在，却什么也不移动。</translation>
     </message>
     <message>
         <source>Each token has an advantage of its own, so GRPO knows which one made the answer right.</source>
-        <translation type="unfinished" />
+        <translation>每个 token 有自己的优势，所以 GRPO 知道是哪一个使答案正确。</translation>
     </message>
     <message>
         <source>Have two tokens of one completion compared: their advantages are the same number. What differs comes from length, ratio and clip, and from how sure the policy was. Only a critic, or a reward for each step, tells tokens apart, and the critic has to learn it first.</source>
-        <translation type="unfinished" />
+        <translation>请比较同一个回答的两个 token：它们的优势是同一个数。不同之处来自长度、比率和裁剪，以及策略有多确定。只有 critic，或每一步的奖励，才能把各 token 区分开来，而 critic 要先学会它。</translation>
     </message>
     <message>
         <source>That wrong answers grow is said of the median run; a single one may go either way. Show the median and say how far apart the runs are. What the language model writes depends on the seed: if its completion reads otherwise, find one whose later steps are right and ask about those.</source>
-        <translation type="unfinished" />
+        <translation>错误的答案变长，说的是中位数的运行；单个运行两种情形都可能。请展示中位数，并说明各运行相差多远。语言模型写什么取决于种子：如果它的回答不同，请找一个后面的步骤正确的，并就此提问。</translation>
     </message>
     <message>
         <source>A [toy]: say right or wrong, then go on as long as you like, until “stop”. Only the answer is paid; whatever follows earns nothing and costs nothing.</source>
-        <translation type="unfinished" />
+        <translation>一个[玩具任务|toy]：说对或错，然后想写多久就写多久，直到“停止”。只有答案得到奖励；后面的内容既无所得，也无代价。</translation>
     </message>
     <message>
         <source>Sixteen completions of one prompt, the right ones first. Ask which of these tokens deserve praise, and which player of a winning team.</source>
-        <translation type="unfinished" />
+        <translation>同一提示词的十六个回答，正确的在前。请问这些 token 中哪些应受表扬，获胜的球队中又是哪个队员。</translation>
     </message>
     <message>
         <source>Every token of a right answer is pushed up, even the pointless ones, as a team's bonus (an analogy) goes to everybody, no matter who scored. The [advantage] belongs to the completion, and each of its tokens gets it.</source>
-        <translation type="unfinished" />
+        <translation>正确答案的每个 token 都被推高，连毫无意义的也是，就像球队的奖金（打个比方）人人有份，不管是谁进的球。[优势|advantage]属于整个回答，它的每个 token 都得到它。</translation>
     </message>
     <message>
         <source>On average this does no harm: wrong answers have pointless tokens too. It is noise, and there is more of it in long answers.</source>
-        <translation type="unfinished" />
+        <translation>平均而言这没有害处：错误的答案也有毫无意义的 token。它是噪声，长的答案中更多。</translation>
     </message>
     <message>
         <source>Only the first token earned the reward. Of the tokens that follow a right answer: how many does the update push up?</source>
-        <translation type="unfinished" />
+        <translation>只有第一个 token 挣得了奖励。正确答案后面的 token 中，更新推高多少？</translation>
     </message>
     <message>
         <source>Share pushed up</source>
-        <translation type="unfinished" />
+        <translation>被推高的比例</translation>
     </message>
     <message>
         <source>None: they earned nothing</source>
-        <translation type="unfinished" />
+        <translation>没有：它们什么也没挣得</translation>
     </message>
     <message>
         <source>All of them</source>
-        <translation type="unfinished" />
+        <translation>全部</translation>
     </message>
     <message>
         <source>All of them. With an outcome reward GRPO does not know which token it was.</source>
-        <translation type="unfinished" />
+        <translation>全部。奖励只给结果时，GRPO 不知道是哪个 token 的功劳。</translation>
     </message>
     <message>
         <source>The ledger: [advantage], divided by [its own length|own_length] and by the sixteen completions. Every completion counts the same, so a token of a long one counts less.</source>
-        <translation type="unfinished" />
+        <translation>账目：[优势|advantage]，除以[自己的长度|own_length]，再除以十六个回答。每个回答的分量相同，所以长回答中的 token 分量较小。</translation>
     </message>
     <message>
         <source>Two wrong answers, of 2 and of 14 tokens. Token losses are averaged within each completion first. How many times as hard is a token of the short one pushed down?</source>
-        <translation type="unfinished" />
+        <translation>两个错误的答案，各有 2 个和 14 个 token。token 的损失先在每个回答内取平均。短的那个的 token 被压低的力度是几倍？</translation>
     </message>
     <message>
         <source>Times as hard</source>
-        <translation type="unfinished" />
+        <translation>力度的倍数</translation>
     </message>
     <message>
         <source>Seven times: the same blame is shared by 2 tokens or by 14.</source>
-        <translation type="unfinished" />
+        <translation>七倍：同样的责备由 2 个 token 或 14 个 token 分担。</translation>
     </message>
     <message>
         <source>Long wrong answers are blamed less for each token, so they [learn to ramble|own_length]; right ones learn to be short. No reward ever asked for either.</source>
-        <translation type="unfinished" />
+        <translation>长的错误答案每个 token 受的责备较少，所以它们[学会啰嗦|own_length]；正确的答案学会简短。没有任何奖励要求过其中任何一个。</translation>
     </message>
     <message>
         <source>64 runs; each line is the exact expected length under the policies.</source>
-        <translation type="unfinished" />
+        <translation>64 个运行；每条线是策略之下的精确期望长度。</translation>
     </message>
     <message>
         <source>Length earns nothing here. We train sixty updates with 1/length, in 64 runs. Where does the length of the wrong answers go?</source>
-        <translation type="unfinished" />
+        <translation>长度在这里挣不到任何东西。我们在 64 个运行中用 1/length 训练六十次更新。错误答案的长度到哪里去？</translation>
     </message>
     <message>
         <source>Growth in tokens</source>
-        <translation type="unfinished" />
+        <translation>增长的 token 数</translation>
     </message>
     <message>
         <source>Up, to about twice as many tokens.</source>
-        <translation type="unfinished" />
+        <translation>往上，到约两倍的 token 数。</translation>
     </message>
     <message>
         <source>Divided by a [constant], a token's weight no longer depends on the length of its answer. Lengths [wander], and nothing pulls them.</source>
-        <translation type="unfinished" />
+        <translation>除以[常数|constant]时，token 的权重不再取决于它所在答案的长度。长度会[漂移|wander]，而没有什么拉动它们。</translation>
     </message>
     <message>
         <source>The same runs, but token losses are summed and divided by a constant. Where does the length of the wrong answers go?</source>
-        <translation type="unfinished" />
+        <translation>同样的运行，但 token 的损失求和，再除以常数。错误答案的长度到哪里去？</translation>
     </message>
     <message>
         <source>In the median run it hardly changes, and the right answer is learned as before.</source>
-        <translation type="unfinished" />
+        <translation>在中位数的运行中几乎不变，而正确的答案学得和以前一样。</translation>
     </message>
     <message>
         <source>PPO asks a critic what reward to expect from this place on. One that has learned nothing says 0 everywhere. Then [λ = 1|gae] gives every token the same whole reward: one number for all.</source>
-        <translation type="unfinished" />
+        <translation>PPO 问 critic，从这个位置起可以预期多少奖励。什么也没学到的 critic 处处说 0。这时 [λ = 1|gae] 给每个 token 同样的全部奖励：所有 token 一个数。</translation>
     </message>
     <message>
         <source>The answer and the last token stand beside each completion, with their advantages. The critic’s value of each place is what is subtracted; here it is 0.</source>
-        <translation type="unfinished" />
+        <translation>每个回答旁边列出答案和最后一个 token，附它们的优势。减去的是 critic 对每个位置的值；这里为 0。</translation>
     </message>
     <message>
         <source>PPO's critic values every place; untrained, it says 0 everywhere. With λ = 1 a token's advantage is the final reward minus that value. What do the tokens after a right answer get, compared with the answer?</source>
-        <translation type="unfinished" />
+        <translation>PPO 的 critic 为每个位置估值；未训练时，它处处说 0。λ = 1 时，token 的优势是最终奖励减去这个值。与答案相比，正确答案后面的 token 得到多少？</translation>
     </message>
     <message>
         <source>Share of the answer's advantage</source>
-        <translation type="unfinished" />
+        <translation>占答案的优势的比例</translation>
     </message>
     <message>
         <source>The same</source>
-        <translation type="unfinished" />
+        <translation>同样多</translation>
     </message>
     <message>
         <source>Less</source>
-        <translation type="unfinished" />
+        <translation>更少</translation>
     </message>
     <message>
         <source>The same: a critic that knows nothing tells no token from another.</source>
-        <translation type="unfinished" />
+        <translation>同样多：什么也不知道的 critic 分不清各个 token。</translation>
     </message>
     <message>
         <source>With [λ = 0|gae] a token gets only what the critic saw change. An ignorant one sees nothing until the reward arrives, at the last token. λ = 0 trusts the critic, λ = 1 the outcome.</source>
-        <translation type="unfinished" />
+        <translation>[λ = 0|gae] 时，token 只得到 critic 看到的改变。什么也不知道的 critic 直到奖励在最后一个 token 到来时才看到改变。λ = 0 相信 critic，λ = 1 相信结果。</translation>
     </message>
     <message>
         <source>In between, as with PPO's usual 0.95, the credit fades from the last token back to the first.</source>
-        <translation type="unfinished" />
+        <translation>居中时，例如 PPO 通常的 0.95，功劳从最后一个 token 向第一个逐渐减弱。</translation>
     </message>
     <message>
         <source>The same ignorant critic, with λ = 0: a token gets only the change that the critic saw at its place. Which token of a right completion is praised?</source>
-        <translation type="unfinished" />
+        <translation>同一个什么也不知道的 critic，λ = 0：token 只得到 critic 在它的位置看到的改变。正确的回答中哪个 token 受表扬？</translation>
     </message>
     <message>
         <source>Share that the last token gets</source>
-        <translation type="unfinished" />
+        <translation>最后一个 token 得到的比例</translation>
     </message>
     <message>
         <source>The answer</source>
-        <translation type="unfinished" />
+        <translation>答案</translation>
     </message>
     <message>
         <source>All of them alike</source>
-        <translation type="unfinished" />
+        <translation>全都一样</translation>
     </message>
     <message>
         <source>Only the last one</source>
-        <translation type="unfinished" />
+        <translation>只有最后一个</translation>
     </message>
     <message>
         <source>Only the last one, “stop”, which is where the reward arrived.</source>
-        <translation type="unfinished" />
+        <translation>只有最后一个“停止”，奖励在那里到来。</translation>
     </message>
     <message>
         <source>Now the critic has learned the [value|values] of each place. The answer changed what it expects; “more” did not, and gets next to nothing. The price: a second model to train.</source>
-        <translation type="unfinished" />
+        <translation>现在 critic 学会了每个位置的[值|values]。答案改变了它的预期；“更多”没有，几乎什么也得不到。代价是：要训练第二个模型。</translation>
     </message>
     <message>
         <source>The policy was held still so that the critic could catch up. λ is 0.95 here, but with a critic that is right it hardly matters.</source>
-        <translation type="unfinished" />
+        <translation>策略保持不动，让 critic 跟上。这里 λ 是 0.95，但 critic 正确时，它几乎不重要。</translation>
     </message>
     <message>
         <source>The critic watches sixty updates, with the policy held still and λ at its usual 0.95. What do the tokens after a right answer get, compared with the answer?</source>
-        <translation type="unfinished" />
+        <translation>critic 观察六十次更新，策略保持不动，λ 取通常的 0.95。与答案相比，正确答案后面的 token 得到多少？</translation>
     </message>
     <message>
         <source>Next to nothing</source>
-        <translation type="unfinished" />
+        <translation>几乎没有</translation>
     </message>
     <message>
         <source>Something in between</source>
-        <translation type="unfinished" />
+        <translation>介于两者之间</translation>
     </message>
     <message>
         <source>Next to nothing: after the answer the critic expects the reward already.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有：在答案之后，critic 已经预期到奖励。</translation>
     </message>
     <message>
         <source>Adding 8 and 3 first was the mistake; what follows is worked out correctly, and is blamed all the same. GRPO judges completions, not steps. Where the model is [certain], the push moves nothing.</source>
-        <translation type="unfinished" />
+        <translation>错误在于先把 8 和 3 相加；后面的计算是正确的，却照样受责备。GRPO 评判的是回答，不是步骤。在模型[确定|certain]的地方，推力什么也不移动。</translation>
     </message>
     <message>
         <source>Double-click any token to have its push explained. Lesson 26 takes one token's loss apart; lesson 16 pays for steps.</source>
-        <translation type="unfinished" />
+        <translation>双击任何一个 token，可以看到对它的推力的解释。第 26 课把一个 token 的损失拆开；第 16 课奖励步骤。</translation>
     </message>
     <message>
         <source>Transfer: GRPO trains a language model on 8+3*3−8. It writes 11*3−8 = 33−8 = 25: one wrong step, then correct arithmetic. What happens to the tokens of the correct part?</source>
-        <translation type="unfinished" />
+        <translation>迁移：GRPO 在 8+3*3−8 上训练语言模型。它写出 11*3−8 = 33−8 = 25：一步错误，然后是正确的算术。正确部分的 token 会怎样？</translation>
     </message>
     <message>
         <source>Pushed up: they are correct</source>
-        <translation type="unfinished" />
+        <translation>被推高：它们是正确的</translation>
     </message>
     <message>
         <source>Some up, some down</source>
-        <translation type="unfinished" />
+        <translation>有的推高，有的压低</translation>
     </message>
     <message>
         <source>All pushed down</source>
-        <translation type="unfinished" />
+        <translation>全部被压低</translation>
     </message>
     <message>
         <source>All pushed down: the completion is wrong, and one advantage serves all of its tokens.</source>
-        <translation type="unfinished" />
+        <translation>全部被压低：回答是错的，它的所有 token 共用一个优势。</translation>
     </message>
     <message>
         <source>Pay for the result, or for every step?</source>
-        <translation type="unfinished" />
+        <translation>奖励结果，还是每一步？</translation>
     </message>
     <message>
         <source>Outcome and process reward on a chain of decisions, over many seeds; and a checker of steps that can be fooled.</source>
-        <translation type="unfinished" />
+        <translation>在一串决定上的结果奖励和过程奖励，用许多种子；以及一个可以被骗的步骤检查器。</translation>
     </message>
     <message>
         <source>Like a long solution: one decision after the other, and no feedback until the end.</source>
-        <translation type="unfinished" />
+        <translation>就像一段长的解答：一个决定接着一个决定，到最后才有反馈。</translation>
     </message>
     <message>
         <source>The reward is the share of right decisions, so that even a poor completion differs from a worse one.</source>
-        <translation type="unfinished" />
+        <translation>奖励是正确决定的比例，所以差的回答与更差的回答也有区别。</translation>
     </message>
     <message>
         <source>One reward for the whole completion, compared with the rest of its group; every token gets the same advantage.</source>
-        <translation type="unfinished" />
+        <translation>整个回答一个奖励，与组内其他的比较；每个 token 得到同样的优势。</translation>
     </message>
     <message>
         <source>A checker pays each step. All steps of a group are normalised together; a token gets the sum of those that end with it or later.</source>
-        <translation type="unfinished" />
+        <translation>检查器奖励每一步。组内的所有步骤一起归一化；token 得到在它这里或之后结束的各步之和。</translation>
     </message>
     <message>
         <source>Right decisions are rare, so each counts a lot; wrong ones count a little against.</source>
-        <translation type="unfinished" />
+        <translation>正确的决定少见，所以每个分量很大；错误的略有负的分量。</translation>
     </message>
     <message>
         <source>The advantages are sums over several steps, so the gradient is longer: as if the learning rate had been raised.</source>
-        <translation type="unfinished" />
+        <translation>优势是几步之和，所以梯度更长：好像提高了学习率。</translation>
     </message>
     <message>
         <source>What the checker pays for a decision on average: the only thing that training sees.</source>
-        <translation type="unfinished" />
+        <translation>检查器平均给一个决定的奖励：训练唯一能看到的东西。</translation>
     </message>
     <message>
         <source>A reward for every step is better, because it says more.</source>
-        <translation type="unfinished" />
+        <translation>每一步都奖励更好，因为它说明得更多。</translation>
     </message>
     <message>
         <source>It says more where every step can be judged, and somebody has to judge them. Each place to pay is one more place to cheat. Ask also how much of the lead was nothing but a longer step.</source>
-        <translation type="unfinished" />
+        <translation>在每一步都能评判的地方，它说明得更多，但要有人来评判。每多一处奖励，就多一处可以作弊。还要问：领先之中有多少不过是步长更长。</translation>
     </message>
     <message>
         <source>Numbers of updates are medians over runs and move by a few with the seeds. If the lead at equal step length is gone under other seeds, say so: what can be said for certain is that a longer step was most of it.</source>
-        <translation type="unfinished" />
+        <translation>更新次数是各运行的中位数，随种子变动几次。如果换了种子，步长相同时的领先消失，请如实说：可以肯定的是，更长的步长占了大部分。</translation>
     </message>
     <message>
         <source>A [chain]: eight decisions, ten actions each, one of them right (✓). With an [outcome] reward a completion has one [advantage], and its wrong decisions share it.</source>
-        <translation type="unfinished" />
+        <translation>一条[链|chain]：八个决定，每个有十个动作，其中一个正确（✓）。用[结果|outcome]奖励时，一个回答有一个[优势|advantage]，它的错误决定也共用它。</translation>
     </message>
     <message>
         <source>Let someone find a wrong decision that is praised, and a completion without any tick.</source>
-        <translation type="unfinished" />
+        <translation>请一位学生找一个受表扬的错误决定，以及一个没有一个勾的回答。</translation>
     </message>
     <message>
         <source>[Process] reward, same samples: every decision after the last tick is now blamed. Decisions before a success still share in it.</source>
-        <translation type="unfinished" />
+        <translation>[过程|Process]奖励，同样的样本：最后一个勾之后的每个决定现在都受责备。成功之前的决定仍然共享它。</translation>
     </message>
     <message>
         <source>A token's advantage adds up the rewards of its own step and of all later ones. A wrong step is therefore pushed up when enough right ones follow, and pushed down when none do.</source>
-        <translation type="unfinished" />
+        <translation>一个 token 的优势是它自己那一步和后面所有各步的奖励之和。因此，后面有足够多正确的步骤时，错误的一步被推高，没有时则被压低。</translation>
     </message>
     <message>
         <source>Now every step is paid, and a token gets the pay of its own step and of all later ones. Completion 3: decisions 5 and 6 are right, the rest wrong. What happens to the wrong decision 4?</source>
-        <translation type="unfinished" />
+        <translation>现在每一步都有奖励，token 得到自己那一步和后面所有各步的奖励。回答 3：决定 5 和 6 正确，其余错误。错误的决定 4 会怎样？</translation>
     </message>
     <message>
         <source>Advantage of decision 4</source>
-        <translation type="unfinished" />
+        <translation>决定 4 的优势</translation>
     </message>
     <message>
         <source>Pushed up</source>
-        <translation type="unfinished" />
+        <translation>被推高</translation>
     </message>
     <message>
         <source>Left alone</source>
-        <translation type="unfinished" />
+        <translation>不受影响</translation>
     </message>
     <message>
         <source>Pushed down</source>
-        <translation type="unfinished" />
+        <translation>被压低</translation>
     </message>
     <message>
         <source>Up: the two right steps that follow count for more than its own mistake. Decisions 7 and 8 are pushed down.</source>
-        <translation type="unfinished" />
+        <translation>往上：后面两个正确的步骤比它自己的错误分量更大。决定 7 和 8 被压低。</translation>
     </message>
     <message>
         <source>Sixty-four runs learn from the [outcome] alone: one number for eight decisions. What one decision contributes is lost among the other seven.</source>
-        <translation type="unfinished" />
+        <translation>六十四个运行只从[结果|outcome]学习：八个决定一个数。一个决定的贡献淹没在其他七个之中。</translation>
     </message>
     <message>
         <source>A reward for each step takes a third of the updates here, over the same seeds. The band is the middle half of the runs.</source>
-        <translation type="unfinished" />
+        <translation>用同样的种子，每一步都奖励在这里只需三分之一的更新。色带是运行的中间一半。</translation>
     </message>
     <message>
         <source>Ask what the checker costs: someone has to judge every step.</source>
-        <translation type="unfinished" />
+        <translation>请问检查器的代价：需要有人评判每一步。</translation>
     </message>
     <message>
         <source>From the outcome, the median run needed 67 updates for nine out of ten right decisions. How many does it need with a reward for each step?</source>
-        <translation type="unfinished" />
+        <translation>只用结果，中位数的运行需要 67 次更新才能做到十个决定九个正确。每一步都奖励时需要多少次？</translation>
     </message>
     <message>
         <source>Updates needed</source>
-        <translation type="unfinished" />
+        <translation>所需的更新次数</translation>
     </message>
     <message>
         <source>About 24. But is all of that due to a better direction?</source>
-        <translation type="unfinished" />
+        <translation>约 24 次。但这全都是因为方向更好吗？</translation>
     </message>
     <message>
         <source>At equal step length the reward for each step still saves a quarter of the updates: its direction is better. The rest of the lead was a [longer] step, which a higher learning rate gives too.</source>
-        <translation type="unfinished" />
+        <translation>步长相同时，每一步都奖励仍节省四分之一的更新：它的方向更好。领先的其余部分是[更长|longer]的一步，提高学习率也能得到。</translation>
     </message>
     <message>
         <source>Process advantages are larger, so its steps are longer. Now every update is rescaled to one length, for both. What is left of the lead?</source>
-        <translation type="unfinished" />
+        <translation>过程奖励的优势更大，所以步更长。现在把两者的每次更新都缩放到同样的长度。领先还剩多少？</translation>
     </message>
     <message>
         <source>Times as many updates</source>
-        <translation type="unfinished" />
+        <translation>更新次数的倍数</translation>
     </message>
     <message>
         <source>All of it: nearly three times</source>
-        <translation type="unfinished" />
+        <translation>全部：接近三倍</translation>
     </message>
     <message>
         <source>Some of it</source>
-        <translation type="unfinished" />
+        <translation>一部分</translation>
     </message>
     <message>
         <source>Some of it: 29 updates against 22. The rest was simply a larger step.</source>
-        <translation type="unfinished" />
+        <translation>一部分：29 次更新对 22 次。其余的不过是更大的步。</translation>
     </message>
     <message>
         <source>The bug wins at every step. Right decisions first rise with the [pay|paid], then vanish, while the checker sees nothing but progress.</source>
-        <translation type="unfinished" />
+        <translation>漏洞在每一步都获胜。正确的决定先随[奖励|paid]上升，然后消失，而检查器看到的只是进步。</translation>
     </message>
     <message>
         <source>A learned process reward model has such actions too: a step that looks like careful work.</source>
-        <translation type="unfinished" />
+        <translation>学习得到的过程奖励模型也有这样的动作：看起来像认真工作的一步。</translation>
     </message>
     <message>
         <source>The checker of steps has a bug: action 5 is always paid 1.2, a right one 1. After two hundred updates on process reward, how many decisions are right?</source>
-        <translation type="unfinished" />
+        <translation>步骤检查器有一个漏洞：动作 5 总是奖励 1.2，正确的奖励 1。用过程奖励做两百次更新之后，多少决定正确？</translation>
     </message>
     <message>
         <source>Share of right decisions</source>
-        <translation type="unfinished" />
+        <translation>正确决定的比例</translation>
     </message>
     <message>
         <source>Nearly all: right ones are paid too</source>
-        <translation type="unfinished" />
+        <translation>几乎全部：正确的也有奖励</translation>
     </message>
     <message>
         <source>Hardly any. The best-paid action wins, and it could be found at every step.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有。奖励最多的动作获胜，而它在每一步都能被找到。</translation>
     </message>
     <message>
         <source>An outcome reward does not look at single steps, so this bug cannot fool it: it learns more slowly, but gets there. The more steps are paid, the more there is to cheat.</source>
-        <translation type="unfinished" />
+        <translation>结果奖励不看单个步骤，所以这个漏洞骗不了它：它学得较慢，但能学会。奖励的步骤越多，可以作弊的地方越多。</translation>
     </message>
     <message>
         <source>The same bug, but now only the outcome is paid, by the share of decisions that really are right. After two hundred updates, how many decisions are right?</source>
-        <translation type="unfinished" />
+        <translation>同样的漏洞，但现在只奖励结果，按真正正确的决定的比例。两百次更新之后，多少决定正确？</translation>
     </message>
     <message>
         <source>Share of right decisions, above process reward</source>
-        <translation type="unfinished" />
+        <translation>正确决定的比例，高出过程奖励多少</translation>
     </message>
     <message>
         <source>Hardly any, again</source>
-        <translation type="unfinished" />
+        <translation>又是几乎没有</translation>
     </message>
     <message>
         <source>Nearly all</source>
-        <translation type="unfinished" />
+        <translation>几乎全部</translation>
     </message>
     <message>
         <source>Nearly all. The faulty check is not used here.</source>
-        <translation type="unfinished" />
+        <translation>几乎全部。有缺陷的检查在这里没有使用。</translation>
     </message>
     <message>
         <source>With one decision the step is the outcome: the runs are the same, to the last digit. The longer the chain, the more the two can differ.</source>
-        <translation type="unfinished" />
+        <translation>只有一个决定时，步骤就是结果：各运行相同，直到最后一位数字。链越长，两者的差别可以越大。</translation>
     </message>
     <message>
         <source>Transfer: fix the checker, and shorten the chain to a single decision. How far apart are the two lines then?</source>
-        <translation type="unfinished" />
+        <translation>迁移：修好检查器，并把链缩短到一个决定。两条线相距多远？</translation>
     </message>
     <message>
         <source>As far as before</source>
-        <translation type="unfinished" />
+        <translation>与以前一样远</translation>
     </message>
     <message>
         <source>A little</source>
-        <translation type="unfinished" />
+        <translation>一点点</translation>
     </message>
     <message>
         <source>Not at all</source>
-        <translation type="unfinished" />
+        <translation>没有距离</translation>
     </message>
     <message>
         <source>Not at all: one reward, one step.</source>
-        <translation type="unfinished" />
+        <translation>没有距离：一个奖励，一个步骤。</translation>
     </message>
     <message>
         <source>Which algorithm is better in a fair race?</source>
-        <translation type="unfinished" />
+        <translation>公平竞速时，哪种算法更好？</translation>
     </message>
     <message>
         <source>Equal updates, equal samples, equal step length; a constant in the reward; prompts with different levels of reward.</source>
-        <translation type="unfinished" />
+        <translation>更新次数相同、样本数相同、步长相同；奖励中的常数；奖励水平不同的提示词。</translation>
     </message>
     <message>
         <source>The change of the logits in one update, rescaled to one length for all.</source>
-        <translation type="unfinished" />
+        <translation>一次更新对 logit 的改变，对所有算法都缩放到同一个长度。</translation>
     </message>
     <message>
         <source>What is left is the direction of the step, which is what algorithms differ in beyond their learning rate.</source>
-        <translation type="unfinished" />
+        <translation>剩下的是步的方向，这是各算法除学习率以外的不同之处。</translation>
     </message>
     <message>
         <source>GRPO has won the first race, so it is the better algorithm.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 赢了第一次竞速，所以它是更好的算法。</translation>
     </message>
     <message>
         <source>Before anything else is shown, collect what was not equal in that race. Dividing by the standard deviation makes steps longer, and so does a learning rate. A race without a named budget has no winner.</source>
-        <translation type="unfinished" />
+        <translation>在显示其他内容之前，请收集那次竞速中不相同的地方。除以标准差使步更长，提高学习率也是。没有说明预算的竞速没有胜者。</translation>
     </message>
     <message>
         <source>At equal step length, on one prompt, without KL and with one pass, the two are the same on every seed: if not, one of these has been changed. In the other races look at the bands. Where they overlap, call it level.</source>
-        <translation type="unfinished" />
+        <translation>步长相同、一个提示词、没有 KL、只学一遍时，两者在每个种子上都相同：如果不是，就是有人改了其中之一。在其他竞速中请看色带。重叠之处，请称之为持平。</translation>
     </message>
     <message>
         <source>Fifty updates each, same landscape, same seeds, same [learning rate]. [GRPO] is far ahead of [REINFORCE] with the mean as [baseline]. Is it the better algorithm?</source>
-        <translation type="unfinished" />
+        <translation>各五十次更新，地形相同，种子相同，[学习率|learning rate]相同。[GRPO] 远远领先于以均值为[基线|baseline]的 [REINFORCE]。它是更好的算法吗？</translation>
     </message>
     <message>
         <source>Collect opinions. What did dividing by the std do to the size of the step?</source>
-        <translation type="unfinished" />
+        <translation>请收集意见。除以标准差对步的大小做了什么？</translation>
     </message>
     <message>
         <source>At equal [step length|step] the two are the same, update by update. On one prompt, dividing by the standard deviation changes the length of the step, never its direction.</source>
-        <translation type="unfinished" />
+        <translation>[步长|step]相同时，两者每次更新都相同。在一个提示词上，除以标准差改变步的长度，从不改变方向。</translation>
     </message>
     <message>
         <source>Now every update is rescaled to the same length. Where does GRPO end, compared with REINFORCE with a baseline?</source>
-        <translation type="unfinished" />
+        <translation>现在把每次更新都缩放到同样的长度。与带基线的 REINFORCE 相比，GRPO 最终在哪里？</translation>
     </message>
     <message>
         <source>Lead of GRPO</source>
-        <translation type="unfinished" />
+        <translation>GRPO 的领先</translation>
     </message>
     <message>
         <source>Ahead</source>
-        <translation type="unfinished" />
+        <translation>领先</translation>
     </message>
     <message>
         <source>At the same place</source>
-        <translation type="unfinished" />
+        <translation>在同一个地方</translation>
     </message>
     <message>
         <source>At the same place, on every seed. Its whole lead came from longer steps.</source>
-        <translation type="unfinished" />
+        <translation>在同一个地方，每个种子都是。它的全部领先都来自更长的步。</translation>
     </message>
     <message>
         <source>Adding ten to every reward does not change which action is best, but it breaks plain REINFORCE: whatever is drawn first is praised, and so drawn more often.</source>
-        <translation type="unfinished" />
+        <translation>给每个奖励加十，并不改变哪个动作最好，却破坏了单纯的 REINFORCE：先抽到什么就表扬什么，因而抽得更多。</translation>
     </message>
     <message>
         <source>We add 10 to every reward. Plain REINFORCE, without a baseline: how likely is the best action at the end, compared with before?</source>
-        <translation type="unfinished" />
+        <translation>我们给每个奖励加 10。单纯的 REINFORCE，没有基线：与以前相比，最佳动作最终有多可能？</translation>
     </message>
     <message>
         <source>Change of REINFORCE</source>
-        <translation type="unfinished" />
+        <translation>REINFORCE 的变化</translation>
     </message>
     <message>
         <source>Far less likely: it now praises whatever happens to be drawn first.</source>
-        <translation type="unfinished" />
+        <translation>远不如以前可能：现在它碰巧先抽到什么就表扬什么。</translation>
     </message>
     <message>
         <source>And GRPO? Its advantages are differences within a group. What is the same for all members of a group is gone before anything is learned.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 呢？它的优势是组内的差别。组内所有成员共有的部分，在学习之前就已消失。</translation>
     </message>
     <message>
         <source>And GRPO, with 10 added to every reward? Without, the best action ended at 98 %. Where does it end now?</source>
-        <translation type="unfinished" />
+        <translation>每个奖励加 10 时，GRPO 呢？不加时，最佳动作最终为 98 %。现在最终在哪里？</translation>
     </message>
     <message>
         <source>Probability of the best action</source>
-        <translation type="unfinished" />
+        <translation>最佳动作的概率</translation>
     </message>
     <message>
         <source>At 98 %, as without</source>
-        <translation type="unfinished" />
+        <translation>98 %，与不加时一样</translation>
     </message>
     <message>
         <source>Clearly lower</source>
-        <translation type="unfinished" />
+        <translation>明显更低</translation>
     </message>
     <message>
         <source>Near 0, like REINFORCE</source>
-        <translation type="unfinished" />
+        <translation>接近 0，像 REINFORCE</translation>
     </message>
     <message>
         <source>The same as without: in a difference, a constant cancels.</source>
-        <translation type="unfinished" />
+        <translation>与不加时相同：在差里，常数抵消了。</translation>
     </message>
     <message>
         <source>Three prompts that pay differently. One mean over the whole batch praises every answer to the generous prompt. With a mean for each group, as in GRPO, this does not happen.</source>
-        <translation type="unfinished" />
+        <translation>三个提示词，奖励多少不同。整个批一个均值，会表扬大方的提示词的每个答案。像 GRPO 那样每个组一个均值，就不会这样。</translation>
     </message>
     <message>
         <source>Three prompts now, paying 0, 5 and 10 on top. REINFORCE subtracts one mean from all of them, GRPO one from each group. Where does GRPO end?</source>
-        <translation type="unfinished" />
+        <translation>现在是三个提示词，分别多给 0、5 和 10。REINFORCE 从所有奖励中减去同一个均值，GRPO 从每个组减去自己的。GRPO 最终在哪里？</translation>
     </message>
     <message>
         <source>Far ahead: one baseline for all three prompts fits none of them.</source>
-        <translation type="unfinished" />
+        <translation>远远领先：三个提示词共用一个基线，对哪个都不合适。</translation>
     </message>
     <message>
         <source>[PPO] learns a value for each prompt. Until its [critic] has learned them, it is as wrong as one baseline for all. The group's mean is right from the first update.</source>
-        <translation type="unfinished" />
+        <translation>[PPO] 为每个提示词学习一个值。在它的 [critic] 学会之前，它与共用一个基线一样错。组均值从第一次更新起就是对的。</translation>
     </message>
     <message>
         <source>PPO's critic learns a value for every prompt, from nothing. After fifty updates, where does GRPO stand, compared with PPO?</source>
-        <translation type="unfinished" />
+        <translation>PPO 的 critic 从零开始，为每个提示词学习一个值。五十次更新之后，与 PPO 相比，GRPO 在哪里？</translation>
     </message>
     <message>
         <source>Ahead: PPO's values are still being learned. PPO pays for its baseline with a critic, GRPO with samples.</source>
-        <translation type="unfinished" />
+        <translation>领先：PPO 的值还在学习。PPO 用 critic 换取基线，GRPO 用样本。</translation>
     </message>
     <message>
         <source>With a critic that learns as fast as it can, the two are alike. A table with a value for each prompt makes that easy; a critic that is a network has to generalize.</source>
-        <translation type="unfinished" />
+        <translation>critic 学得尽可能快时，两者差不多。每个提示词一个值的表使这很容易；网络形式的 critic 则必须泛化。</translation>
     </message>
     <message>
         <source>We let the critic adopt each new value at once (its learning rate is 1). Where does GRPO stand now, compared with PPO?</source>
-        <translation type="unfinished" />
+        <translation>我们让 critic 立即采用每个新值（它的学习率为 1）。现在与 PPO 相比，GRPO 在哪里？</translation>
     </message>
     <message>
         <source>Level. What counts is a good baseline for each prompt, wherever it comes from.</source>
-        <translation type="unfinished" />
+        <translation>持平。重要的是每个提示词有一个好的基线，不管它从何而来。</translation>
     </message>
     <message>
         <source>Equal samples: REINFORCE updates after every single one, eight times as often. It is fast, but many of its runs end on a wrong action.</source>
-        <translation type="unfinished" />
+        <translation>样本数相同：REINFORCE 每个样本之后都更新，次数是八倍。它很快，但它的许多运行最终停在错误的动作上。</translation>
     </message>
     <message>
         <source>Transfer: equal samples, one prompt. REINFORCE makes 400 updates from single samples, GRPO 50 from groups of eight. Which ends on a wrong action in more runs?</source>
-        <translation type="unfinished" />
+        <translation>迁移：样本数相同，一个提示词。REINFORCE 用单个样本做 400 次更新，GRPO 用八个一组做 50 次。哪种有更多的运行最终停在错误的动作上？</translation>
     </message>
     <message>
         <source>More runs that end wrong</source>
-        <translation type="unfinished" />
+        <translation>最终错误的运行更多的是</translation>
     </message>
     <message>
         <source>About as many of each</source>
-        <translation type="unfinished" />
+        <translation>两者差不多</translation>
     </message>
     <message>
         <source>REINFORCE: it is fast, and easily misled by what it happens to draw first.</source>
-        <translation type="unfinished" />
+        <translation>REINFORCE：它很快，也容易被碰巧先抽到的带偏。</translation>
     </message>
     <message>
         <source>What is wrong with this run?</source>
-        <translation type="unfinished" />
+        <translation>这个运行出了什么问题？</translation>
     </message>
     <message>
         <source>Sick runs to be diagnosed from their dials alone; then every remedy is tried on the same seeds.</source>
-        <translation type="unfinished" />
+        <translation>只凭仪表诊断出问题的运行；然后用同样的种子试每一种补救。</translation>
     </message>
     <message>
         <source>What was meant: the probability of the right answer, whatever the checker pays for it.</source>
-        <translation type="unfinished" />
+        <translation>本来的意思：正确答案的概率，不管检查器奖励多少。</translation>
     </message>
     <message>
         <source>Training never sees it. It is what a person finds who reads the answers, or a held-out test that cannot be gamed.</source>
-        <translation type="unfinished" />
+        <translation>训练从来看不到它。它是读答案的人，或不能钻空子的留出测试，才会发现的。</translation>
     </message>
     <message>
         <source>One setting is put right, all others stay, and 32 seeds are trained again.</source>
-        <translation type="unfinished" />
+        <translation>改正一项设置，其他都不变，重新训练 32 个种子。</translation>
     </message>
     <message>
         <source>The diagnosis that counts is the remedy with the largest gain in right answers, on average over the seeds: no list of answers, an experiment.</source>
-        <translation type="unfinished" />
+        <translation>算数的诊断，是对各个种子取平均，使正确答案增加最多的那种补救：不是答案清单，而是实验。</translation>
     </message>
     <message>
         <source>A reward that does not rise means that the learning rate is wrong.</source>
-        <translation type="unfinished" />
+        <translation>奖励不上升，就是学习率错了。</translation>
     </message>
     <message>
         <source>Before a cause may be named, two dials must be. Dead groups at high entropy and dead groups at low entropy are two illnesses. And the patient with the best reward of all is ill too.</source>
-        <translation type="unfinished" />
+        <translation>说出原因之前，必须先说出两个仪表。熵高时的零方差组和熵低时的零方差组是两种毛病。奖励最好的那个病例也有毛病。</translation>
     </message>
     <message>
         <source>The patients are runs under fixed seeds, so their dials look the same on every machine. A remedy is something else: more than one may help. Let the class try each, and compare how much of the run it changes.</source>
-        <translation type="unfinished" />
+        <translation>各病例是固定种子的运行，所以它们的仪表在每台机器上都一样。补救则不然：有帮助的可能不止一种。请全班逐个尝试，并比较它改变了运行的多少。</translation>
     </message>
     <message>
         <source>A healthy run, to compare with. Reward and [right answers|audit] rise together, [entropy] falls gradually, and groups die only once there is nothing left to learn.</source>
-        <translation type="unfinished" />
+        <translation>一个健康的运行，用来比较。奖励和[正确答案|audit]一起上升，[熵|entropy]逐渐下降，只有在没有什么可学之后，组才成为零方差组。</translation>
     </message>
     <message>
         <source>Seven sick runs follow. A cause may come twice, or not at all. Let the class vote on each before anybody predicts.</source>
-        <translation type="unfinished" />
+        <translation>下面是七个有问题的运行。一个原因可能出现两次，也可能不出现。在任何人预测之前，请全班对每个投票。</translation>
     </message>
     <message>
         <source>The first patient. The reward hovers and does not rise. Which dials move at all? Settle on a diagnosis before you go on.</source>
-        <translation type="unfinished" />
+        <translation>第一个病例。奖励徘徊而不上升。究竟哪些仪表在动？继续之前请确定诊断。</translation>
     </message>
     <message>
         <source>[β] was 5. Live groups and a high entropy mean that there is a signal. A KL that rises at once and then stands still means that something holds the policy back.</source>
-        <translation type="unfinished" />
+        <translation>[β] 是 5。组有信号、熵很高，说明有信号。KL 立即上升然后停住，说明有什么在拉住策略。</translation>
     </message>
     <message>
         <source>Patient 1: which single thing, [put right|tried], helps most?</source>
-        <translation type="unfinished" />
+        <translation>病例 1：[改正|tried]哪一项帮助最大？</translation>
     </message>
     <message>
         <source>The learning rate</source>
-        <translation type="unfinished" />
+        <translation>学习率</translation>
     </message>
     <message>
         <source>Sampling too cold</source>
-        <translation type="unfinished" />
+        <translation>采样太冷</translation>
     </message>
     <message>
         <source>A hacked reward</source>
-        <translation type="unfinished" />
+        <translation>被钻空子的奖励</translation>
     </message>
     <message>
         <source>β too big: without it, the same seeds find the right answer.</source>
-        <translation type="unfinished" />
+        <translation>β 太大：没有它，同样的种子就能找到正确的答案。</translation>
     </message>
     <message>
         <source>The second patient. Compare the first three updates with all that follow.</source>
-        <translation type="unfinished" />
+        <translation>第二个病例。请比较前三次更新和后面的所有更新。</translation>
     </message>
     <message>
         <source>The [learning rate] was 20. One jump, nearly every push [clipped|clip fraction] in the pass after it, and the policy is stuck with whatever the first group happened to praise.</source>
-        <translation type="unfinished" />
+        <translation>[学习率|learning rate]是 20。一跳，之后的一遍中几乎每个推力都被[裁剪|clip fraction]，策略就卡在第一组碰巧表扬的内容上。</translation>
     </message>
     <message>
         <source>The clip cannot help: the first pass is never clipped.</source>
-        <translation type="unfinished" />
+        <translation>裁剪帮不上忙：第一遍从不裁剪。</translation>
     </message>
     <message>
         <source>Patient 2: which single thing, put right, helps most?</source>
-        <translation type="unfinished" />
+        <translation>病例 2：改正哪一项帮助最大？</translation>
     </message>
     <message>
         <source>The rate: entropy gone within a few updates, and the groups dead from then on.</source>
-        <translation type="unfinished" />
+        <translation>学习率：几次更新之内熵就没有了，从那以后都是零方差组。</translation>
     </message>
     <message>
         <source>The third patient. The entropy stays high: the policy still tries everything. Why does it learn nothing?</source>
-        <translation type="unfinished" />
+        <translation>第三个病例。熵一直很高：策略仍在尝试一切。它为什么什么也学不到？</translation>
     </message>
     <message>
         <source>Groups of four, and a right answer once in seventy-five draws: nearly every group is [dead|dead group]. Drawing them again is [dynamic sampling]; easier prompts or larger groups help too.</source>
-        <translation type="unfinished" />
+        <translation>四个一组，而七十五次抽取才有一次正确答案：几乎每个组都是[零方差组|dead group]。重新抽取就是[动态采样|dynamic sampling]；更容易的提示词或更大的组也有帮助。</translation>
     </message>
     <message>
         <source>Ask what else would help: a larger G, easier prompts, a reward for partial success.</source>
-        <translation type="unfinished" />
+        <translation>请问还有什么会有帮助：更大的 G、更容易的提示词、给部分成功的奖励。</translation>
     </message>
     <message>
         <source>Patient 3: which single thing, put right, helps most?</source>
-        <translation type="unfinished" />
+        <translation>病例 3：改正哪一项帮助最大？</translation>
     </message>
     <message>
         <source>Dead groups: the entropy is high, but all members of a group fail alike.</source>
-        <translation type="unfinished" />
+        <translation>零方差组：熵很高，但一个组的成员全都同样失败。</translation>
     </message>
     <message>
         <source>The fourth patient. Its groups are dead as well. Which dial differs from the third?</source>
-        <translation type="unfinished" />
+        <translation>第四个病例。它的组也是零方差组。哪个仪表与第三个不同？</translation>
     </message>
     <message>
         <source>The [temperature] was 0.15. The policy was nearly certain before the first update: all members of a group give the same answer.</source>
-        <translation type="unfinished" />
+        <translation>[温度|temperature]是 0.15。第一次更新之前策略就几乎确定：一个组的成员都给出同样的答案。</translation>
     </message>
     <message>
         <source>Dead groups with high entropy: hard prompts. Dead groups with no entropy: no diversity.</source>
-        <translation type="unfinished" />
+        <translation>熵高的零方差组：提示词太难。没有熵的零方差组：没有多样性。</translation>
     </message>
     <message>
         <source>Patient 4: which single thing, put right, helps most?</source>
-        <translation type="unfinished" />
+        <translation>病例 4：改正哪一项帮助最大？</translation>
     </message>
     <message>
         <source>Too cold: no entropy from the very start, so all samples are alike.</source>
-        <translation type="unfinished" />
+        <translation>太冷：从一开始就没有熵，所以所有样本都一样。</translation>
     </message>
     <message>
         <source>The fifth patient. The reward rises nicely, and then stays at 0.7. Which dial says why?</source>
-        <translation type="unfinished" />
+        <translation>第五个病例。奖励漂亮地上升，然后停在 0.7。哪个仪表说明了原因？</translation>
     </message>
     <message>
         <source>[Entropy] was used up before anything better was tried. An [entropy bonus] keeps the policy exploring long enough to find the answer that pays 1.</source>
-        <translation type="unfinished" />
+        <translation>在尝试到更好的答案之前，[熵|Entropy]就用完了。[熵奖励|entropy bonus]使策略探索得足够久，能找到奖励为 1 的答案。</translation>
     </message>
     <message>
         <source>The bonus is no free lunch: its optimum is not the best policy. Lower it at the end.</source>
-        <translation type="unfinished" />
+        <translation>熵奖励不是免费的午餐：它的最优解不是最优的策略。最后要降低它。</translation>
     </message>
     <message>
         <source>Patient 5: which single thing, put right, helps most?</source>
-        <translation type="unfinished" />
+        <translation>病例 5：改正哪一项帮助最大？</translation>
     </message>
     <message>
         <source>Entropy collapse: little by little the policy settled on the first answer that paid.</source>
-        <translation type="unfinished" />
+        <translation>熵坍缩：策略一点一点地固定在第一个得到奖励的答案上。</translation>
     </message>
     <message>
         <source>The sixth patient. It looks like the first: high entropy, live groups, no progress. Look at the shape of the KL and at its scale.</source>
-        <translation type="unfinished" />
+        <translation>第六个病例。它看起来像第一个：熵高，组有信号，没有进展。请看 KL 的形状和刻度。</translation>
     </message>
     <message>
         <source>The rate was 0.002. Where β holds, the KL stands still; here it creeps on, and grows faster and faster. Nothing else is wrong: this run is healthy, only much too slow.</source>
-        <translation type="unfinished" />
+        <translation>学习率是 0.002。β 拉住策略时 KL 停住；这里它慢慢移动，而且越来越快。没有别的问题：这个运行是健康的，只是太慢。</translation>
     </message>
     <message>
         <source>Patient 6: which single thing, put right, helps most?</source>
-        <translation type="unfinished" />
+        <translation>病例 6：改正哪一项帮助最大？</translation>
     </message>
     <message>
         <source>The rate again, but this time far too low: with 0.3 the same seeds learn.</source>
-        <translation type="unfinished" />
+        <translation>又是学习率，但这一次太低：用 0.3，同样的种子就能学会。</translation>
     </message>
     <message>
         <source>The last patient. The best reward of all. Would you ship it?</source>
-        <translation type="unfinished" />
+        <translation>最后一个病例。奖励是所有病例中最好的。你会发布它吗？</translation>
     </message>
     <message>
         <source>The checker pays 1 for an answer that is worth nothing. Reward and [right answers|audit] part at about update 20; only somebody who reads the answers sees it.</source>
-        <translation type="unfinished" />
+        <translation>检查器给毫无价值的答案 1 分。大约在第 20 次更新，奖励与[正确答案|audit]分开；只有读答案的人才看得到。</translation>
     </message>
     <message>
         <source>Raise β: it limits the fall and fixes nothing.</source>
-        <translation type="unfinished" />
+        <translation>提高 β：它限制了下降，却什么也没有治好。</translation>
     </message>
     <message>
         <source>Transfer: the seventh patient, with the best reward of all. Which single thing, put right, helps most?</source>
-        <translation type="unfinished" />
+        <translation>迁移：第七个病例，奖励最好的那个。改正哪一项帮助最大？</translation>
     </message>
     <message>
         <source>A hacked reward: fixing the checker cures it. β was 0 all along.</source>
-        <translation type="unfinished" />
+        <translation>被钻空子的奖励：修好检查器就治好了。β 始终为 0。</translation>
     </message>
     <message>
         <source>How do the algorithms of one family differ?</source>
-        <translation type="unfinished" />
+        <translation>同一家族的算法有什么不同？</translation>
     </message>
     <message>
         <source>Six algorithms of one family: each changes a few switches of one loss, and is run against the one it came from.</source>
-        <translation type="unfinished" />
+        <translation>同一家族的六种算法：每种改变同一个损失的几个开关，并与它所由来的算法比较。</translation>
     </message>
     <message>
         <source>The switches are changed in the order of the table, each on top of those above it.</source>
-        <translation type="unfinished" />
+        <translation>开关按表中的次序改变，每个都在上面各个的基础之上。</translation>
     </message>
     <message>
         <source>The column “Adds” sums up to the whole difference. In another order the shares would be others; the sum would not.</source>
-        <translation type="unfinished" />
+        <translation>“增加”一列的和就是全部的差别。换一种次序，各份会不同；总和不会。</translation>
     </message>
     <message>
         <source>Proximal policy optimization: clipped ratios, and a learned critic as the baseline.</source>
-        <translation type="unfinished" />
+        <translation>近端策略优化：裁剪的比率，以学习的 critic 为基线。</translation>
     </message>
     <message>
         <source>Group sequence policy optimization: one ratio for a whole answer, the geometric mean over its tokens.</source>
-        <translation type="unfinished" />
+        <translation>组序列策略优化：整个答案一个比率，即各 token 的几何平均。</translation>
     </message>
     <message>
         <source>Divided by a deviation below 1, every advantage is larger, and so is every step at the same rate.</source>
-        <translation type="unfinished" />
+        <translation>除以小于 1 的标准差，每个优势都更大，学习率相同时每一步也更大。</translation>
     </message>
     <message>
         <source>At equal step length most of this lead is gone: lesson 17.</source>
-        <translation type="unfinished" />
+        <translation>步长相同时，这个领先大多消失：见第 17 课。</translation>
     </message>
     <message>
         <source>Each name of the family is a method of its own, with a theory of its own.</source>
-        <translation type="unfinished" />
+        <translation>家族中的每个名称都是一种独立的方法，有自己的理论。</translation>
     </message>
     <message>
         <source>Walk from one to the next and name nothing but the switch that changes. Ask which switch moved these runs and which did nothing. A name is a set of settings.</source>
-        <translation type="unfinished" />
+        <translation>从一个走到下一个，只说改变了哪个开关。请问哪个开关移动了这些运行，哪个什么也没做。一个名称就是一组设置。</translation>
     </message>
     <message>
         <source>Which switch adds most depends on the rate, the passes and the task, and the step says under which. If one that is said to be silent moves something, look at the clipped share first: a ratio has reached its clip.</source>
-        <translation type="unfinished" />
+        <translation>哪个开关增加最多，取决于学习率、遍数和任务，步骤里说明了是在什么条件下。如果一个据说不起作用的开关移动了什么，请先看裁剪的比例：有比率到达了裁剪。</translation>
     </message>
     <message>
         <source>Every answer to this prompt pays a little more than ten, so [REINFORCE] praises whatever it draws, good or bad. Its descendants stand below it, each a few switches further on.</source>
-        <translation type="unfinished" />
+        <translation>这个提示词的每个答案奖励都比十多一点，所以 [REINFORCE] 抽到什么就表扬什么，不论好坏。它的后代在它下面，每个多改了几个开关。</translation>
     </message>
     <message>
         <source>Six algorithms are enough for a first look. Tab into the tree, then Up and Down; each runs on 32 seeds in well under a second.</source>
-        <translation type="unfinished" />
+        <translation>第一次看，六种算法就够了。用 Tab 进入树，然后用上下键；每种用 32 个种子运行，远不到一秒。</translation>
     </message>
     <message>
         <source>One switch, the [baseline]: what all answers are paid alike is subtracted before anything is learned. The table below says which switch was changed, and what it added.</source>
-        <translation type="unfinished" />
+        <translation>一个开关，即[基线|baseline]：所有答案共有的奖励，在学习之前就减去。下面的表说明改变了哪个开关，它增加了什么。</translation>
     </message>
     <message>
         <source>The next one changes a single switch: it subtracts the mean reward of the batch. Where does the probability of the best action go?</source>
-        <translation type="unfinished" />
+        <translation>下一个只改变一个开关：它减去批的平均奖励。最佳动作的概率到哪里去？</translation>
     </message>
     <message>
         <source>Change of the best action</source>
-        <translation type="unfinished" />
+        <translation>最佳动作的变化</translation>
     </message>
     <message>
         <source>Up: once the common part is gone, only the differences are learned from.</source>
-        <translation type="unfinished" />
+        <translation>往上：共有的部分去掉之后，就只从差别学习。</translation>
     </message>
     <message>
         <source>Three prompts now, and [PPO|ppo]. Its switches are changed [one after the other|one_after_the_other]: all of the gain comes from using each batch four times.</source>
-        <translation type="unfinished" />
+        <translation>现在是三个提示词和 [PPO|ppo]。[逐个|one_after_the_other]改变它的开关：全部收获都来自每批使用四遍。</translation>
     </message>
     <message>
         <source>At a high rate the clip keeps several passes from doing harm. Here no ratio reaches it.</source>
-        <translation type="unfinished" />
+        <translation>学习率高时，裁剪防止多遍造成损害。这里没有比率到达它。</translation>
     </message>
     <message>
         <source>PPO differs from REINFORCE with a baseline by four switches. At a small learning rate: which one adds most?</source>
-        <translation type="unfinished" />
+        <translation>PPO 与带基线的 REINFORCE 有四个开关不同。学习率小时，哪个增加最多？</translation>
     </message>
     <message>
         <source>The clipped surrogate</source>
-        <translation type="unfinished" />
+        <translation>裁剪的代理目标</translation>
     </message>
     <message>
         <source>The learned critic</source>
-        <translation type="unfinished" />
+        <translation>学习的 critic</translation>
     </message>
     <message>
         <source>How tokens are averaged</source>
-        <translation type="unfinished" />
+        <translation>token 的平均方式</translation>
     </message>
     <message>
         <source>Four passes over each batch</source>
-        <translation type="unfinished" />
+        <translation>每批学四遍</translation>
     </message>
     <message>
         <source>The passes: the same samples are used four times. The clip has nothing to do at this rate.</source>
-        <translation type="unfinished" />
+        <translation>遍数：同样的样本使用四次。在这个学习率下，裁剪没有事可做。</translation>
     </message>
     <message>
         <source>[GRPO] gives up the critic and divides by the group's [deviation|standard deviation]. At this rate that makes [longer steps|longer_steps], which account for most of its lead.</source>
-        <translation type="unfinished" />
+        <translation>[GRPO] 放弃 critic，并除以组的[标准差|standard deviation]。在这个学习率下，这使[步更长|longer_steps]，它的领先大部分由此而来。</translation>
     </message>
     <message>
         <source>GRPO differs from PPO by four switches, too. At the same learning rate: which one adds most?</source>
-        <translation type="unfinished" />
+        <translation>GRPO 与 PPO 也有四个开关不同。学习率相同时，哪个增加最多？</translation>
     </message>
     <message>
         <source>The group's mean for the critic</source>
-        <translation type="unfinished" />
+        <translation>用组均值代替 critic</translation>
     </message>
     <message>
         <source>Dividing by the deviation</source>
-        <translation type="unfinished" />
+        <translation>除以标准差</translation>
     </message>
     <message>
         <source>The KL penalty</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚</translation>
     </message>
     <message>
         <source>Dividing by the deviation: for each prompt the same direction, a longer step.</source>
-        <translation type="unfinished" />
+        <translation>除以标准差：对每个提示词方向相同，步更长。</translation>
     </message>
     <message>
         <source>Dr. GRPO (“GRPO done right”) stops dividing by the deviation. At a rate of 0.2 it falls far behind; at 1 most of the gap closes. {Set the rate back and look.}</source>
-        <translation type="unfinished" />
+        <translation>Dr. GRPO（“GRPO done right”）不再除以标准差。学习率为 0.2 时它远远落后；为 1 时差距大多消失。{把学习率调回去看看。}</translation>
     </message>
     <message>
         <source>Dr. GRPO does not divide by the deviation, so at a rate of 0.2 its steps are short and it falls far behind. Now both train at a rate of 1. Where does it end, compared with GRPO?</source>
-        <translation type="unfinished" />
+        <translation>Dr. GRPO 不除以标准差，所以学习率为 0.2 时它的步很短，远远落后。现在两者都用学习率 1 训练。与 GRPO 相比，它最终在哪里？</translation>
     </message>
     <message>
         <source>Still far behind</source>
-        <translation type="unfinished" />
+        <translation>仍然远远落后</translation>
     </message>
     <message>
         <source>Nearly level</source>
-        <translation type="unfinished" />
+        <translation>几乎持平</translation>
     </message>
     <message>
         <source>Nearly level: most of the lead was the length of the steps. The small rate suited GRPO.</source>
-        <translation type="unfinished" />
+        <translation>几乎持平：领先大部分来自步的长度。小的学习率适合 GRPO。</translation>
     </message>
     <message>
         <source>The same in a table: critic, [baseline], [clipping], [KL penalty|kl_penalty], and the number of answers in each update. {A click on a row runs that algorithm against the one it came from.}</source>
-        <translation type="unfinished" />
+        <translation>同样的内容列成表：critic、[基线|baseline]、[裁剪|clipping]、[KL 惩罚|kl_penalty]，以及每次更新的答案个数。{点击一行，把那种算法与它所由来的算法比较。}</translation>
     </message>
     <message>
         <source>Read a column, not a row: what does each algorithm do without, and what takes its place?</source>
-        <translation type="unfinished" />
+        <translation>请按列读，不要按行读：每种算法省去了什么，用什么来代替？</translation>
     </message>
     <message>
         <source>PPO and GRPO both clip, and both subtract a baseline. Which of the two learns nothing from one answer per prompt?</source>
-        <translation type="unfinished" />
+        <translation>PPO 和 GRPO 都裁剪，也都减去基线。每个提示词只有一个答案时，两者中哪个什么也学不到？</translation>
     </message>
     <message>
         <source>Neither does</source>
-        <translation type="unfinished" />
+        <translation>都学不到</translation>
     </message>
     <message>
         <source>GRPO: its baseline is the mean of a group, and one answer is its own mean. PPO asks its critic.</source>
-        <translation type="unfinished" />
+        <translation>GRPO：它的基线是组均值，而一个答案的均值就是它自己。PPO 问它的 critic。</translation>
     </message>
     <message>
         <source>[GSPO|gspo]'s clip range was made for the mean ratio of long answers. On one token it stops nearly every push after the first pass. The rest of the family is in the tree and the table now.</source>
-        <translation type="unfinished" />
+        <translation>[GSPO|gspo] 的裁剪范围是为长答案的平均比率设定的。对一个 token，它在第一遍之后停止几乎每个推力。家族的其他成员现在都在树和表里。</translation>
     </message>
     <message>
         <source>Let somebody choose a name that they have read of, and say which switches it changes before the runs are shown. On answers of one token at a small rate most are nearly the same algorithm.</source>
-        <translation type="unfinished" />
+        <translation>请一位学生选一个读到过的名称，在显示运行之前说出它改变哪些开关。对一个 token 的答案，学习率小时，大多数几乎是同一种算法。</translation>
     </message>
     <message>
         <source>Transfer: GSPO clips at 0.0003, a range for ratios of whole long answers. Our answers are one token. Compared with GRPO, where does it end?</source>
-        <translation type="unfinished" />
+        <translation>迁移：GSPO 在 0.0003 处裁剪，这是整个长答案的比率的范围。我们的答案是一个 token。与 GRPO 相比，它最终在哪里？</translation>
     </message>
     <message>
         <source>Far below: in three of the four passes nearly every push is stopped.</source>
-        <translation type="unfinished" />
+        <translation>低得多：四遍之中有三遍，几乎每个推力都被停止。</translation>
     </message>
     <message>
         <source>Did training add anything new, here and at scale?</source>
-        <translation type="unfinished" />
+        <translation>训练增加了什么新的东西吗，在这里和在大规模上？</translation>
     </message>
     <message>
         <source>A recorded model, answer by answer; then what papers report, and whether the right way was there before.</source>
-        <translation type="unfinished" />
+        <translation>一个记录的模型，逐个答案来看；然后是论文的报告，以及正确的做法以前是否就有。</translation>
     </message>
     <message>
         <source>A real run of this program's language model, trained on another machine and shipped as a file. Nothing is computed now.</source>
-        <translation type="unfinished" />
+        <translation>本程序的语言模型的一次真实运行，在另一台机器上训练，作为文件随程序附带。现在不做任何计算。</translation>
     </message>
     <message>
         <source>File, “Open the recorded example” opens it in every panel. “New language model” trains one of your own.</source>
-        <translation type="unfinished" />
+        <translation>用“文件”中的“打开记录的示例”可以在所有面板中打开它。“新建语言模型”训练一个你自己的。</translation>
     </message>
     <message>
         <source>Prompts that are never trained on. What the model most likely answers is recorded before every update.</source>
-        <translation type="unfinished" />
+        <translation>从不用于训练的提示词。每次更新之前都记录模型最可能的答案。</translation>
     </message>
     <message>
         <source>The checkpoint was taught to work from left to right: 5+9*5 becomes 14*5.</source>
-        <translation type="unfinished" />
+        <translation>这个检查点被教成从左往右计算：5+9*5 变成 14*5。</translation>
     </message>
     <message>
         <source>Right answers to 128 prompts that are never trained on, always taking the likeliest token.</source>
-        <translation type="unfinished" />
+        <translation>128 个从不用于训练的提示词中答对的数量，始终取最可能的 token。</translation>
     </message>
     <message>
         <source>A small model that learns sums shows that RL gives large models new abilities.</source>
-        <translation type="unfinished" />
+        <translation>一个小模型学会了算式，说明强化学习给大模型带来新的能力。</translation>
     </message>
     <message>
         <source>It shows that little had to change for much to be right. Keep apart what this program has computed and what papers report, and with each published figure read out the version, the benchmark and how many answers were drawn.</source>
-        <translation type="unfinished" />
+        <translation>它说明只需改变一点，就能使许多答案变得正确。请把本程序计算的与论文报告的分开；读出每个发表的数字时，请说明版本、基准，以及抽取了多少个答案。</translation>
     </message>
     <message>
         <source>The run is recorded, so it is the same everywhere. If an answer looks different, see at which update the cursor is. Published figures change between versions of a report: if somebody has another one, compare the versions before you argue.</source>
-        <translation type="unfinished" />
+        <translation>运行是记录好的，所以处处相同。如果某个答案看起来不同，请看游标在哪次更新。发表的数字在报告的不同版本之间会变：如果有人拿着另一个数字，请先比较版本再争论。</translation>
     </message>
     <message>
         <source>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit].</source>
-        <translation type="unfinished" />
+        <translation>一个[记录|recorded]的语言模型，以及八个[从不用于训练|watched]的提示词。第一次更新之前，它从左往右计算：一个[习惯|habit]。</translation>
     </message>
     <message>
         <source>Read one wrong answer aloud, working included. Let them find the rule behind the wrong ones.</source>
-        <translation type="unfinished" />
+        <translation>请朗读一个错误的答案，连同演算。让学生找出错误答案背后的规则。</translation>
     </message>
     <message>
         <source>Six out of eight, after ten updates. Nobody showed the model how to work these out; it was paid for right results alone, and the habit is fading.</source>
-        <translation type="unfinished" />
+        <translation>十次更新之后，八个中六个正确。没有人示范这些题怎样算；只有正确的结果得到奖励，而习惯正在消退。</translation>
     </message>
     <message>
         <source>The two that are still wrong take two steps of working.</source>
-        <translation type="unfinished" />
+        <translation>仍然错误的两个需要两步演算。</translation>
     </message>
     <message>
         <source>Three of the eight are right now. It trains on other prompts, sixteen answers per update. How many are right after ten updates?</source>
-        <translation type="unfinished" />
+        <translation>现在八个中三个正确。它在其他提示词上训练，每次更新十六个答案。十次更新之后多少个正确？</translation>
     </message>
     <message>
         <source>Right of eight</source>
-        <translation type="unfinished" />
+        <translation>八个中正确的</translation>
     </message>
     <message>
         <source>Six. What it has learned carries over to prompts that it was never trained on.</source>
-        <translation type="unfinished" />
+        <translation>六个。它学到的东西也适用于从未训练过的提示词。</translation>
     </message>
     <message>
         <source>Eight prompts are few. Of 128 that are never trained on, most were right after ten updates too.</source>
-        <translation type="unfinished" />
+        <translation>八个提示词太少。在 128 个从不用于训练的提示词中，十次更新之后大多数也正确。</translation>
     </message>
     <message>
         <source>Of 128 [held-out|held_out] prompts, 29 % were answered right at the start. And at update 11?</source>
-        <translation type="unfinished" />
+        <translation>在 128 个[留出|held_out]的提示词中，开始时答对 29 %。第 11 次更新时呢？</translation>
     </message>
     <message>
         <source>Held-out answers right</source>
-        <translation type="unfinished" />
+        <translation>留出题答对的比例</translation>
     </message>
     <message>
         <source>Below 50 %</source>
-        <translation type="unfinished" />
+        <translation>低于 50 %</translation>
     </message>
     <message>
         <source>50 to 85 %</source>
-        <translation type="unfinished" />
+        <translation>50 到 85 %</translation>
     </message>
     <message>
         <source>Above 85 %</source>
-        <translation type="unfinished" />
+        <translation>高于 85 %</translation>
     </message>
     <message>
         <source>Most of the way in ten updates: the habit was nearly everything that was wrong.</source>
-        <translation type="unfinished" />
+        <translation>十次更新就走完了大半：几乎全部的错误都是那个习惯。</translation>
     </message>
     <message>
         <source>All eight, working included. The two that took longest need two steps of working, one after the other.</source>
-        <translation type="unfinished" />
+        <translation>全部八个，连同演算。用时最长的两个需要一步接一步的两步演算。</translation>
     </message>
     <message>
         <source>Two are still wrong. We train on, to update 32. By which update are all eight right for the first time?</source>
-        <translation type="unfinished" />
+        <translation>还有两个错误。我们继续训练，到第 32 次更新。到哪次更新，八个第一次全部正确？</translation>
     </message>
     <message>
         <source>First update with all eight right</source>
-        <translation type="unfinished" />
+        <translation>八个第一次全部正确的更新</translation>
     </message>
     <message>
         <source>At about twice as many updates as the first six: two steps of working are learned one after the other.</source>
-        <translation type="unfinished" />
+        <translation>更新次数约为前六个的两倍：两步演算一步一步地学会。</translation>
     </message>
     <message>
         <source>The whole run: a strip for every prompt, right above and wrong below. Once right, each stays right.</source>
-        <translation type="unfinished" />
+        <translation>整个运行：每个提示词一条，上面为对，下面为错。每一个一旦正确，就一直正确。</translation>
     </message>
     <message>
         <source>Click an answer in the list on the right: the run goes to the update at which it first appeared.</source>
-        <translation type="unfinished" />
+        <translation>点击右边列表中的一个答案：运行转到它首次出现的更新。</translation>
     </message>
     <message>
         <source>On the way to update 32: how often did one of the eight go back from right to wrong?</source>
-        <translation type="unfinished" />
+        <translation>在到第 32 次更新的路上：八个中有几次从对变回错？</translation>
     </message>
     <message>
         <source>Times from right to wrong</source>
-        <translation type="unfinished" />
+        <translation>从对变为错的次数</translation>
     </message>
     <message>
         <source>Once or twice</source>
-        <translation type="unfinished" />
+        <translation>一两次</translation>
     </message>
     <message>
         <source>More often</source>
-        <translation type="unfinished" />
+        <translation>更多次</translation>
     </message>
     <message>
         <source>Never, for the likeliest answer: right answers were paid, and the habit was not.</source>
-        <translation type="unfinished" />
+        <translation>从来没有，就最可能的答案而言：得到奖励的是正确的答案，而不是习惯。</translation>
     </message>
     <message>
         <source>Right answers can be counted in two ways: the likeliest answer to each prompt, or answers that are drawn. Ask of every published figure which of the two it is.</source>
-        <translation type="unfinished" />
+        <translation>正确的答案可以用两种方式计数：每个提示词最可能的答案，或抽取的答案。对每个发表的数字都要问是哪一种。</translation>
     </message>
     <message>
         <source>At update 31 the likeliest answers are right in 93 of 100 held-out prompts. And sampled ones, at temperature 1?</source>
-        <translation type="unfinished" />
+        <translation>在第 31 次更新，最可能的答案在 100 个留出的提示词中有 93 个正确。在温度 1 采样的呢？</translation>
     </message>
     <message>
         <source>Sampled answers right</source>
-        <translation type="unfinished" />
+        <translation>采样的答案正确的比例</translation>
     </message>
     <message>
         <source>As often</source>
-        <translation type="unfinished" />
+        <translation>同样多</translation>
     </message>
     <message>
         <source>Less often</source>
-        <translation type="unfinished" />
+        <translation>更少</translation>
     </message>
     <message>
         <source>Less often: the likeliest answer is better than a typical one.</source>
-        <translation type="unfinished" />
+        <translation>更少：最可能的答案比通常的答案好。</translation>
     </message>
     <message>
         <source>Results at scale, in the papers' own numbers; this program has computed none of them. Mind the version, the benchmark, and how many answers were drawn. Does any of them show what the model could do before?</source>
-        <translation type="unfinished" />
+        <translation>大规模的结果，用论文自己的数字；本程序没有计算其中任何一个。请注意版本、基准，以及抽取了多少个答案。其中有没有一个显示模型以前能做什么？</translation>
     </message>
     <message>
         <source>R1-Zero ends at 71.0 in one version of the report and at 77.9 in the other; the clip range of 10 belongs to R1's first stage, not to R1-Zero.</source>
-        <translation type="unfinished" />
+        <translation>R1-Zero 在报告的一个版本中止于 71.0，在另一个版本中止于 77.9；裁剪范围 10 属于 R1 的第一阶段，而不是 R1-Zero。</translation>
     </message>
     <message>
         <source>Who uses GRPO. Defaults differ from program to program: read them before you compare results.</source>
-        <translation type="unfinished" />
+        <translation>谁在使用 GRPO。各程序的默认值不同：比较结果之前，请先读它们。</translation>
     </message>
     <message>
         <source>The “aha moment”: reported as something that training brought about, and what later work found. The papers' words; none of it is computed here. Ask of any new ability: what did samples look like before?</source>
-        <translation type="unfinished" />
+        <translation>“顿悟时刻”：报告说是训练带来的，以及后来的工作发现了什么。这些是论文的话；这里没有计算任何一个。对任何新的能力都要问：以前的样本是什么样子？</translation>
     </message>
     <message>
         <source>Read the first entry aloud, then the others. In our run the right way was among the samples from the start, and training made it the likeliest. That does not settle the question for large models.</source>
-        <translation type="unfinished" />
+        <translation>请朗读第一条，然后是其他各条。在我们的运行中，正确的做法从一开始就在样本之中，训练使它成为最可能的。对大模型，这并没有解决问题。</translation>
     </message>
     <message>
         <source>Our run once more, before any training: the likeliest answers to held-out prompts were right in 29 of 100. And answers that were sampled?</source>
-        <translation type="unfinished" />
+        <translation>再看一次我们的运行，在任何训练之前：对留出的提示词，最可能的答案 100 个中有 29 个正确。采样的答案呢？</translation>
     </message>
     <message>
         <source>Hardly ever right: it still had to find the right way</source>
-        <translation type="unfinished" />
+        <translation>几乎从不正确：它还得找到正确的做法</translation>
     </message>
     <message>
         <source>Right about as often</source>
-        <translation type="unfinished" />
+        <translation>大约一样常正确</translation>
     </message>
     <message>
         <source>Right more often: the right way was there</source>
-        <translation type="unfinished" />
+        <translation>更常正确：正确的做法已经在那里</translation>
     </message>
     <message>
         <source>About half of them were right. Training did not have to invent the right way; it made it the likeliest.</source>
-        <translation type="unfinished" />
+        <translation>其中约一半正确。训练不必发明正确的做法；它只是使之成为最可能的。</translation>
     </message>
     <message>
         <source>Open questions. Our small model shows only one thing: little had to change for most answers to become right.</source>
-        <translation type="unfinished" />
+        <translation>未解决的问题。我们的小模型只说明一件事：只需改变一点，就能使大多数答案正确。</translation>
     </message>
     <message>
         <source>Transfer: our model went from a wrong habit to nearly all right. Had it moved by one nat per token, its old self would find each token 2.7 times less likely, on average. How far did it move?</source>
-        <translation type="unfinished" />
+        <translation>迁移：我们的模型从错误的习惯变到几乎全对。如果它移动了每个 token 一 nat，旧的它就会认为每个 token 平均低 2.7 倍。它移动了多远？</translation>
     </message>
     <message>
         <source>KL, in nats per token</source>
-        <translation type="unfinished" />
+        <translation>KL，每个 token 的 nat</translation>
     </message>
     <message>
         <source>A tenth of a nat, or less</source>
-        <translation type="unfinished" />
+        <translation>十分之一 nat 或更少</translation>
     </message>
     <message>
         <source>About a third of a nat</source>
-        <translation type="unfinished" />
+        <translation>约三分之一 nat</translation>
     </message>
     <message>
         <source>About one nat, or more</source>
-        <translation type="unfinished" />
+        <translation>约一 nat 或更多</translation>
     </message>
     <message>
         <source>Less than a tenth of a nat. Whether large models, too, mostly find what they already had is the first open question.</source>
-        <translation type="unfinished" />
+        <translation>不到十分之一 nat。大模型是否也主要是找到它们已有的东西，是第一个未解决的问题。</translation>
     </message>
     <message>
         <source>What is in a group of real answers?</source>
-        <translation type="unfinished" />
+        <translation>一组真实的答案里有什么？</translation>
     </message>
     <message>
         <source>A language model answers 2+2*6 eight times: two habits, one comparison, ten updates.</source>
-        <translation type="unfinished" />
+        <translation>一个语言模型对 2+2*6 回答八次：两种习惯，一次比较，十次更新。</translation>
     </message>
     <message>
         <source>2+12=14 multiplies first and is right; 4*6=24 goes from left to right, the habit that the model was given.</source>
-        <translation type="unfinished" />
+        <translation>2+12=14 先乘，正确；4*6=24 从左往右，这是给模型养成的习惯。</translation>
     </message>
     <message>
         <source>Both are carried out without a slip. The checker reads the last number and compares it with 14.</source>
-        <translation type="unfinished" />
+        <translation>两者的计算都没有失误。检查器读取最后一个数，与 14 比较。</translation>
     </message>
     <message>
         <source>The mean of G answers that are right or wrong strays from the true share by this much.</source>
-        <translation type="unfinished" />
+        <translation>G 个对或错的答案，其均值与真实的比例相差这么多。</translation>
     </message>
     <message>
         <source>Four times the answers halve it: that is what a larger group buys, and it costs four times the sampling.</source>
-        <translation type="unfinished" />
+        <translation>答案多到四倍，它就减半：更大的组换来的就是这个，代价是四倍的采样。</translation>
     </message>
     <message>
         <source>Two answers agree about as often as they differ here: then the group is dead.</source>
-        <translation type="unfinished" />
+        <translation>这里两个答案一致的机会与不一致的大致相同：一致时，组就是零方差组。</translation>
     </message>
     <message>
         <source>With p = 0.4, the chance of being right, that is 0.52.</source>
-        <translation type="unfinished" />
+        <translation>答对的机会 p = 0.4 时，为 0.52。</translation>
     </message>
     <message>
         <source>The likeliest answer is wrong, so the model cannot do this sum.</source>
-        <translation type="unfinished" />
+        <translation>最可能的答案是错的，所以模型做不了这道算式。</translation>
     </message>
     <message>
         <source>Look at samples rather than at the likeliest answer: right ones are among them, and training needs no more than that. Then ask what would happen if there were none.</source>
-        <translation type="unfinished" />
+        <translation>请看样本，而不是最可能的答案：正确的就在其中，训练所需的也仅此而已。然后问，如果一个也没有会怎样。</translation>
     </message>
     <message>
         <source>Eight samples are few, and with another seed they differ. If the group happens to be all right or all wrong, that is a dead group before its time: say so, and go on to the larger group, which strays less.</source>
-        <translation type="unfinished" />
+        <translation>八个样本很少，换一个种子就不同。如果这个组碰巧全对或全错，那就是提前出现的零方差组：请如实说，然后转到更大的组，它偏差较小。</translation>
     </message>
     <message>
         <source>Asked for 2+2*6, this model most likely writes 4*6=24: from left to right, its [habit|habits]. But training does not look at the likeliest answer. It samples a [group].</source>
-        <translation type="unfinished" />
+        <translation>问它 2+2*6，这个模型最可能写 4*6=24：从左往右，这是它的[习惯|habits]。但训练不看最可能的答案。它采样一个[组|group]。</translation>
     </message>
     <message>
         <source>Do not show the group yet: let them guess how often the other answer comes.</source>
-        <translation type="unfinished" />
+        <translation>先不要显示这个组：让学生猜另一个答案多常出现。</translation>
     </message>
     <message>
         <source>Two [habits], and the first token decides. Every token of a right answer gets the same [advantage], measured in [standard deviations|standard deviation] above the group's mean. Those of wrong answers are pushed down.</source>
-        <translation type="unfinished" />
+        <translation>两种[习惯|habits]，由第一个 token 决定。正确答案的每个 token 得到同样的[优势|advantage]，以高于组均值多少个[标准差|standard deviation]来衡量。错误答案的 token 被压低。</translation>
     </message>
     <message>
         <source>Go through the rows; nobody wrote any of these answers.</source>
-        <translation type="unfinished" />
+        <translation>请逐行看；这些答案没有一个是人写的。</translation>
     </message>
     <message>
         <source>Its likeliest answer is wrong. Sampled eight times, what share of its answers is right (14)?</source>
-        <translation type="unfinished" />
+        <translation>它最可能的答案是错的。采样八次，它的答案有多少正确（14）？</translation>
     </message>
     <message>
         <source>Share right</source>
-        <translation type="unfinished" />
+        <translation>正确的比例</translation>
     </message>
     <message>
         <source>A good share: the right way is there, only a little less likely. That is all that training needs.</source>
-        <translation type="unfinished" />
+        <translation>相当多：正确的做法就在那里，只是略不可能一些。训练所需的就是这些。</translation>
     </message>
     <message>
         <source>{Your turn: type an answer such as 2+12=14 or 14 alone, and score it. The checker and the model judge it, and it joins the group as a ninth. || In the program, an answer of one's own can be scored too: the checker and the model judge it, and it joins the group as a ninth.}</source>
-        <translation type="unfinished" />
+        <translation>{轮到你了：输入一个答案，例如 2+12=14 或单独的 14，并为它评分。检查器和模型会评判它，它作为第九个加入这个组。 || 在程序中，也可以为自己的答案评分：检查器和模型会评判它，它作为第九个加入这个组。}</translation>
     </message>
     <message>
         <source>Let the class dictate: a right answer without working, a wrong one with correct steps, nonsense. Before each, have them guess the reward, the sign of its advantage, and whether the model finds it likely.</source>
-        <translation type="unfinished" />
+        <translation>请全班口述：没有演算的正确答案、步骤正确的错误答案、胡说。每个之前，请他们猜奖励、优势的符号，以及模型是否认为它可能。</translation>
     </message>
     <message>
         <source>Eight answers said one half; sixty-four give a [better estimate|estimate]. A larger group measures how hard the prompt is more precisely, at the price of more samples.</source>
-        <translation type="unfinished" />
+        <translation>八个答案说是二分之一；六十四个给出[更好的估计|estimate]。更大的组更精确地衡量提示词有多难，代价是更多的样本。</translation>
     </message>
     <message>
         <source>Nothing was trained in between: it is the same policy, asked more often.</source>
-        <translation type="unfinished" />
+        <translation>其间没有训练：同一个策略，只是问得更多。</translation>
     </message>
     <message>
         <source>The same model answers the same sum 64 times instead of eight. Of the eight, half were right. What share of the 64 is right?</source>
-        <translation type="unfinished" />
+        <translation>同一个模型对同一道算式回答 64 次，而不是八次。八个之中一半正确。64 个之中多少正确？</translation>
     </message>
     <message>
         <source>Over thousands of answers it is 40 %. A group of eight typically misses that by 17 points, one of sixty-four by 6.</source>
-        <translation type="unfinished" />
+        <translation>对几千个答案，它是 40 %。八个一组通常与它相差 17 个百分点，六十四个一组相差 6 个。</translation>
     </message>
     <message>
         <source>Ten updates of eight answers, and the habit is gone on this sum. Nobody wrote down 2+12: it was sampled, paid, and made likelier.</source>
-        <translation type="unfinished" />
+        <translation>十次更新，各八个答案，这道算式上的习惯就没有了。没有人写下 2+12：它被采样到，得到奖励，变得更可能。</translation>
     </message>
     <message>
         <source>Scrub back in Evolution: the likeliest answer turns from one habit to the other.</source>
-        <translation type="unfinished" />
+        <translation>在“演变”中往回拖：最可能的答案从一种习惯变为另一种。</translation>
     </message>
     <message>
         <source>Back to groups of eight, and now ten updates on this one sum. Where does the mean reward go?</source>
-        <translation type="unfinished" />
+        <translation>回到八个一组，现在在这一道算式上做十次更新。平均奖励到哪里去？</translation>
     </message>
     <message>
         <source>Up, to all or nearly all right.</source>
-        <translation type="unfinished" />
+        <translation>往上，到全部或几乎全部正确。</translation>
     </message>
     <message>
         <source>Eight right answers leave nothing to compare: the [dead group] has no push, only the pull of the [KL penalty] back to the start. This sum has nothing left to teach; training needs others.</source>
-        <translation type="unfinished" />
+        <translation>八个正确的答案没有什么可以比较：[零方差组|dead group]没有推力，只有 [KL 惩罚|KL penalty]往起点的拉力。这道算式没有什么可教的了；训练需要别的题。</translation>
     </message>
     <message>
         <source>We train on, to update 40. By then all eight answers of a group are right. What does such a group teach?</source>
-        <translation type="unfinished" />
+        <translation>我们继续训练，到第 40 次更新。那时组里八个答案全部正确。这样的组教了什么？</translation>
     </message>
     <message>
         <source>To be right still more surely</source>
-        <translation type="unfinished" />
+        <translation>更加肯定地正确</translation>
     </message>
     <message>
         <source>Nothing: the group is dead</source>
-        <translation type="unfinished" />
+        <translation>什么也没有：是零方差组</translation>
     </message>
     <message>
         <source>Nothing: no answer stands out, so none is pushed.</source>
-        <translation type="unfinished" />
+        <translation>什么也没有：没有一个答案突出，所以没有一个受到推动。</translation>
     </message>
     <message>
         <source>Two answers are cheap, but half of the time they are [alike|alike]. A larger G makes it likelier that a group holds both right and wrong answers.</source>
-        <translation type="unfinished" />
+        <translation>两个答案很省，但有一半时候它们[一样|alike]。更大的 G 使组里更可能既有正确的答案又有错误的答案。</translation>
     </message>
     <message>
         <source>Under other seeds about half of the pairs are live.</source>
-        <translation type="unfinished" />
+        <translation>换其他种子，约有一半的对有信号。</translation>
     </message>
     <message>
         <source>Transfer: from the start again, with groups of two. The model is right in 40 of 100 answers. Which advantage is the first answer most likely to get?</source>
-        <translation type="unfinished" />
+        <translation>迁移：重新从起点开始，两个一组。模型 100 个答案中有 40 个正确。第一个答案最可能得到哪种优势？</translation>
     </message>
     <message>
         <source>Above 0: right, and the other wrong</source>
-        <translation type="unfinished" />
+        <translation>大于 0：它正确，另一个错误</translation>
     </message>
     <message>
         <source>0: the two agree</source>
-        <translation type="unfinished" />
+        <translation>0：两者一致</translation>
     </message>
     <message>
         <source>Below 0: wrong, and the other right</source>
-        <translation type="unfinished" />
+        <translation>小于 0：它错误，另一个正确</translation>
     </message>
     <message>
         <source>0: both are right here. Two answers agree in 52 of 100 pairs, and then teach nothing.</source>
-        <translation type="unfinished" />
+        <translation>0：这里两者都正确。100 对之中有 52 对一致，这时什么也教不了。</translation>
     </message>
     <message>
         <source>What can a pretrained model learn, and what can it not?</source>
-        <translation type="unfinished" />
+        <translation>预训练的模型能学会什么，不能学会什么？</translation>
     </message>
     <message>
         <source>A recorded real model trains on sums in three runs: what changes, and what does not.</source>
-        <translation type="unfinished" />
+        <translation>一个记录的真实模型在三个运行中用算式训练：什么改变了，什么没有。</translation>
     </message>
     <message>
         <source>SmolLM2-135M-Instruct, 134.5 million parameters: trained by this program on one processor thread with seed 2, recorded in November 2026. Nothing is computed now.</source>
-        <translation type="unfinished" />
+        <translation>SmolLM2-135M-Instruct，1.345 亿个参数：由本程序在一个处理器线程上用种子 2 训练，记录于 2026 年 11 月。现在不做任何计算。</translation>
     </message>
     <message>
         <source>An adapter of rank 8, Adam with a learning rate of 0.001, four questions per update and eight answers to each, temperature 1, no KL penalty.</source>
-        <translation type="unfinished" />
+        <translation>秩为 8 的适配器，学习率为 0.001 的 Adam，每次更新四个问题、每个八个答案，温度 1，没有 KL 惩罚。</translation>
     </message>
     <message>
         <source>The last number of the answer is compared; any text may come before it.</source>
-        <translation type="unfinished" />
+        <translation>比较答案的最后一个数；它之前可以有任何文字。</translation>
     </message>
     <message>
         <source>The mean exact KL divergence from the reference over the tokens of a batch, measured after the update.</source>
-        <translation type="unfinished" />
+        <translation>与参考策略的精确 KL 散度，对一批的 token 取平均，在更新之后测量。</translation>
     </message>
     <message>
         <source>Nothing but digits, perhaps with a full stop: what the question asks for.</source>
-        <translation type="unfinished" />
+        <translation>除了数字，最多还有一个句点：这正是问题所要求的。</translation>
     </message>
     <message>
         <source>The likeliest token is taken each time, instead of one that is drawn.</source>
-        <translation type="unfinished" />
+        <translation>每次取最可能的 token，而不是抽取一个。</translation>
     </message>
     <message>
         <source>Of 32 answers that are right with probability 0.9, the share varies by 0.05 (one standard deviation).</source>
-        <translation type="unfinished" />
+        <translation>对 32 个以概率 0.9 正确的答案，比例的变动为 0.05（一个标准差）。</translation>
     </message>
     <message>
         <source>The model has learned to add.</source>
-        <translation type="unfinished" />
+        <translation>模型学会了加法。</translation>
     </message>
     <message>
         <source>Hold its likeliest answers before training against those after it. Adding was there, and was sampled too rarely; training changed how often. What grew is what was paid for, which is not quite what was asked for.</source>
-        <translation type="unfinished" />
+        <translation>请把训练之前和之后最可能的答案放在一起看。加法本来就在，只是太少被采样到；训练改变了多常。增长的是得到奖励的，而这与所要求的并不完全相同。</translation>
     </message>
     <message>
         <source>These are recorded runs, one of each kind, and they are the same everywhere. What may be doubted is the conclusion: with one run each, a dip or a delay can be chance. Say so before somebody else does. If you want more evidence, train the model again with other seeds.</source>
-        <translation type="unfinished" />
+        <translation>这些是记录的运行，每种一个，处处相同。可以怀疑的是结论：每种只有一个运行，下跌或延迟可能出于偶然。请在别人之前先说出来。如果想要更多证据，请用其他种子再训练模型。</translation>
     </message>
     <message>
         <source>A [recorded] real model: 134.5 million parameters. It is asked to “reply with the number only”, and talks. An answer is paid where the [last number|right] is right.</source>
-        <translation type="unfinished" />
+        <translation>一个[记录|recorded]的真实模型：1.345 亿个参数。要求它“reply with the number only”（只回答数），它却说个不停。[最后一个数|right]正确的答案得到奖励。</translation>
     </message>
     <message>
         <source>Read some answers aloud. Most are cut off at twelve tokens, and many before they come to a sum.</source>
-        <translation type="unfinished" />
+        <translation>请朗读几个答案。大多数在十二个 token 处被截断，许多还没有算到和。</translation>
     </message>
     <message>
         <source>Six updates of 32 answers. Did it learn to add, or only to say what it knew?</source>
-        <translation type="unfinished" />
+        <translation>六次更新，各 32 个答案。它是学会了加法，还是只学会说出它所知道的？</translation>
     </message>
     <message>
         <source>Let everybody guess before the curve is shown.</source>
-        <translation type="unfinished" />
+        <translation>在显示曲线之前，请每个人猜一猜。</translation>
     </message>
     <message>
         <source>In the first batch six of 32 answers are right. In which update are nine out of ten right for the first time?</source>
-        <translation type="unfinished" />
+        <translation>第一批 32 个答案中有六个正确。在哪次更新，第一次十个中九个正确？</translation>
     </message>
     <message>
         <source>First update with nine out of ten right</source>
-        <translation type="unfinished" />
+        <translation>第一次十个中九个正确的更新</translation>
     </message>
     <message>
         <source>The sixth: five updates, 160 answers, were enough.</source>
-        <translation type="unfinished" />
+        <translation>第六次：五次更新、160 个答案就够了。</translation>
     </message>
     <message>
         <source>It could add before; training changed how often it does. Update 6: “6 + 5 equals 11 in Roman numerals.” The sum comes first now. What follows does no harm as long as it contains no other number.</source>
-        <translation type="unfinished" />
+        <translation>它以前就会加法；训练改变了它多常去做。第 6 次更新：“6 + 5 equals 11 in Roman numerals.”现在和写在最前面。后面的内容只要不含别的数，就没有害处。</translation>
     </message>
     <message>
         <source>Sampled answers were right in about one in five cases at first. And the [likeliest] answers to nine held-out questions, before any training?</source>
-        <translation type="unfinished" />
+        <translation>采样的答案起初约五个中一个正确。在任何训练之前，对九个留出的问题，[最可能|likeliest]的答案呢？</translation>
     </message>
     <message>
         <source>Held-out likeliest answers right</source>
-        <translation type="unfinished" />
+        <translation>留出题最可能的答案正确的</translation>
     </message>
     <message>
         <source>One in five, too</source>
-        <translation type="unfinished" />
+        <translation>也是五个中一个</translation>
     </message>
     <message>
         <source>Most of them</source>
-        <translation type="unfinished" />
+        <translation>其中大多数</translation>
     </message>
     <message>
         <source>Most, 8 of 9: the model could do these sums, but its sampled answers seldom got that far. Training moved probability to what it could do.</source>
-        <translation type="unfinished" />
+        <translation>大多数，9 个中 8 个：模型会做这些算式，但它采样的答案很少走到那一步。训练把概率移到它会做的事上。</translation>
     </message>
     <message>
         <source>It falls back and recovers, more than once. Part of that is [chance|by_chance], and part that each batch has other questions. Nothing holds this run near its start: β is 0.</source>
-        <translation type="unfinished" />
+        <translation>它不止一次回落又恢复。一部分出于[偶然|by_chance]，一部分因为每批的问题不同。没有什么使这个运行留在起点附近：β 为 0。</translation>
     </message>
     <message>
         <source>One run, one seed: say so. Other seeds dip elsewhere.</source>
-        <translation type="unfinished" />
+        <translation>一个运行，一个种子：请如实说。其他种子在别处下跌。</translation>
     </message>
     <message>
         <source>It goes on for fourteen updates as before. How low does the share of right answers in a batch fall?</source>
-        <translation type="unfinished" />
+        <translation>照旧再做十四次更新。一批中正确答案的比例最低降到多少？</translation>
     </message>
     <message>
         <source>Lowest share of a later batch</source>
-        <translation type="unfinished" />
+        <translation>后面的批的最低比例</translation>
     </message>
     <message>
         <source>To 59 %, in the very next update: one good batch does not mean that training is done.</source>
-        <translation type="unfinished" />
+        <translation>到 59 %，就在下一次更新：一批好并不意味着训练完成。</translation>
     </message>
     <message>
         <source>With β = 0.1 the [distance] from the start ends at 0.32 nats instead of 1.01. Nine out of ten are right two updates later than before, and the share still falls back as far.</source>
-        <translation type="unfinished" />
+        <translation>β = 0.1 时，离起点的[距离|distance]最终为 0.32 nat，而不是 1.01。十个中九个正确比以前晚两次更新，比例仍然回落得一样多。</translation>
     </message>
     <message>
         <source>One run each: say so. That β did not help here is no proof that it never does; it shows what it acts on.</source>
-        <translation type="unfinished" />
+        <translation>各一个运行：请如实说。β 在这里没有帮助，并不证明它从不会有帮助；这说明它作用于什么。</translation>
     </message>
     <message>
         <source>The same training with a KL penalty, β = 0.1. Once nine out of ten have been right, how low does the share of right answers fall?</source>
-        <translation type="unfinished" />
+        <translation>同样的训练，带 KL 惩罚，β = 0.1。一旦有过十个中九个正确，正确答案的比例最低降到多少？</translation>
     </message>
     <message>
         <source>Hardly at all: it stays at 80 % or more</source>
-        <translation type="unfinished" />
+        <translation>几乎不降：保持在 80 % 或更高</translation>
     </message>
     <message>
         <source>Less than before: to between 65 and 80 %</source>
-        <translation type="unfinished" />
+        <translation>比以前降得少：到 65 与 80 % 之间</translation>
     </message>
     <message>
         <source>As low as before</source>
-        <translation type="unfinished" />
+        <translation>与以前一样低</translation>
     </message>
     <message>
         <source>To 59 % again, in update 12. The penalty is on the distance from the start; it does not know which answers are wrong.</source>
-        <translation type="unfinished" />
+        <translation>又到 59 %，在第 12 次更新。惩罚针对离起点的距离；它不知道哪些答案是错的。</translation>
     </message>
     <message>
         <source>Nothing is paid, so every group is [dead|dead group] and no weight moves. The question asks for the number only; this model hardly ever samples such an answer.</source>
-        <translation type="unfinished" />
+        <translation>没有给任何奖励，所以每个组都是[零方差组|dead group]，没有权重移动。问题只要求数；这个模型几乎从不采样到这样的答案。</translation>
     </message>
     <message>
         <source>These are the answers of the first step again: same model, same seed, another reward.</source>
-        <translation type="unfinished" />
+        <translation>这些又是第一步的答案：同样的模型，同样的种子，不同的奖励。</translation>
     </message>
     <message>
         <source>Another run, the same first 32 answers. It pays the [bare] number alone, right or wrong. How many of the 32 are paid?</source>
-        <translation type="unfinished" />
+        <translation>另一个运行，前 32 个答案相同。它只奖励[单独|bare]一个数，不论对错。32 个之中多少个得到奖励？</translation>
     </message>
     <message>
         <source>One to five</source>
