@@ -5174,1873 +5174,1873 @@
     </message>
     <message>
         <source>Export handout…</source>
-        <translation type="unfinished" />
+        <translation>导出讲义…</translation>
     </message>
     <message>
         <source>Write the questions of the lesson that is open as pages to print, without their answers.</source>
-        <translation type="unfinished" />
+        <translation>把打开的课程的问题写成可以打印的页，不附答案。</translation>
     </message>
     <message>
         <source>Export page…</source>
-        <translation type="unfinished" />
+        <translation>导出网页…</translation>
     </message>
     <message>
         <source>Write the lesson that is open, or the update shown, as one HTML file that explains its numbers.</source>
-        <translation type="unfinished" />
+        <translation>把打开的课程，或所显示的更新，写成一个解释其中各个数的 HTML 文件。</translation>
     </message>
     <message>
         <source>Export simulator…</source>
-        <translation type="unfinished" />
+        <translation>导出模拟器…</translation>
     </message>
     <message>
         <source>Write the bandit as one HTML file that computes in a browser, also on a phone.</source>
-        <translation type="unfinished" />
+        <translation>把老虎机写成一个在浏览器中计算的 HTML 文件，手机上也行。</translation>
     </message>
     <message>
         <source>All lessons</source>
-        <translation type="unfinished" />
+        <translation>所有课程</translation>
     </message>
     <message>
         <source>Answer questions with a prediction, try things out, and see the answers in live numbers.</source>
-        <translation type="unfinished" />
+        <translation>用预测回答问题，动手试一试，并在现场的数字中看到答案。</translation>
     </message>
     <message>
         <source>Next step of the lesson</source>
-        <translation type="unfinished" />
+        <translation>课程的下一步</translation>
     </message>
     <message>
         <source>Go one step further; an open question asks for a prediction once, and is then skipped.</source>
-        <translation type="unfinished" />
+        <translation>前进一步；没有回答的问题会要求预测一次，之后跳过。</translation>
     </message>
     <message>
         <source>Step of the lesson before</source>
-        <translation type="unfinished" />
+        <translation>课程的上一步</translation>
     </message>
     <message>
         <source>Go one step back.</source>
-        <translation type="unfinished" />
+        <translation>后退一步。</translation>
     </message>
     <message>
         <source>Skip the question</source>
-        <translation type="unfinished" />
+        <translation>跳过问题</translation>
     </message>
     <message>
         <source>See the answer without a prediction.</source>
-        <translation type="unfinished" />
+        <translation>不作预测，直接看答案。</translation>
     </message>
     <message>
         <source>Open the lesson in the full app</source>
-        <translation type="unfinished" />
+        <translation>在完整的程序中打开课程</translation>
     </message>
     <message>
         <source>Continue the lesson's run with all panels and all settings.</source>
-        <translation type="unfinished" />
+        <translation>用所有面板和所有设置继续课程的运行。</translation>
     </message>
     <message>
         <source>Leave the lesson</source>
-        <translation type="unfinished" />
+        <translation>离开课程</translation>
     </message>
     <message>
         <source>Back to your own run, as you left it.</source>
-        <translation type="unfinished" />
+        <translation>回到你自己的运行，与离开时一样。</translation>
     </message>
     <message>
         <source>Open my folder</source>
-        <translation type="unfinished" />
+        <translation>打开我的文件夹</translation>
     </message>
     <message>
         <source>Your own lessons: text files, which are read again whenever you save them.</source>
-        <translation type="unfinished" />
+        <translation>你自己的课：文本文件，每次保存后都会重新读取。</translation>
     </message>
     <message>
         <source>Course of 45 minutes</source>
-        <translation type="unfinished" />
+        <translation>45 分钟的课程</translation>
     </message>
     <message>
         <source>Four lessons one after the other: rewards in a group, silent groups, clipping, a fooled checker.</source>
-        <translation type="unfinished" />
+        <translation>四课，一课接一课：组里的奖励、没有信号的组、裁剪、被骗的检查器。</translation>
     </message>
     <message>
         <source>Rehearse the lesson</source>
-        <translation type="unfinished" />
+        <translation>试讲课程</translation>
     </message>
     <message>
         <source>Run the open lesson under six seeds, to check answers, reveals and times before class.</source>
-        <translation type="unfinished" />
+        <translation>用六个种子运行打开的课程，在上课之前检查答案、揭晓和时间。</translation>
     </message>
     <message>
         <source>Save my homework…</source>
-        <translation type="unfinished" />
+        <translation>保存我的作业…</translation>
     </message>
     <message>
         <source>Collect homework…</source>
-        <translation type="unfinished" />
+        <translation>收集作业…</translation>
     </message>
     <message>
         <source>Show a folder of homework as a table: one row per student, with the numbers recomputed.</source>
-        <translation type="unfinished" />
+        <translation>把一个文件夹的作业显示为表：每个学生一行，其中的数重新计算。</translation>
     </message>
     <message>
         <source>Export predictions…</source>
-        <translation type="unfinished" />
+        <translation>导出预测…</translation>
     </message>
     <message>
         <source>Write every prediction made on this machine to a CSV file.</source>
-        <translation type="unfinished" />
+        <translation>把在这台机器上作出的每个预测写入 CSV 文件。</translation>
     </message>
     <message>
         <source>Lesson {number}: {title}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课：{title}</translation>
     </message>
     <message>
         <source>Nobody is presenting.</source>
-        <translation type="unfinished" />
+        <translation>没有人在演示。</translation>
     </message>
     <message>
         <source>Present</source>
         <comment>verb</comment>
-        <translation type="unfinished">演示</translation>
+        <translation>演示</translation>
     </message>
     <message>
         <source>Full screen for a projector; with two screens, the speaker gets a separate window.</source>
-        <translation type="unfinished" />
+        <translation>全屏，用于投影仪；有两个屏幕时，讲者得到单独的窗口。</translation>
     </message>
     <message>
         <source>Speaker window</source>
-        <translation type="unfinished" />
+        <translation>讲者窗口</translation>
     </message>
     <message>
         <source>Notes, the next step and a clock.</source>
-        <translation type="unfinished" />
+        <translation>备注、下一步和时钟。</translation>
     </message>
     <message>
         <source>Next stage</source>
-        <translation type="unfinished" />
+        <translation>下一阶段</translation>
     </message>
     <message>
         <source>The forward button of a remote does this.</source>
-        <translation type="unfinished" />
+        <translation>遥控器的前进键就是这个功能。</translation>
     </message>
     <message>
         <source>Previous stage</source>
-        <translation type="unfinished" />
+        <translation>上一阶段</translation>
     </message>
     <message>
         <source>The back button of a remote does this.</source>
-        <translation type="unfinished" />
+        <translation>遥控器的后退键就是这个功能。</translation>
     </message>
     <message>
         <source>Show the next update, complete.</source>
-        <translation type="unfinished" />
+        <translation>显示下一次更新的全部。</translation>
     </message>
     <message>
         <source>Previous update</source>
-        <translation type="unfinished" />
+        <translation>上一次更新</translation>
     </message>
     <message>
         <source>Show the previous update, complete.</source>
-        <translation type="unfinished" />
+        <translation>显示上一次更新的全部。</translation>
     </message>
     <message>
         <source>Blank screen</source>
-        <translation type="unfinished" />
+        <translation>黑屏</translation>
     </message>
     <message>
         <source>Make the screen black, as the blank button of a remote does; any key brings the picture back.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: picture</translatorcomment><translation>像遥控器的黑屏键那样使屏幕变黑；按任意键恢复画面。</translation>
     </message>
     <message>
         <source>Ring around the pointer</source>
-        <translation type="unfinished" />
+        <translation>指针周围的圆环</translation>
     </message>
     <message>
         <source>Show the back row where the pointer is.</source>
-        <translation type="unfinished" />
+        <translation>让后排看到指针在哪里。</translation>
     </message>
     <message>
         <source>End presenting</source>
-        <translation type="unfinished" />
+        <translation>结束演示</translation>
     </message>
     <message>
         <source>Return to the window as it was.</source>
-        <translation type="unfinished" />
+        <translation>把窗口恢复原样。</translation>
     </message>
     <message>
         <source>Homework (*.json)</source>
-        <translation type="unfinished" />
+        <translation>作业 (*.json)</translation>
     </message>
     <message>
         <source>No lesson is open; choose one under Lessons.</source>
-        <translation type="unfinished" />
+        <translation>没有打开课程；请在“课程”中选一个。</translation>
     </message>
     <message>
         <source>No question of this lesson has been answered yet.</source>
-        <translation type="unfinished" />
+        <translation>这一课还没有一个问题得到回答。</translation>
     </message>
     <message>
         <source>Save my homework</source>
-        <translation type="unfinished" />
+        <translation>保存我的作业</translation>
     </message>
     <message>
         <source>The homework</source>
-        <translation type="unfinished" />
+        <translation>作业</translation>
     </message>
     <message>
         <source>The homework is saved as {target}.</source>
-        <translation type="unfinished" />
+        <translation>作业已保存为 {target}。</translation>
     </message>
     <message>
         <source>Collect homework</source>
-        <translation type="unfinished" />
+        <translation>收集作业</translation>
     </message>
     <message>
         <source>Save table</source>
-        <translation type="unfinished" />
+        <translation>保存表格</translation>
     </message>
     <message>
         <source>Tables (*.csv)</source>
-        <translation type="unfinished" />
+        <translation>表格 (*.csv)</translation>
     </message>
     <message>
         <source>Export predictions</source>
-        <translation type="unfinished" />
+        <translation>导出预测</translation>
     </message>
     <message>
         <source>The predictions are written to {target}.</source>
-        <translation type="unfinished" />
+        <translation>预测已写入 {target}。</translation>
     </message>
     <message>
         <source>The new lesson</source>
-        <translation type="unfinished" />
+        <translation>新的课</translation>
     </message>
     <message>
         <source>Your lessons are in {folder}.</source>
-        <translation type="unfinished" />
+        <translation>你的课在 {folder} 中。</translation>
     </message>
     <message>
         <source>{error} The lesson stays as it was.</source>
-        <translation type="unfinished" />
+        <translation>{error} 课程保持不变。</translation>
     </message>
     <message>
         <source>Lesson {number}, step {step}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课，步骤 {step}</translation>
     </message>
     <message>
         <source>(in percent)</source>
-        <translation type="unfinished" />
+        <translation>（百分数）</translation>
     </message>
     <message>
         <source>Lessons {numbers} · {version}</source>
-        <translation type="unfinished" />
+        <translation>第 {numbers} 课 · {version}</translation>
     </message>
     <message>
         <source>Answers: {title}</source>
-        <translation type="unfinished" />
+        <translation>答案：{title}</translation>
     </message>
     <message>
         <source>Answers</source>
-        <translation type="unfinished" />
+        <translation>答案</translation>
     </message>
     <message>
         <source>This run has no such number.</source>
-        <translation type="unfinished" />
+        <translation>这个运行没有这样的数。</translation>
     </message>
     <message>
         <source>This run: {result}.</source>
-        <translation type="unfinished" />
+        <translation>这个运行：{result}。</translation>
     </message>
     <message>
         <source>For the teacher: {notes}</source>
-        <translation type="unfinished" />
+        <translation>给教师：{notes}</translation>
     </message>
     <message>
         <source>{way} ({number})</source>
-        <translation type="unfinished" />
+        <translation>{way}（{number}）</translation>
     </message>
     <message>
         <source>Name:                                                            Date:</source>
-        <translation type="unfinished" />
+        <translation>姓名：                                                            日期：</translation>
     </message>
     <message>
         <source>Why?</source>
-        <translation type="unfinished" />
+        <translation>为什么？</translation>
     </message>
     <message>
         <source>What the run says:</source>
-        <translation type="unfinished" />
+        <translation>运行的结果：</translation>
     </message>
     <message>
         <source>What I conclude</source>
-        <translation type="unfinished" />
+        <translation>我的结论</translation>
     </message>
     <message>
         <source>Five terms</source>
-        <translation type="unfinished" />
+        <translation>五个术语</translation>
     </message>
     <message>
         <source>To try at home</source>
-        <translation type="unfinished" />
+        <translation>在家试试</translation>
     </message>
     <message>
         <source>{title} · seed {seed} · {version}</source>
-        <translation type="unfinished" />
+        <translation>{title} · 种子 {seed} · {version}</translation>
     </message>
     <message>
         <source>{number}.  {question}</source>
-        <translation type="unfinished" />
+        <translation>{number}.  {question}</translation>
     </message>
     <message>
         <source>In your own words:</source>
-        <translation type="unfinished" />
+        <translation>用你自己的话说：</translation>
     </message>
     <message>
         <source>Repeat the lesson and change one thing; first predict what it does:</source>
-        <translation type="unfinished" />
+        <translation>重做这一课，只改变一件事；先预测它会怎样：</translation>
     </message>
     <message>
         <source>Or open the run of the first step in the full program:</source>
-        <translation type="unfinished" />
+        <translation>或者在完整的程序中打开第一步的运行：</translation>
     </message>
     <message>
         <source>Page {number}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 页</translation>
     </message>
     <message numerus="yes">
         <source>{files} file, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.</source>
         <comment>{files} files, {flagged} flagged. Numbers: {agree} agree, {differ} differ, {rest} not checked.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{files} 个文件，{flagged} 个有标记。数：{agree} 个相符，{differ} 个不符，{rest} 个没有检查。</numerusform>
         </translation>
     </message>
     <message>
         <source>{file}: {flags}</source>
-        <translation type="unfinished" />
+        <translation>{file}：{flags}</translation>
     </message>
     <message>
         <source>It is read from a recorded run, which has no other seeds.</source>
-        <translation type="unfinished" />
+        <translation>它读自记录的运行，没有其他种子。</translation>
     </message>
     <message>
         <source>It takes longer than the {minutes:g} min given in its notes.</source>
-        <translation type="unfinished" />
+        <translation>它用的时间超过备注中给出的 {minutes:g} 分钟。</translation>
     </message>
     <message>
         <source>This step takes long; have something to say while it is computed.</source>
-        <translation type="unfinished" />
+        <translation>这一步用时较长；计算时请准备一些话来说。</translation>
     </message>
     <message>
         <source>The run has no such number.</source>
-        <translation type="unfinished" />
+        <translation>运行没有这样的数。</translation>
     </message>
     <message>
         <source>{name}: {value}</source>
-        <translation type="unfinished" />
+        <translation>{name}：{value}</translation>
     </message>
     <message>
         <source>Answer: “{choice}” ({number}).</source>
-        <translation type="unfinished" />
+        <translation>答案：“{choice}”（{number}）。</translation>
     </message>
     <message>
         <source>” and “</source>
-        <translation type="unfinished" />
+        <translation>”和“</translation>
     </message>
     <message>
         <source>No choice contains the answer ({number}).</source>
-        <translation type="unfinished" />
+        <translation>没有选项包含答案（{number}）。</translation>
     </message>
     <message>
         <source>Its number, {number}, reads like one of “{choice}”: leave out “number”.</source>
-        <translation type="unfinished" />
+        <translation>它的数 {number} 读起来像“{choice}”：请去掉“number”。</translation>
     </message>
     <message>
         <source>Answer: {way} ({number}).</source>
-        <translation type="unfinished" />
+        <translation>答案：{way}（{number}）。</translation>
     </message>
     <message>
         <source>{low:g} to {high:g}</source>
-        <translation type="unfinished" />
+        <translation>{low:g} 到 {high:g}</translation>
     </message>
     <message>
         <source>Answer: {number}, at {share:.0%} of the scale from {ends}.</source>
-        <translation type="unfinished" />
+        <translation>答案：{number}，位于从 {ends} 的刻度的 {share:.0%} 处。</translation>
     </message>
     <message>
         <source>The answer ({number}) is outside its range from {ends}.</source>
-        <translation type="unfinished" />
+        <translation>答案（{number}）超出从 {ends} 的范围。</translation>
     </message>
     <message>
         <source>The reveal has no “holds”: it is shown whatever the run says.</source>
-        <translation type="unfinished" />
+        <translation>揭晓没有“holds”：不论运行的结果如何都会显示。</translation>
     </message>
     <message>
         <source>The reveal does not hold: {value:.6g} is outside “holds” from {low:g} to {high:g}.</source>
-        <translation type="unfinished" />
+        <translation>揭晓不成立：{value:.6g} 超出“holds”的范围 {low:g} 到 {high:g}。</translation>
     </message>
     <message numerus="yes">
         <source>The same with {count} other seed.</source>
         <comment>The same with each of {count} other seeds.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>另外 {count} 个种子，个个相同。</numerusform>
         </translation>
     </message>
     <message>
         <source>, {low:.4g} to {high:.4g}</source>
-        <translation type="unfinished" />
+        <translation>，{low:.4g} 到 {high:.4g}</translation>
     </message>
     <message>
         <source>, none has this number</source>
-        <translation type="unfinished" />
+        <translation>，都没有这个数</translation>
     </message>
     <message numerus="yes">
         <source>{agreed} of {count} other seed agrees{span}.</source>
         <comment>{agreed} of {count} other seeds agree{span}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>另外 {count} 个种子中有 {agreed} 个相符{span}。</numerusform>
         </translation>
     </message>
     <message>
         <source>With {untrue} of {count} other seeds, what is said about the answer would be untrue.</source>
-        <translation type="unfinished" />
+        <translation>另外 {count} 个种子中有 {untrue} 个，关于答案所说的会不成立。</translation>
     </message>
     <message>
         <source>Step {place} of {count}, {seconds:.1f} s: {head}</source>
-        <translation type="unfinished" />
+        <translation>第 {place} 步，共 {count} 步，{seconds:.1f} 秒：{head}</translation>
     </message>
     <message>
         <source>  Fault: {sentence}</source>
-        <translation type="unfinished" />
+        <translation>  缺陷：{sentence}</translation>
     </message>
     <message numerus="yes">
         <source>{steps} step, {asked} of them with a question, computed in {seconds:.1f} s. Faults: {faults}.</source>
         <comment>{steps} steps, {asked} of them with a question, computed in {seconds:.1f} s. Faults: {faults}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{steps} 个步骤，其中 {asked} 个有问题，用 {seconds:.1f} 秒算完。缺陷：{faults}。</numerusform>
         </translation>
     </message>
     <message>
         <source>none</source>
         <comment>faults</comment>
-        <translation type="unfinished">无</translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>Picture {number}, step {place} of {count}.</source>
-        <translation type="unfinished" />
+        <translation>图 {number}，第 {place} 步，共 {count} 步。</translation>
     </message>
     <message>
         <source>Lesson {number}, step {place} of {count}: {title} · seed {seed} · {version}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课，第 {place} 步，共 {count} 步：{title} · 种子 {seed} · {version}</translation>
     </message>
     <message>
         <source>Step {place} was still being computed after {patience_s} s.</source>
-        <translation type="unfinished" />
+        <translation>{patience_s} 秒之后第 {place} 步仍在计算。</translation>
     </message>
     <message>
         <source>This browser does not run scripts in pages: everything can be read, but no number can be opened.</source>
-        <translation type="unfinished" />
+        <translation>这个浏览器不运行网页中的脚本：一切都可以读，但不能打开任何数。</translation>
     </message>
     <message>
         <source>Skip to the content</source>
-        <translation type="unfinished" />
+        <translation>跳到内容</translation>
     </message>
     <message>
         <source>The page would have {size:.1f} MB, but {most:g} MB is the most; choose fewer updates.</source>
-        <translation type="unfinished" />
+        <translation>网页会有 {size:.1f} MB，而最多 {most:g} MB；请减少更新。</translation>
     </message>
     <message numerus="yes">
         <source>{count:,} number further down is shown with its value, but not explained: the page has no more space.</source>
         <comment>{count:,} numbers further down are shown with their values, but not explained: the page has no more space.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>后面还有 {count:,} 个数显示了值，但没有解释：网页没有更多空间。</numerusform>
         </translation>
     </message>
     <message>
         <source>Close</source>
-        <translation type="unfinished" />
+        <translation>关闭</translation>
     </message>
     <message>
         <source>Name</source>
-        <translation type="unfinished" />
+        <translation>名称</translation>
     </message>
     <message>
         <source>Settings; those that differ from a new run are bold</source>
-        <translation type="unfinished" />
+        <translation>设置；与新运行不同的为粗体</translation>
     </message>
     <message>
         <source>Compute it again</source>
-        <translation type="unfinished" />
+        <translation>再算一次</translation>
     </message>
     <message>
         <source>{title}, {update}</source>
-        <translation type="unfinished" />
+        <translation>{title}，{update}</translation>
     </message>
     <message>
         <source>reward, median</source>
-        <translation type="unfinished" />
+        <translation>奖励，中位数</translation>
     </message>
     <message>
         <source>reward, 25 %</source>
-        <translation type="unfinished" />
+        <translation>奖励，25 %</translation>
     </message>
     <message>
         <source>reward, 75 %</source>
-        <translation type="unfinished" />
+        <translation>奖励，75 %</translation>
     </message>
     <message>
         <source>KL, median</source>
-        <translation type="unfinished" />
+        <translation>KL，中位数</translation>
     </message>
     <message>
         <source>share of runs off the best action</source>
-        <translation type="unfinished" />
+        <translation>偏离最佳动作的运行的比例</translation>
     </message>
     <message>
         <source>mean π({action})</source>
-        <translation type="unfinished" />
+        <translation>平均 π({action})</translation>
     </message>
     <message numerus="yes">
         <source>{count} run of {updates} updates at each value of {setting}</source>
         <comment>{count} runs of {updates} updates at each value of {setting}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>在 {setting} 的每个取值处有 {count} 个运行，各 {updates} 次更新</numerusform>
         </translation>
     </message>
     <message>
         <source>drawn</source>
-        <translation type="unfinished" />
+        <translation>抽到</translation>
     </message>
     <message>
         <source>π after</source>
-        <translation type="unfinished" />
+        <translation>之后的 π</translation>
     </message>
     <message>
         <source>Policy before the update, and after pass {passed}</source>
-        <translation type="unfinished" />
+        <translation>更新之前的策略，以及第 {passed} 遍之后</translation>
     </message>
     <message>
         <source>{caption}, in place {context}</source>
-        <translation type="unfinished" />
+        <translation>{caption}，位置 {context}</translation>
     </message>
     <message>
         <source>update {number:,} of step {place}</source>
-        <translation type="unfinished" />
+        <translation>步骤 {place} 的第 {number:,} 次更新</translation>
     </message>
     <message>
         <source>What the runs say</source>
-        <translation type="unfinished" />
+        <translation>运行的结果</translation>
     </message>
     <message>
         <source>Lesson {number}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课</translation>
     </message>
     <message>
         <source>The run of the first step.</source>
-        <translation type="unfinished" />
+        <translation>第一步的运行。</translation>
     </message>
     <message>
         <source>Step {place} of {count}</source>
-        <translation type="unfinished" />
+        <translation>第 {place} 步，共 {count} 步</translation>
     </message>
     <message>
         <source>Sources</source>
-        <translation type="unfinished" />
+        <translation>来源</translation>
     </message>
     <message>
         <source>Place prediction</source>
-        <translation type="unfinished" />
+        <translation>提交预测</translation>
     </message>
     <message>
         <source>Skip</source>
-        <translation type="unfinished" />
+        <translation>跳过</translation>
     </message>
     <message>
         <source>{name} has no updates yet.</source>
-        <translation type="unfinished" />
+        <translation>{name} 还没有更新。</translation>
     </message>
     <message numerus="yes">
         <source>A page contains at most {most} update.</source>
         <comment>A page contains at most {most} updates.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>一个网页最多包含 {most} 次更新。</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} has no update {number}; it has updates 1 to {last}.</source>
-        <translation type="unfinished" />
+        <translation>{name} 没有第 {number} 次更新；它有第 1 到 {last} 次更新。</translation>
     </message>
     <message>
         <source>update {number:,}</source>
-        <translation type="unfinished" />
+        <translation>第 {number:,} 次更新</translation>
     </message>
     <message>
         <source>Update {number:,} of {last:,}</source>
-        <translation type="unfinished" />
+        <translation>第 {number:,} 次更新，共 {last:,} 次</translation>
     </message>
     <message>
         <source>Another trainer computed this run; it cannot be computed again from here.</source>
-        <translation type="unfinished" />
+        <translation>这个运行由其他训练框架计算；不能从这里再算一次。</translation>
     </message>
     <message>
         <source>The run branched off from another one at update {step:,}; the command begins at update 0.</source>
-        <translation type="unfinished" />
+        <translation>这个运行在第 {step:,} 次更新从另一个运行分支而来；命令从第 0 次更新开始。</translation>
     </message>
     <message>
         <source>Settings were changed while it ran; the command uses those of its start.</source>
-        <translation type="unfinished" />
+        <translation>运行期间改动过设置；命令使用开始时的设置。</translation>
     </message>
     <message>
         <source>On another machine rounding may differ.</source>
-        <translation type="unfinished" />
+        <translation>在另一台机器上舍入可能不同。</translation>
     </message>
     <message>
         <source>{update} has no tokens with numbers, so nothing in it can be explained.</source>
-        <translation type="unfinished" />
+        <translation>{update}没有带数字的 token，所以其中没有什么可以解释。</translation>
     </message>
     <message>
         <source>{update} has no pass {passed}; it has passes 1 to {passes}.</source>
-        <translation type="unfinished" />
+        <translation>{update}没有第 {passed} 遍；它有第 1 到 {passes} 遍。</translation>
     </message>
     <message>
         <source>{update} has no prompt {group}; it has prompts 1 to {groups}.</source>
-        <translation type="unfinished" />
+        <translation>{update}没有提示词 {group}；它有提示词 1 到 {groups}。</translation>
     </message>
     <message>
         <source>GRPO Lab’s simulator in one file</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab 的模拟器，一个文件</translation>
     </message>
     <message>
         <source>A policy chooses among ten actions, is rewarded, and is updated. Everything is computed here, by the formulas with which the program trains; the page loads nothing and sends nothing.</source>
-        <translation type="unfinished" />
+        <translation>策略在十个动作中选择，得到奖励，然后更新。一切都在这里计算，用的是程序训练时的公式；网页不加载任何东西，也不发送任何东西。</translation>
     </message>
     <message>
         <source>This browser does not run scripts in pages, so this page cannot compute anything.</source>
-        <translation type="unfinished" />
+        <translation>这个浏览器不运行网页中的脚本，所以这个网页不能计算任何东西。</translation>
     </message>
     <message>
         <source>GRPO simulator</source>
-        <translation type="unfinished" />
+        <translation>GRPO 模拟器</translation>
     </message>
     <message>
         <source>yes</source>
-        <translation type="unfinished" />
+        <translation>是</translation>
     </message>
     <message>
         <source>no</source>
-        <translation type="unfinished" />
+        <translation>否</translation>
     </message>
     <message>
         <source>Update {step}: action {best} is the most likely, with {prob}; expected reward {reward}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新：动作 {best} 最可能，为 {prob}；期望奖励 {reward}。</translation>
     </message>
     <message>
         <source>Update {step} of {last}</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新，共 {last} 次</translation>
     </message>
     <message>
         <source>{title}: {last} at update {step}</source>
-        <translation type="unfinished" />
+        <translation>{title}：第 {step} 次更新为 {last}</translation>
     </message>
     <message>
         <source>Update {step}: mean reward {mean}, standard deviation {std}; loss {loss}, gradient norm {norm}.</source>
-        <translation type="unfinished" />
+        <translation>第 {step} 次更新：平均奖励 {mean}，标准差 {std}；损失 {loss}，梯度范数 {norm}。</translation>
     </message>
     <message>
         <source>{algorithm} {reward}</source>
-        <translation type="unfinished" />
+        <translation>{algorithm} {reward}</translation>
     </message>
     <message>
         <source>Expected reward after {last} updates: {ends}.</source>
-        <translation type="unfinished" />
+        <translation>{last} 次更新之后的期望奖励：{ends}。</translation>
     </message>
     <message>
         <source>10 updates</source>
-        <translation type="unfinished" />
+        <translation>10 次更新</translation>
     </message>
     <message>
         <source>To the end</source>
-        <translation type="unfinished" />
+        <translation>到结尾</translation>
     </message>
     <message>
         <source>Start again</source>
-        <translation type="unfinished" />
+        <translation>重新开始</translation>
     </message>
     <message>
         <source>A different reward or seed starts again; other changes count from the next update, and the history marks them.</source>
-        <translation type="unfinished" />
+        <translation>换一种奖励或种子会重新开始；其他改动从下一次更新起生效，历史中会标出。</translation>
     </message>
     <message>
         <source>Clip range ε</source>
-        <translation type="unfinished" />
+        <translation>裁剪范围 ε</translation>
     </message>
     <message>
         <source>Action</source>
-        <translation type="unfinished" />
+        <translation>动作</translation>
     </message>
     <message>
         <source>π_ref</source>
-        <translation type="unfinished" />
+        <translation>π_ref</translation>
     </message>
     <message>
         <source>Bars: π now. Lines: π before the update; dashed, the reference. Dots: reward, highest on top.</source>
-        <translation type="unfinished" />
+        <translation>柱：现在的 π。线：更新之前的 π；虚线为参考策略。点：奖励，越高越靠上。</translation>
     </message>
     <message>
         <source>Policy by action; the table has its numbers</source>
-        <translation type="unfinished" />
+        <translation>按动作的策略；表格中有各个数</translation>
     </message>
     <message>
         <source>As a table</source>
-        <translation type="unfinished" />
+        <translation>列成表格</translation>
     </message>
     <message>
         <source>Policy by action</source>
-        <translation type="unfinished" />
+        <translation>按动作的策略</translation>
     </message>
     <message>
         <source>History</source>
-        <translation type="unfinished" />
+        <translation>历史</translation>
     </message>
     <message>
         <source>Completion</source>
-        <translation type="unfinished" />
+        <translation>回答</translation>
     </message>
     <message>
         <source>Ratio</source>
-        <translation type="unfinished" />
+        <translation>比率</translation>
     </message>
     <message>
         <source>Clipped</source>
-        <translation type="unfinished" />
+        <translation>裁剪</translation>
     </message>
     <message>
         <source>KL estimate</source>
-        <translation type="unfinished" />
+        <translation>KL 估计</translation>
     </message>
     <message>
         <source>d loss / d log π</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: loss</translatorcomment><translation>d loss / d log π</translation>
     </message>
     <message>
         <source>▲ raises the action’s probability, ▼ lowers it.</source>
-        <translation type="unfinished" />
+        <translation>▲ 提高动作的概率，▼ 降低它。</translation>
     </message>
     <message>
         <source>The group of the last update</source>
-        <translation type="unfinished" />
+        <translation>上一次更新的组</translation>
     </message>
     <message>
         <source>Solid: {first}. Dashed: {second}. Dotted: {third}.</source>
-        <translation type="unfinished" />
+        <translation>实线：{first}。虚线：{second}。点线：{third}。</translation>
     </message>
     <message>
         <source>After {last} updates</source>
-        <translation type="unfinished" />
+        <translation>{last} 次更新之后</translation>
     </message>
     <message>
         <source>The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm has it.</source>
-        <translation type="unfinished" />
+        <translation>奖励、种子、组大小、优化器和学习率相同；其余按各算法自己的。</translation>
     </message>
     <message>
         <source>Compare three algorithms</source>
-        <translation type="unfinished" />
+        <translation>比较三种算法</translation>
     </message>
     <message>
         <source>Three algorithms</source>
-        <translation type="unfinished" />
+        <translation>三种算法</translation>
     </message>
     <message>
         <source>{title} {value}: {numbers}.</source>
-        <translation type="unfinished" />
+        <translation>{title} {value}：{numbers}。</translation>
     </message>
     <message>
         <source>The updates on this page:</source>
-        <translation type="unfinished" />
+        <translation>这个网页上的更新：</translation>
     </message>
     <message>
         <source>{title}: {first} at update {start:,}, {last} at update {end:,}; from {low} to {high}{unit}.</source>
-        <translation type="unfinished" />
+        <translation>{title}：第 {start:,} 次更新为 {first}，第 {end:,} 次更新为 {last}；从 {low} 到 {high}{unit}。</translation>
     </message>
     <message>
         <source>Prompt {group}: </source>
-        <translation type="unfinished" />
+        <translation>提示词 {group}： </translation>
     </message>
     <message>
         <source>{help} Colours run from “{low}” to “{high}”.</source>
-        <translation type="unfinished" />
+        <translation>{help} 颜色从“{low}”到“{high}”。</translation>
     </message>
     <message>
         <source>not in the loss</source>
-        <translation type="unfinished" />
+        <translation>不计入损失</translation>
     </message>
     <message>
         <source>Stages of the update</source>
-        <translation type="unfinished" />
+        <translation>更新的各个阶段</translation>
     </message>
     <message>
         <source>The loss that the update descends</source>
-        <translation type="unfinished" />
+        <translation>更新使之下降的损失</translation>
     </message>
     <message>
         <source>Step table, pass {passed} of {passes}</source>
-        <translation type="unfinished" />
+        <translation>步骤表，第 {passed} 遍，共 {passes} 遍</translation>
     </message>
     <message>
         <source>Step table of prompt {group}, pass {passed} of {passes}</source>
-        <translation type="unfinished" />
+        <translation>提示词 {group} 的步骤表，第 {passed} 遍，共 {passes} 遍</translation>
     </message>
     <message numerus="yes">
         <source>{caption}, the first {most} of {count} completion</source>
         <comment>{caption}, the first {most} of {count} completions</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{caption}，{count} 个回答中的前 {most} 个</numerusform>
         </translation>
     </message>
     <message>
         <source>Rehearsal: {title}</source>
-        <translation type="unfinished" />
+        <translation>试讲：{title}</translation>
     </message>
     <message>
         <source>The lesson is running under six seeds; you can continue working.</source>
-        <translation type="unfinished" />
+        <translation>课程正在用六个种子运行；你可以继续工作。</translation>
     </message>
     <message>
         <source>Steps rehearsed</source>
-        <translation type="unfinished" />
+        <translation>试讲过的步骤</translation>
     </message>
     <message>
         <source>Findings</source>
-        <translation type="unfinished" />
+        <translation>发现的问题</translation>
     </message>
     <message numerus="yes">
         <source>{steps} step rehearsed. Faults: {faults}.</source>
         <comment>{steps} steps rehearsed. Faults: {faults}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>试讲了 {steps} 个步骤。缺陷：{faults}。</numerusform>
         </translation>
     </message>
     <message>
         <source>The rehearsal was stopped.</source>
-        <translation type="unfinished" />
+        <translation>试讲已停止。</translation>
     </message>
     <message>
         <source>Choose the folder with the files of your class. Each number claimed for a bandit is recomputed, and anything odd about a file is noted in its row.</source>
-        <translation type="unfinished" />
+        <translation>请选择装有全班文件的文件夹。对老虎机所声称的每个数都会重新计算，文件中任何不寻常之处都注在它的一行里。</translation>
     </message>
     <message>
         <source>Reading the files and recomputing their numbers…</source>
-        <translation type="unfinished" />
+        <translation>正在读取文件并重新计算其中的数……</translation>
     </message>
     <message>
         <source>predicted</source>
-        <translation type="unfinished" />
+        <translation>预测</translation>
     </message>
     <message>
         <source>of them right</source>
-        <translation type="unfinished" />
+        <translation>其中正确</translation>
     </message>
     <message>
         <source>Homework</source>
-        <translation type="unfinished" />
+        <translation>作业</translation>
     </message>
     <message>
         <source>Question</source>
-        <translation type="unfinished" />
+        <translation>问题</translation>
     </message>
     <message>
         <source>Predictions of the class</source>
-        <translation type="unfinished" />
+        <translation>全班的预测</translation>
     </message>
     <message>
         <source>Choose folder…</source>
-        <translation type="unfinished" />
+        <translation>选择文件夹…</translation>
     </message>
     <message>
         <source>Save table…</source>
-        <translation type="unfinished" />
+        <translation>保存表格…</translation>
     </message>
     <message numerus="yes">
         <source>{files} file, {flagged} of them flagged.</source>
         <comment>{files} files, {flagged} of them flagged.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{files} 个文件，其中 {flagged} 个有标记。</numerusform>
         </translation>
     </message>
     <message>
         <source>{lesson}, step {step}</source>
-        <translation type="unfinished" />
+        <translation>{lesson}，步骤 {step}</translation>
     </message>
     <message>
         <source>No homework has been read yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有读取作业。</translation>
     </message>
     <message>
         <source>students</source>
-        <translation type="unfinished" />
+        <translation>学生</translation>
     </message>
     <message>
         <source>Predict first: ▲ ▼ and Return. Going on again skips the question.</source>
-        <translation type="unfinished" />
+        <translation>请先预测：▲ ▼ 和 Return。再前进一次则跳过问题。</translation>
     </message>
     <message>
         <source>Next ›</source>
-        <translation type="unfinished" />
+        <translation>下一步 ›</translation>
     </message>
     <message>
         <source>Open in the full app</source>
-        <translation type="unfinished" />
+        <translation>在完整的程序中打开</translation>
     </message>
     <message>
         <source>Leave</source>
-        <translation type="unfinished" />
+        <translation>离开</translation>
     </message>
     <message>
         <source>The previous step (Left).</source>
-        <translation type="unfinished" />
+        <translation>上一步（左键）。</translation>
     </message>
     <message>
         <source>The next step (Right, Space).</source>
-        <translation type="unfinished" />
+        <translation>下一步（右键，空格键）。</translation>
     </message>
     <message>
         <source>Continue this run with all panels and all settings.</source>
-        <translation type="unfinished" />
+        <translation>用所有面板和所有设置继续这个运行。</translation>
     </message>
     <message>
         <source>Back to your own run, as you left it (Esc).</source>
-        <translation type="unfinished" />
+        <translation>回到你自己的运行，与离开时一样（Esc）。</translation>
     </message>
     <message>
         <source>This is the first step.</source>
-        <translation type="unfinished" />
+        <translation>这是第一步。</translation>
     </message>
     <message>
         <source>Finish</source>
-        <translation type="unfinished" />
+        <translation>完成</translation>
     </message>
     <message>
         <source>Update {head} of {update}…</source>
-        <translation type="unfinished" />
+        <translation>第 {head} 次更新，共 {update} 次…</translation>
     </message>
     <message>
         <source>{name}: the id “{id}” already belongs to {good}; choose another.</source>
-        <translation type="unfinished" />
+        <translation>{name}：id“{id}”已属于 {good}；请选另一个。</translation>
     </message>
     <message>
         <source>Unknown lesson “{name}”. Choose one of {ids}{nearest}.</source>
-        <translation type="unfinished" />
+        <translation>未知的课“{name}”。请选择 {ids} 之一{nearest}。</translation>
     </message>
     <message>
         <source>{begun:g} min: lesson {number}, {title} ({minutes:g} min)</source>
-        <translation type="unfinished" />
+        <translation>{begun:g} 分：第 {number} 课，{title}（{minutes:g} 分钟）</translation>
     </message>
     <message>
         <source>{begun:g} min: the end</source>
-        <translation type="unfinished" />
+        <translation>{begun:g} 分：结束</translation>
     </message>
     <message>
         <source>{begun:g} min: the end, {left:g} min for questions</source>
-        <translation type="unfinished" />
+        <translation>{begun:g} 分：结束，{left:g} 分钟留给提问</translation>
     </message>
     <message>
         <source>Hidden until the question is answered</source>
-        <translation type="unfinished" />
+        <translation>回答问题之前隐藏</translation>
     </message>
     <message>
         <source>Predictions, numbers and your conclusion as one small file for your teacher.</source>
-        <translation type="unfinished" />
+        <translation>把预测、数和你的结论存成一个小文件，交给老师。</translation>
     </message>
     <message>
         <source>Go on with this run</source>
-        <translation type="unfinished" />
+        <translation>用这个运行继续</translation>
     </message>
     <message>
         <source>The lesson's run in the full program, with all panels and all settings (O).</source>
-        <translation type="unfinished" />
+        <translation>课程的运行，在完整的程序中，带所有面板和所有设置（O）。</translation>
     </message>
     <message>
         <source>Look at these once more (Left goes back):</source>
-        <translation type="unfinished" />
+        <translation>请再看一看这些（左键后退）：</translation>
     </message>
     <message>
         <source>Next lesson: {title}</source>
-        <translation type="unfinished" />
+        <translation>下一课：{title}</translation>
     </message>
     <message>
         <source>The end. No prediction was made.</source>
-        <translation type="unfinished" />
+        <translation>结束。没有作出预测。</translation>
     </message>
     <message>
         <source>The end. Right predictions: {right} of {count}, and close: {close}.</source>
-        <translation type="unfinished" />
+        <translation>结束。{count} 个预测中 {right} 个正确，{close} 个接近。</translation>
     </message>
     <message>
         <source>The end. Right predictions: {right} of {count}.</source>
-        <translation type="unfinished" />
+        <translation>结束。{count} 个预测中 {right} 个正确。</translation>
     </message>
     <message>
         <source>One text file below 64 KB: your name or number as you type it, the lesson and the program's version, your predictions and what the run gave, the settings and the seed, and your conclusion. It contains nothing else, and it is not sent anywhere.</source>
-        <translation type="unfinished" />
+        <translation>一个小于 64 KB 的文本文件：你输入的姓名或编号、课程和程序的版本、你的预测和运行的结果、设置和种子，以及你的结论。它不包含别的，也不会发送到任何地方。</translation>
     </message>
     <message>
         <source>Your name or student number</source>
-        <translation type="unfinished" />
+        <translation>你的姓名或学号</translation>
     </message>
     <message>
         <source>Your conclusion</source>
-        <translation type="unfinished" />
+        <translation>你的结论</translation>
     </message>
     <message>
         <source>What did you expect, what happened, and why?</source>
-        <translation type="unfinished" />
+        <translation>你预期什么，发生了什么，为什么？</translation>
     </message>
     <message>
         <source>Lesson</source>
-        <translation type="unfinished" />
+        <translation>课程</translation>
     </message>
     <message>
         <source>{texts}, {chosen} of {count}</source>
-        <translation type="unfinished" />
+        <translation>{texts}，{chosen}，共 {count}</translation>
     </message>
     <message>
         <source>this run and you</source>
-        <translation type="unfinished" />
+        <translation>这个运行和你</translation>
     </message>
     <message>
         <source>you</source>
-        <translation type="unfinished" />
+        <translation>你</translation>
     </message>
     <message>
         <source>the policy's average</source>
-        <translation type="unfinished" />
+        <translation>策略的平均</translation>
     </message>
     <message>
         <source>Batch</source>
-        <translation type="unfinished" />
+        <translation>批</translation>
     </message>
     <message>
         <source>Number of the batch.</source>
-        <translation type="unfinished" />
+        <translation>批的编号。</translation>
     </message>
     <message>
         <source>Mean reward of its group.</source>
-        <translation type="unfinished" />
+        <translation>它的组的平均奖励。</translation>
     </message>
     <message>
         <source>The advantage that the action got there.</source>
-        <translation type="unfinished" />
+        <translation>动作在那里得到的优势。</translation>
     </message>
     <message>
         <source>The group's actions</source>
-        <translation type="unfinished" />
+        <translation>组的动作</translation>
     </message>
     <message>
         <source>All actions of the group, in order.</source>
-        <translation type="unfinished" />
+        <translation>组的所有动作，按次序。</translation>
     </message>
     <message>
         <source>Advantages that it got</source>
-        <translation type="unfinished" />
+        <translation>它得到的优势</translation>
     </message>
     <message>
         <source>Click a bar to see the groups behind it; Up and Down go from bar to bar.</source>
-        <translation type="unfinished" />
+        <translation>点击一根柱，看它背后的组；上下键在柱之间移动。</translation>
     </message>
     <message>
         <source>The groups behind the bar</source>
-        <translation type="unfinished" />
+        <translation>柱背后的组</translation>
     </message>
     <message>
         <source>This run has no policy that can be drawn from.</source>
-        <translation type="unfinished" />
+        <translation>这个运行没有可以抽取的策略。</translation>
     </message>
     <message>
         <source>Action {action} pays {own}, above the policy's average of {average}.</source>
-        <translation type="unfinished" />
+        <translation>动作 {action} 的奖励为 {own}，高于策略的平均 {average}。</translation>
     </message>
     <message>
         <source>Action {action} pays {own}, below the policy's average of {average}.</source>
-        <translation type="unfinished" />
+        <translation>动作 {action} 的奖励为 {own}，低于策略的平均 {average}。</translation>
     </message>
     <message>
         <source>Action {action} pays {own}, at the policy's average of {average}.</source>
-        <translation type="unfinished" />
+        <translation>动作 {action} 的奖励为 {own}，等于策略的平均 {average}。</translation>
     </message>
     <message>
         <source>It was never drawn.</source>
-        <translation type="unfinished" />
+        <translation>它从未抽到。</translation>
     </message>
     <message numerus="yes">
         <source>Of {count:,} sample {shares} were pushed down, {shares2} not at all, {shares3} up.</source>
         <comment>Of {count:,} samples {shares} were pushed down, {shares2} not at all, {shares3} up.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count:,} 个样本中，{shares} 被压低，{shares2} 完全没有，{shares3} 被推高。</numerusform>
         </translation>
     </message>
     <message>
         <source>{title}: {heights}. Bar {chosen} is chosen.</source>
-        <translation type="unfinished" />
+        <translation>{title}：{heights}。选中第 {chosen} 根柱。</translation>
     </message>
     <message>
         <source>sample</source>
         <comment>noun</comment>
-        <translation type="unfinished">样本</translation>
+        <translation>样本</translation>
     </message>
     <message>
         <source>ratio</source>
-        <translation type="unfinished" />
+        <translation>比率</translation>
     </message>
     <message>
         <source>Answer the question first: it can be tried out after that.</source>
-        <translation type="unfinished" />
+        <translation>请先回答问题：之后就可以动手试。</translation>
     </message>
     <message>
         <source>KL from reference</source>
-        <translation type="unfinished" />
+        <translation>与参考策略的 KL</translation>
     </message>
     <message>
         <source>theory π ∝ π_ref exp(r/β)</source>
-        <translation type="unfinished" />
+        <translation>理论 π ∝ π_ref exp(r/β)</translation>
     </message>
     <message>
         <source>mean of 16 runs</source>
-        <translation type="unfinished" />
+        <translation>16 个运行的均值</translation>
     </message>
     <message>
         <source>theory</source>
-        <translation type="unfinished" />
+        <translation>理论</translation>
     </message>
     <message>
         <source>your prediction</source>
-        <translation type="unfinished" />
+        <translation>你的预测</translation>
     </message>
     <message>
         <source>drag your prediction here</source>
-        <translation type="unfinished" />
+        <translation>把你的预测拖到这里</translation>
     </message>
     <message numerus="yes">
         <source>{done} of {count} place of β done, {seeds} runs each.</source>
         <comment>{done} of {count} places of β done, {seeds} runs each.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>β 的 {count} 个位置已完成 {done} 个，各 {seeds} 个运行。</numerusform>
         </translation>
     </message>
     <message>
         <source>Theory: KL {kl}, reward {reward}.</source>
-        <translation type="unfinished" />
+        <translation>理论：KL {kl}，奖励 {reward}。</translation>
     </message>
     <message>
         <source>{name}: KL {kl}, reward {reward}.</source>
-        <translation type="unfinished" />
+        <translation>{name}：KL {kl}，奖励 {reward}。</translation>
     </message>
     <message>
         <source>Largest distance of KL from the dotted line, in nats: {gaps}.</source>
-        <translation type="unfinished" />
+        <translation>KL 与虚线的最大距离，单位 nat：{gaps}。</translation>
     </message>
     <message>
         <source>Training…</source>
-        <translation type="unfinished" />
+        <translation>正在训练……</translation>
     </message>
     <message>
         <source>, estimate</source>
-        <translation type="unfinished" />
+        <translation>，估计值</translation>
     </message>
     <message>
         <source>Memory by model and part</source>
-        <translation type="unfinished" />
+        <translation>按模型和部分列出的内存</translation>
     </message>
     <message>
         <source>{part} (estimate)</source>
-        <translation type="unfinished" />
+        <translation>{part}（估计值）</translation>
     </message>
     <message>
         <source>estimate</source>
-        <translation type="unfinished" />
+        <translation>估计值</translation>
     </message>
     <message>
         <source>Rewards</source>
-        <translation type="unfinished" />
+        <translation>奖励</translation>
     </message>
     <message>
         <source>Advantages</source>
-        <translation type="unfinished" />
+        <translation>优势</translation>
     </message>
     <message>
         <source>drag a bar, or a digit and ▲ ▼</source>
-        <translation type="unfinished" />
+        <translation>拖动一根柱，或用数字键和 ▲ ▼</translation>
     </message>
     <message>
         <source>Sum {sum}. Largest {max}.</source>
-        <translation type="unfinished" />
+        <translation>和为 {sum}。最大 {max}。</translation>
     </message>
     <message numerus="yes">
         <source>Sum {sum}. Largest {max}, at most {most} with {count} sample.</source>
         <comment>Sum {sum}. Largest {max}, at most {most} with {count} samples.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>和为 {sum}。最大 {max}，有 {count} 个样本时最多 {most}。</numerusform>
         </translation>
     </message>
     <message>
         <source>All rewards are equal: no signal.</source>
-        <translation type="unfinished" />
+        <translation>奖励全部相等：没有信号。</translation>
     </message>
     <message>
         <source>Rewards {rewards}; advantages {a}. {text}</source>
-        <translation type="unfinished" />
+        <translation>奖励 {rewards}；优势 {a}。{text}</translation>
     </message>
     <message>
         <source>before training</source>
-        <translation type="unfinished" />
+        <translation>训练之前</translation>
     </message>
     <message>
         <source>Policy over answers</source>
-        <translation type="unfinished" />
+        <translation>各答案上的策略</translation>
     </message>
     <message>
         <source>reward paid</source>
-        <translation type="unfinished" />
+        <translation>得到的奖励</translation>
     </message>
     <message>
         <source>answer {answer}</source>
-        <translation type="unfinished" />
+        <translation>答案 {answer}</translation>
     </message>
     <message>
         <source>Update {update}: {name} has probability {now}; before training it had {first}.</source>
-        <translation type="unfinished" />
+        <translation>第 {update} 次更新：{name} 的概率为 {now}；训练之前为 {first}。</translation>
     </message>
     <message>
         <source>Surrogate / |A|</source>
-        <translation type="unfinished" />
+        <translation>代理目标 / |A|</translation>
     </message>
     <message>
         <source>Clip</source>
-        <translation type="unfinished" />
+        <translation>裁剪</translation>
     </message>
     <message>
         <source>ratio r</source>
-        <translation type="unfinished" />
+        <translation>比率 r</translation>
     </message>
     <message>
         <source>surrogate</source>
-        <translation type="unfinished" />
+        <translation>代理目标</translation>
     </message>
     <message>
         <source>Praised, A &gt; 0</source>
-        <translation type="unfinished" />
+        <translation>受表扬，A &gt; 0</translation>
     </message>
     <message>
         <source>Blamed, A &lt; 0</source>
-        <translation type="unfinished" />
+        <translation>受责备，A &lt; 0</translation>
     </message>
     <message>
         <source>Inner pass</source>
-        <translation type="unfinished" />
+        <translation>内部遍历</translation>
     </message>
     <message>
         <source>{passed} of {passes}</source>
-        <translation type="unfinished" />
+        <translation>{passed} / {passes}</translation>
     </message>
     <message numerus="yes">
         <source>{title}: {count} token, {clipped} clipped.</source>
         <comment>{title}: {count} tokens, {clipped} clipped.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{title}：{count} 个 token，{clipped} 个被裁剪。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Pass {passed} of {passes}: {sum} of {count} token is clipped; ratios from {min} to {max}.</source>
         <comment>Pass {passed} of {passes}: {sum} of {count} tokens are clipped; ratios from {min} to {max}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {passed} 遍，共 {passes} 遍：{count} 个 token 中 {sum} 个被裁剪；比率从 {min} 到 {max}。</numerusform>
         </translation>
     </message>
     <message>
         <source>wrong answers</source>
-        <translation type="unfinished" />
+        <translation>错误答案</translation>
     </message>
     <message>
         <source>right answers</source>
-        <translation type="unfinished" />
+        <translation>正确答案</translation>
     </message>
     <message>
         <source>Expected length</source>
-        <translation type="unfinished" />
+        <translation>期望长度</translation>
     </message>
     <message numerus="yes">
         <source>{seeds} run of {updates} updates is being computed…</source>
         <comment>{seeds} runs of {updates} updates are being computed…</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>正在计算 {seeds} 个运行，各 {updates} 次更新……</numerusform>
         </translation>
     </message>
     <message>
         <source>tokens</source>
-        <translation type="unfinished" />
+        <translation>token</translation>
     </message>
     <message>
         <source>{which} {before} to {after} tokens</source>
-        <translation type="unfinished" />
+        <translation>{which}从 {before} 到 {after} 个 token</translation>
     </message>
     <message numerus="yes">
         <source>Median of {seeds} run: {ends}.</source>
         <comment>Median of {seeds} runs: {ends}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{seeds} 个运行的中位数：{ends}。</numerusform>
         </translation>
     </message>
     <message>
         <source>answer {first}</source>
-        <translation type="unfinished" />
+        <translation>答案 {first}</translation>
     </message>
     <message>
         <source>last {last}</source>
-        <translation type="unfinished" />
+        <translation>最后 {last}</translation>
     </message>
     <message>
         <source>chance of a right answer p</source>
-        <translation type="unfinished" />
+        <translation>答对的机会 p</translation>
     </message>
     <message>
         <source>expected</source>
-        <translation type="unfinished" />
+        <translation>预期</translation>
     </message>
     <message>
         <source>Dead groups</source>
-        <translation type="unfinished" />
+        <translation>零方差组</translation>
     </message>
     <message>
         <source>Chance of a right answer</source>
-        <translation type="unfinished" />
+        <translation>答对的机会</translation>
     </message>
     <message>
         <source>Chance of a right answer p</source>
-        <translation type="unfinished" />
+        <translation>答对的机会 p</translation>
     </message>
     <message>
         <source>expected p{power} + (1 − p){power} = {chance}</source>
-        <translation type="unfinished" />
+        <translation>预期 p{power} + (1 − p){power} = {chance}</translation>
     </message>
     <message>
         <source>dead ones were drawn again</source>
-        <translation type="unfinished" />
+        <translation>零方差组重新抽取过</translation>
     </message>
     <message numerus="yes">
         <source>p = {chance:.2f}, G = {size}: {sum} of this {count} group is dead; {dead} of {groups:,} ({theory}).</source>
         <comment>p = {chance:.2f}, G = {size}: {sum} of these {count} groups are dead; {dead} of {groups:,} ({theory}).</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>p = {chance:.2f}，G = {size}：{count} 个组中 {sum} 个是零方差组；{groups:,} 个中 {dead} 个（{theory}）。</numerusform>
         </translation>
     </message>
     <message>
         <source>equal updates</source>
-        <translation type="unfinished" />
+        <translation>更新次数相同</translation>
     </message>
     <message>
         <source>equal samples</source>
-        <translation type="unfinished" />
+        <translation>样本数相同</translation>
     </message>
     <message>
         <source>equal step length</source>
-        <translation type="unfinished" />
+        <translation>步长相同</translation>
     </message>
     <message>
         <source>{running} is running.</source>
-        <translation type="unfinished" />
+        <translation>{running} 正在运行。</translation>
     </message>
     <message numerus="yes">
         <source>Probability of the best action, {equal}, {seeds} seed</source>
         <comment>Probability of the best action, {equal}, {seeds} seeds</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>最佳动作的概率，{equal}，{seeds} 个种子</numerusform>
         </translation>
     </message>
     <message>
         <source>The race is running.</source>
-        <translation type="unfinished" />
+        <translation>竞速正在进行。</translation>
     </message>
     <message>
         <source>On average at the end: {ends}.</source>
-        <translation type="unfinished" />
+        <translation>最终的平均：{ends}。</translation>
     </message>
     <message>
         <source>The same runs: {alike}.</source>
-        <translation type="unfinished" />
+        <translation>相同的运行：{alike}。</translation>
     </message>
     <message>
         <source>Family tree</source>
-        <translation type="unfinished" />
+        <translation>家族树</translation>
     </message>
     <message>
         <source>Critic</source>
-        <translation type="unfinished" />
+        <translation>critic</translation>
     </message>
     <message>
         <source>Whether a second model learns a baseline.</source>
-        <translation type="unfinished" />
+        <translation>是否由第二个模型学习基线。</translation>
     </message>
     <message>
         <source>Baseline</source>
-        <translation type="unfinished" />
+        <translation>基线</translation>
     </message>
     <message>
         <source>What a reward is compared with.</source>
-        <translation type="unfinished" />
+        <translation>奖励与什么比较。</translation>
     </message>
     <message>
         <source>Clipping</source>
-        <translation type="unfinished" />
+        <translation>裁剪</translation>
     </message>
     <message>
         <source>The ratios that the clip never touches.</source>
-        <translation type="unfinished" />
+        <translation>裁剪从不触及的比率。</translation>
     </message>
     <message>
         <source>KL penalty</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚</translation>
     </message>
     <message>
         <source>Its weight and its estimator.</source>
-        <translation type="unfinished" />
+        <translation>它的权重和它的估计。</translation>
     </message>
     <message>
         <source>Number of completions in an update here.</source>
-        <translation type="unfinished" />
+        <translation>这里一次更新的回答数。</translation>
     </message>
     <message>
         <source>at least</source>
-        <translation type="unfinished" />
+        <translation>至少</translation>
     </message>
     <message>
         <source>Smallest number of completions from which it learns.</source>
-        <translation type="unfinished" />
+        <translation>它能从中学习的最少回答数。</translation>
     </message>
     <message>
         <source>π(best action)</source>
-        <translation type="unfinished" />
+        <translation>π(最佳动作)</translation>
     </message>
     <message>
         <source>Switches</source>
-        <translation type="unfinished" />
+        <translation>开关</translation>
     </message>
     <message>
         <source>The family at a glance</source>
-        <translation type="unfinished" />
+        <translation>家族一览</translation>
     </message>
     <message numerus="yes">
         <source>{members}: {seeds} seeds each, {left} switch to go…</source>
         <comment>{members}: {seeds} seeds each, {left} switches to go…</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{members}：各 {seeds} 个种子，还剩 {left} 个开关…</numerusform>
         </translation>
     </message>
     <message>
         <source>The runs are being computed.</source>
-        <translation type="unfinished" />
+        <translation>正在计算各个运行。</translation>
     </message>
     <message>
         <source>nothing</source>
         <comment>effect</comment>
-        <translation type="unfinished">无</translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>{name}, seed {seed}: {own} at the end.</source>
-        <translation type="unfinished" />
+        <translation>{name}，种子 {seed}：最终 {own}。</translation>
     </message>
     <message>
         <source>{name} and {before}: the same runs, on every seed.</source>
-        <translation type="unfinished" />
+        <translation>{name} 与 {before}：每个种子的运行都相同。</translation>
     </message>
     <message numerus="yes">
         <source>Seed {seed}: {own}, {before} {other}. On average over {count} seed: {change}.</source>
         <comment>Seed {seed}: {own}, {before} {other}. On average over {count} seeds: {change}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>种子 {seed}：{own}，{before} 为 {other}。对 {count} 个种子平均：{change}。</numerusform>
         </translation>
     </message>
     <message>
         <source>the critic</source>
-        <translation type="unfinished" />
+        <translation>critic</translation>
     </message>
     <message>
         <source>of π − π_old</source>
-        <translation type="unfinished" />
+        <translation>π − π_old 的</translation>
     </message>
     <message>
         <source>Adds</source>
-        <translation type="unfinished" />
+        <translation>增加</translation>
     </message>
     <message>
         <source>Change of π(best action) when the switches are turned one after the other.</source>
-        <translation type="unfinished" />
+        <translation>逐个改变开关时 π(最佳动作) 的变化。</translation>
     </message>
     <message>
         <source>Switch</source>
-        <translation type="unfinished" />
+        <translation>开关</translation>
     </message>
     <message>
         <source>Settings that are turned together.</source>
-        <translation type="unfinished" />
+        <translation>一起改变的设置。</translation>
     </message>
     <message>
         <source>Before</source>
-        <translation type="unfinished" />
+        <translation>之前</translation>
     </message>
     <message>
         <source>In the member that this one came from.</source>
-        <translation type="unfinished" />
+        <translation>在它所由来的成员中。</translation>
     </message>
     <message>
         <source>Here</source>
-        <translation type="unfinished" />
+        <translation>这里</translation>
     </message>
     <message>
         <source>In this member.</source>
-        <translation type="unfinished" />
+        <translation>在这个成员中。</translation>
     </message>
     <message>
         <source>nothing</source>
         <comment>value</comment>
-        <translation type="unfinished">无</translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>this alone put right</source>
-        <translation type="unfinished" />
+        <translation>只改正这一项</translation>
     </message>
     <message>
         <source>as it is</source>
-        <translation type="unfinished" />
+        <translation>原样</translation>
     </message>
     <message>
         <source>Right answers at the end</source>
-        <translation type="unfinished" />
+        <translation>最终的正确答案</translation>
     </message>
     <message>
         <source>The dials need a bandit whose actions include the right one.</source>
-        <translation type="unfinished" />
+        <translation>仪表需要一个动作中包括正确动作的老虎机。</translation>
     </message>
     <message numerus="yes">
         <source>{seeds} seed each: {done} of {all} remedies tried…</source>
         <comment>{seeds} seeds each: {done} of {all} remedies tried…</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>各 {seeds} 个种子：{all} 种补救中已试 {done} 种…</numerusform>
         </translation>
     </message>
     <message>
         <source>π(right)</source>
-        <translation type="unfinished" />
+        <translation>π(正确)</translation>
     </message>
     <message>
         <source>put right</source>
-        <translation type="unfinished" />
+        <translation>改正后</translation>
     </message>
     <message numerus="yes">
         <source>Right answers over {seeds} seed: {ill} as it is, {treated} with “{remedy}” put right.</source>
         <comment>Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{seeds} 个种子的正确答案：原样 {ill}，改正“{remedy}”后 {treated}。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{updates} update</source>
         <comment>{updates} updates</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{updates} 次更新</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{samples} sample</source>
         <comment>{samples} samples</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{samples} 个样本</numerusform>
         </translation>
     </message>
     <message>
         <source>{samples}, rate ∝ G</source>
-        <translation type="unfinished" />
+        <translation>{samples}，学习率 ∝ G</translation>
     </message>
     <message>
         <source>first group silent</source>
-        <translation type="unfinished" />
+        <translation>第一个组没有信号</translation>
     </message>
     <message>
         <source>own mean</source>
-        <translation type="unfinished" />
+        <translation>自己的均值</translation>
     </message>
     <message>
         <source>leave-one-out</source>
-        <translation type="unfinished" />
+        <translation>留一</translation>
     </message>
     <message>
         <source>Runs whose first update moved nothing</source>
-        <translation type="unfinished" />
+        <translation>第一次更新什么也没有移动的运行</translation>
     </message>
     <message>
         <source>Reward at the end</source>
-        <translation type="unfinished" />
+        <translation>最终的奖励</translation>
     </message>
     <message>
         <source>Length of the average step</source>
-        <translation type="unfinished" />
+        <translation>平均的一步的长度</translation>
     </message>
     <message>
         <source>share</source>
-        <translation type="unfinished" />
+        <translation>比例</translation>
     </message>
     <message>
         <source>Show or hide: {name} for every group size.</source>
-        <translation type="unfinished" />
+        <translation>显示或隐藏：每种组大小的{name}。</translation>
     </message>
     <message numerus="yes">
         <source>{count} run at each group size: {done} of {sizes} sizes done…</source>
         <comment>{count} runs at each group size: {done} of {sizes} sizes done…</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>每种组大小 {count} 个运行：{sizes} 种大小已完成 {done} 种…</numerusform>
         </translation>
     </message>
     <message>
         <source>group size</source>
-        <translation type="unfinished" />
+        <translation>组大小</translation>
     </message>
     <message>
         <source>Own mean over leave-one-out</source>
-        <translation type="unfinished" />
+        <translation>自己的均值除以留一</translation>
     </message>
     <message>
         <source>First group silent</source>
-        <translation type="unfinished" />
+        <translation>第一个组没有信号</translation>
     </message>
     <message>
         <source>{title}: {value} at G {size}.</source>
-        <translation type="unfinished" />
+        <translation>{title}：G {size} 时为 {value}。</translation>
     </message>
     <message>
         <source>{title}: {value} at G {small}, {value2} at G {large}.</source>
-        <translation type="unfinished" />
+        <translation>{title}：G {small} 时为 {value}，G {large} 时为 {value2}。</translation>
     </message>
     <message>
         <source>Policy π</source>
-        <translation type="unfinished" />
+        <translation>策略 π</translation>
     </message>
     <message>
         <source>Reference π_ref</source>
-        <translation type="unfinished" />
+        <translation>参考策略 π_ref</translation>
     </message>
     <message>
         <source>Sampled values</source>
-        <translation type="unfinished" />
+        <translation>采样的值</translation>
     </message>
     <message>
         <source>Average step</source>
-        <translation type="unfinished" />
+        <translation>平均的一步</translation>
     </message>
     <message>
         <source>Mean of the samples so far</source>
-        <translation type="unfinished" />
+        <translation>到目前为止样本的均值</translation>
     </message>
     <message numerus="yes">
         <source>give {count} number, one per action</source>
         <comment>give {count} numbers, one per action</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>请给出 {count} 个数，每个动作一个</numerusform>
         </translation>
     </message>
     <message>
         <source>KL(π‖π_ref) {both} nats · KL(π_ref‖π) {both2} nats</source>
-        <translation type="unfinished" />
+        <translation>KL(π‖π_ref) {both} nat · KL(π_ref‖π) {both2} nat</translation>
     </message>
     <message>
         <source>{title}: {parts}. The key T shows the numbers as a table.</source>
-        <translation type="unfinished" />
+        <translation>{title}：{parts}。T 键把这些数显示为表格。</translation>
     </message>
     <message>
         <source>Largest bar: {names}.</source>
-        <translation type="unfinished" />
+        <translation>最大的柱：{names}。</translation>
     </message>
     <message>
         <source>Mean ± spread: {spread}.</source>
-        <translation type="unfinished" />
+        <translation>均值 ± 离散程度：{spread}。</translation>
     </message>
     <message>
         <source>exact</source>
-        <translation type="unfinished" />
+        <translation>精确</translation>
     </message>
     <message>
         <source>PPO, one completion</source>
-        <translation type="unfinished" />
+        <translation>PPO，一个回答</translation>
     </message>
     <message>
         <source>this training</source>
-        <translation type="unfinished" />
+        <translation>这次训练</translation>
     </message>
     <message>
         <source>Parameters, in billions</source>
-        <translation type="unfinished" />
+        <translation>参数，单位十亿</translation>
     </message>
     <message>
         <source>Operations for one prompt, from sampling to the gradient</source>
-        <translation type="unfinished" />
+        <translation>一个提示词的运算次数，从采样到梯度</translation>
     </message>
     <message>
         <source>The language model makes one update, and its tensors are counted…</source>
-        <translation type="unfinished" />
+        <translation>语言模型做一次更新，并计数它的张量……</translation>
     </message>
     <message>
         <source>{title}: {formula} = {size}, an estimate for a dense transformer</source>
-        <translation type="unfinished" />
+        <translation>{title}：{formula} = {size}，对稠密 transformer 的估计值</translation>
     </message>
     <message>
         <source>{title}: {formula} = {size}</source>
-        <translation type="unfinished" />
+        <translation>{title}：{formula} = {size}</translation>
     </message>
     <message numerus="yes">
         <source>{generated} completion of {length:,} tokens: {shown} times the work of PPO with one completion.</source>
         <comment>{generated} completions of {length:,} tokens: {shown} times the work of PPO with one completion.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{generated} 个 {length:,} 个 token 的回答：工作量是 PPO 一个回答的 {shown} 倍。</numerusform>
         </translation>
     </message>
     <message>
         <source>{blocks}, of which {known} without estimates: {percent} of what all four models take.</source>
-        <translation type="unfinished" />
+        <translation>{blocks}，其中不含估计值的为 {known}：四个模型全部所占的 {percent}。</translation>
     </message>
     <message>
         <source>{blocks} of real tensors, all of which NumPy holds between updates too.</source>
-        <translation type="unfinished" />
+        <translation>{blocks}，都是真实的张量，NumPy 在两次更新之间也保存全部。</translation>
     </message>
     <message>
         <source>{blocks} of real tensors. Between updates {between}; all tensors of its process: {held}.</source>
-        <translation type="unfinished" />
+        <translation>{blocks}，都是真实的张量。两次更新之间为 {between}；其进程的所有张量：{held}。</translation>
     </message>
     <message>
         <source>torch reports that it has allocated {allocated}.</source>
-        <translation type="unfinished" />
+        <translation>torch 报告已分配 {allocated}。</translation>
     </message>
     <message>
         <source>Sample</source>
         <comment>noun</comment>
-        <translation type="unfinished">采样</translation>
+        <translation>样本</translation>
     </message>
     <message>
         <source>Its reward.</source>
-        <translation type="unfinished" />
+        <translation>它的奖励。</translation>
     </message>
     <message>
         <source>Advantage: its reward, compared with its group.</source>
-        <translation type="unfinished" />
+        <translation>优势：它的奖励，与它的组比较。</translation>
     </message>
     <message>
         <source>Ratio: how much likelier the policy makes it now than when it was drawn.</source>
-        <translation type="unfinished" />
+        <translation>比率：策略现在给出它的可能性，是抽取时的多少倍。</translation>
     </message>
     <message>
         <source>min</source>
-        <translation type="unfinished" />
+        <translation>min</translation>
     </message>
     <message>
         <source>The smaller of ratio times advantage and its clipped version.</source>
-        <translation type="unfinished" />
+        <translation>比率乘以优势与其裁剪后的值中较小者。</translation>
     </message>
     <message>
         <source>−∂L/∂log π: up makes it likelier.</source>
-        <translation type="unfinished" />
+        <translation>−∂L/∂log π：向上使它更可能。</translation>
     </message>
     <message>
         <source>Length of the completion.</source>
-        <translation type="unfinished" />
+        <translation>回答的长度。</translation>
     </message>
     <message>
         <source>Reduction</source>
-        <translation type="unfinished" />
+        <translation>归约</translation>
     </message>
     <message>
         <source>Loss, first pass</source>
-        <translation type="unfinished" />
+        <translation>损失，第一遍</translation>
     </message>
     <message>
         <source>The group, sample by sample</source>
-        <translation type="unfinished" />
+        <translation>组，逐个样本</translation>
     </message>
     <message>
         <source>The loss under each reduction</source>
-        <translation type="unfinished" />
+        <translation>每种归约下的损失</translation>
     </message>
     <message numerus="yes">
         <source>{count} sample of the policy as it was before the update.</source>
         <comment>{count} samples of the policy as it was before the update.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>更新之前的策略的 {count} 个样本。</numerusform>
         </translation>
     </message>
     <message>
         <source>recomputed: the same</source>
-        <translation type="unfinished" />
+        <translation>重新计算：相同</translation>
     </message>
     <message>
         <source>recomputed: {value}</source>
-        <translation type="unfinished" />
+        <translation>重新计算：{value}</translation>
     </message>
     <message numerus="yes">
         <source>Stage {stage}, {count} sample. {text} {text2}</source>
         <comment>Stage {stage}, {count} samples. {text} {text2}</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>阶段 {stage}，{count} 个样本。{text} {text2}</numerusform>
         </translation>
     </message>
     <message>
         <source>Prompts solved, over training</source>
-        <translation type="unfinished" />
+        <translation>训练过程中解出的提示词</translation>
     </message>
     <message>
         <source>Prompts solved, by attempts</source>
-        <translation type="unfinished" />
+        <translation>按尝试次数解出的提示词</translation>
     </message>
     <message>
         <source>pass@{k}</source>
-        <translation type="unfinished" />
+        <translation>pass@{k}</translation>
     </message>
     <message>
         <source>Update {update}: pass@1 {one} %.</source>
-        <translation type="unfinished" />
+        <translation>第 {update} 次更新：pass@1 {one} %。</translation>
     </message>
     <message numerus="yes">
         <source>Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of {count} prompt.</source>
         <comment>Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of {count} prompts.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {update} 次更新：pass@1 {one} %，pass@64 {many} %。{count} 个提示词中有 {lost} 个的正确答案只剩不到 1 %。</numerusform>
         </translation>
     </message>
     <message>
         <source>attempts k</source>
-        <translation type="unfinished" />
+        <translation>尝试次数 k</translation>
     </message>
     <message numerus="yes">
         <source>{k} attempt</source>
         <comment>{k} attempts</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{k} 次尝试</numerusform>
         </translation>
     </message>
     <message>
         <source>◆ the last number is right, ◇ it is not</source>
-        <translation type="unfinished" />
+        <translation>◆ 最后一个数正确，◇ 不正确</translation>
     </message>
     <message>
         <source>What this run pays for the answer</source>
-        <translation type="unfinished" />
+        <translation>这个运行对答案的奖励</translation>
     </message>
     <message>
         <source>Sampled answer</source>
-        <translation type="unfinished" />
+        <translation>采样的答案</translation>
     </message>
     <message>
         <source>Answers sampled in this update</source>
-        <translation type="unfinished" />
+        <translation>这次更新采样的答案</translation>
     </message>
     <message>
         <source>Share of right answers</source>
-        <translation type="unfinished" />
+        <translation>正确答案的比例</translation>
     </message>
     <message>
         <source>nine out of ten</source>
-        <translation type="unfinished" />
+        <translation>十个中九个</translation>
     </message>
     <message numerus="yes">
         <source>Update {update}: {right} of {count} answer right; {dead} of {groups} groups dead.</source>
@@ -7051,809 +7051,809 @@
     </message>
     <message>
         <source>π_old, which drew the samples</source>
-        <translation type="unfinished" />
+        <translation>π_old，样本由它抽取</translation>
     </message>
     <message>
         <source>Ratio π / π_old</source>
-        <translation type="unfinished" />
+        <translation>比率 π / π_old</translation>
     </message>
     <message>
         <source>clip range</source>
-        <translation type="unfinished" />
+        <translation>裁剪范围</translation>
     </message>
     <message>
         <source>Ratio, if one action alone gains {gain}</source>
-        <translation type="unfinished" />
+        <translation>比率，如果只有一个动作增加 {gain}</translation>
     </message>
     <message>
         <source>{ratio} of {count} outside {low} to {high}</source>
-        <translation type="unfinished" />
+        <translation>{count} 个中 {ratio} 个在 {low} 到 {high} 之外</translation>
     </message>
     <message>
         <source>Smallest {min} · largest {max} · {outside}</source>
-        <translation type="unfinished" />
+        <translation>最小 {min} · 最大 {max} · {outside}</translation>
     </message>
     <message>
         <source>◆ right, ◇ wrong</source>
-        <translation type="unfinished" />
+        <translation>◆ 正确，◇ 错误</translation>
     </message>
     <message>
         <source>Likeliest answer now</source>
-        <translation type="unfinished" />
+        <translation>现在最可能的答案</translation>
     </message>
     <message>
         <source>Answers at this update</source>
-        <translation type="unfinished" />
+        <translation>这次更新时的答案</translation>
     </message>
     <message numerus="yes">
         <source>Update {step}: {right} of {count} answer is right.</source>
         <comment>Update {step}: {right} of {count} answers are right.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step} 次更新：{count} 个答案中 {right} 个正确。</numerusform>
         </translation>
     </message>
     <message>
         <source>the policy that learns</source>
-        <translation type="unfinished" />
+        <translation>正在学习的策略</translation>
     </message>
     <message>
         <source>the older one, which sampled</source>
-        <translation type="unfinished" />
+        <translation>较旧的策略，由它采样</translation>
     </message>
     <message>
         <source>samples as they are</source>
-        <translation type="unfinished" />
+        <translation>样本按原样</translation>
     </message>
     <message>
         <source>weighted, at most 1</source>
-        <translation type="unfinished" />
+        <translation>加权，最多为 1</translation>
     </message>
     <message>
         <source>Samples as they are: {listed}.</source>
-        <translation type="unfinished" />
+        <translation>样本按原样：{listed}。</translation>
     </message>
     <message>
         <source>Weighted: {listed}.</source>
-        <translation type="unfinished" />
+        <translation>加权：{listed}。</translation>
     </message>
     <message>
         <source>share of the runs</source>
-        <translation type="unfinished" />
+        <translation>运行的比例</translation>
     </message>
     <message>
         <source>Probability of each answer</source>
-        <translation type="unfinished" />
+        <translation>每个答案的概率</translation>
     </message>
     <message>
         <source>Runs that end wrong</source>
-        <translation type="unfinished" />
+        <translation>最终错误的运行</translation>
     </message>
     <message numerus="yes">
         <source>{count} run at each age: {done} of {ages} ages done…</source>
         <comment>{count} runs at each age: {done} of {ages} ages done…</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>每种滞后 {count} 个运行：{ages} 种滞后已完成 {done} 种…</numerusform>
         </translation>
     </message>
     <message>
         <source>age of the samples, in updates</source>
-        <translation type="unfinished" />
+        <translation>样本的滞后，单位更新次数</translation>
     </message>
     <message>
         <source>Update {update}: the unpaid answers together have {now} now, and had {sampler} when the samples were drawn.</source>
-        <translation type="unfinished" />
+        <translation>第 {update} 次更新：没有奖励的答案现在合计为 {now}，抽取样本时为 {sampler}。</translation>
     </message>
     <message>
         <source>{share} at age {age}</source>
-        <translation type="unfinished" />
+        <translation>滞后 {age} 时为 {share}</translation>
     </message>
     <message>
         <source>process</source>
-        <translation type="unfinished" />
+        <translation>过程</translation>
     </message>
     <message>
         <source>outcome</source>
-        <translation type="unfinished" />
+        <translation>结果</translation>
     </message>
     <message>
         <source>what the checker pays</source>
-        <translation type="unfinished" />
+        <translation>检查器的奖励</translation>
     </message>
     <message>
         <source>Right decisions</source>
-        <translation type="unfinished" />
+        <translation>正确的决定</translation>
     </message>
     <message>
         <source>Right decisions and pay</source>
-        <translation type="unfinished" />
+        <translation>正确的决定和奖励</translation>
     </message>
     <message>
         <source>share of right decisions</source>
-        <translation type="unfinished" />
+        <translation>正确决定的比例</translation>
     </message>
     <message numerus="yes">
         <source>Updates until nine decisions of ten are right, median of {seeds} run: {ends}.</source>
         <comment>Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>到十个决定九个正确为止的更新次数，{seeds} 个运行的中位数：{ends}。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>At the end, median of {seeds} run: {ends}.</source>
         <comment>At the end, median of {seeds} runs: {ends}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>最终，{seeds} 个运行的中位数：{ends}。</numerusform>
         </translation>
     </message>
     <message>
         <source>more than were trained</source>
-        <translation type="unfinished" />
+        <translation>超过训练的次数</translation>
     </message>
     <message>
         <source>Gradient norm over difficulty</source>
-        <translation type="unfinished" />
+        <translation>梯度范数随难度的变化</translation>
     </message>
     <message>
         <source>The start is chosen before the run's first update.</source>
-        <translation type="unfinished" />
+        <translation>起点在运行的第一次更新之前选择。</translation>
     </message>
     <message>
         <source>gradient norm</source>
-        <translation type="unfinished" />
+        <translation>梯度范数</translation>
     </message>
     <message>
         <source>The policy is right with chance {chance}; no batch has been drawn yet.</source>
-        <translation type="unfinished" />
+        <translation>策略答对的机会为 {chance}；还没有抽取批。</translation>
     </message>
     <message>
         <source>Right with chance {chance}: the gradient norm of this batch is {norm}.</source>
-        <translation type="unfinished" />
+        <translation>答对的机会为 {chance}：这一批的梯度范数为 {norm}。</translation>
     </message>
     <message>
         <source>Update {update}: right with chance {chance}, gradient norm {norm}.</source>
-        <translation type="unfinished" />
+        <translation>第 {update} 次更新：答对的机会为 {chance}，梯度范数为 {norm}。</translation>
     </message>
     <message>
         <source>sampled at T</source>
-        <translation type="unfinished" />
+        <translation>在 T 采样</translation>
     </message>
     <message>
         <source>scored at T</source>
-        <translation type="unfinished" />
+        <translation>在 T 评分</translation>
     </message>
     <message>
         <source>Distinct answers</source>
-        <translation type="unfinished" />
+        <translation>不同的答案</translation>
     </message>
     <message>
         <source>Live groups</source>
-        <translation type="unfinished" />
+        <translation>有信号的组</translation>
     </message>
     <message>
         <source>Mean reward</source>
-        <translation type="unfinished" />
+        <translation>平均奖励</translation>
     </message>
     <message>
         <source>First ratio</source>
-        <translation type="unfinished" />
+        <translation>第一遍的比率</translation>
     </message>
     <message>
         <source>Clipped at once</source>
-        <translation type="unfinished" />
+        <translation>立即被裁剪</translation>
     </message>
     <message numerus="yes">
         <source>The language model is sampled: {done} of {count} temperature done…</source>
         <comment>The language model is sampled: {done} of {count} temperatures done…</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>正在对语言模型采样：{count} 个温度已完成 {done} 个…</numerusform>
         </translation>
     </message>
     <message>
         <source>this picture draws from a bandit</source>
-        <translation type="unfinished" />
+        <translation>这张图从老虎机抽取</translation>
     </message>
     <message>
         <source>different answers in a group</source>
-        <translation type="unfinished" />
+        <translation>组里不同的答案</translation>
     </message>
     <message>
         <source>groups that live</source>
-        <translation type="unfinished" />
+        <translation>有信号的组</translation>
     </message>
     <message>
         <source>mean reward</source>
-        <translation type="unfinished" />
+        <translation>平均奖励</translation>
     </message>
     <message>
         <source>praised</source>
-        <translation type="unfinished" />
+        <translation>受表扬</translation>
     </message>
     <message>
         <source>punished</source>
-        <translation type="unfinished" />
+        <translation>受责备</translation>
     </message>
     <message>
         <source>clipped</source>
-        <translation type="unfinished" />
+        <translation>被裁剪</translation>
     </message>
     <message>
         <source>T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, mean reward {reward}.</source>
-        <translation type="unfinished" />
+        <translation>T = {temperature}：组里 {size} 个答案中 {different} 个不同，{live} 的组有信号，平均奖励 {reward}。</translation>
     </message>
     <message>
         <source>Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for punished ones; {clipped} of them are clipped.</source>
-        <translation type="unfinished" />
+        <translation>在 T = {sampled} 采样，在 {scored} 评分：第一遍的比率，受表扬的答案为 {up}，受责备的为 {down}；其中 {clipped} 被裁剪。</translation>
     </message>
     <message>
         <source>The language model's groups live most often at T = {best}: {live}, mean reward {reward}. At {cold} it is {cold_live}, {cold_reward}.</source>
-        <translation type="unfinished" />
+        <translation>语言模型的组在 T = {best} 时最常有信号：{live}，平均奖励 {reward}。在 {cold} 时为 {cold_live}，{cold_reward}。</translation>
     </message>
     <message>
         <source>Groups</source>
-        <translation type="unfinished" />
+        <translation>组</translation>
     </message>
     <message numerus="yes">
         <source>{sum} of {count} group is dead.</source>
         <comment>{sum} of {count} groups are dead.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 个组中 {sum} 个是零方差组。</numerusform>
         </translation>
     </message>
     <message>
         <source>Surrogate</source>
-        <translation type="unfinished" />
+        <translation>代理目标</translation>
     </message>
     <message>
         <source>Loss of the token</source>
-        <translation type="unfinished" />
+        <translation>token 的损失</translation>
     </message>
     <message>
         <source>Weight</source>
-        <translation type="unfinished" />
+        <translation>权重</translation>
     </message>
     <message>
         <source>Weight × loss</source>
-        <translation type="unfinished" />
+        <translation>权重 × 损失</translation>
     </message>
     <message>
         <source>its completion</source>
-        <translation type="unfinished" />
+        <translation>它的回答</translation>
     </message>
     <message>
         <source>the token</source>
-        <translation type="unfinished" />
+        <translation>这个 token</translation>
     </message>
     <message>
         <source>line 1 × line 2</source>
-        <translation type="unfinished" />
+        <translation>第 1 行 × 第 2 行</translation>
     </message>
     <message>
         <source>β × KL − surrogate</source>
-        <translation type="unfinished" />
+        <translation>β × KL − 代理目标</translation>
     </message>
     <message>
         <source>length and batch</source>
-        <translation type="unfinished" />
+        <translation>长度和批</translation>
     </message>
     <message>
         <source>its share of the loss</source>
-        <translation type="unfinished" />
+        <translation>它在损失中的份额</translation>
     </message>
     <message>
         <source>Line</source>
-        <translation type="unfinished" />
+        <translation>行</translation>
     </message>
     <message>
         <source>E explains the number.</source>
-        <translation type="unfinished" />
+        <translation>E 解释这个数。</translation>
     </message>
     <message>
         <source>One token's loss, line by line</source>
-        <translation type="unfinished" />
+        <translation>一个 token 的损失，逐行</translation>
     </message>
     <message>
         <source>◆ the last answer of the model is right, ◇ it is not</source>
-        <translation type="unfinished" />
+        <translation>◆ 模型最后的答案正确，◇ 不正确</translation>
     </message>
     <message>
         <source>The model, and ‹the tool›</source>
-        <translation type="unfinished" />
+        <translation>模型，以及 ‹工具›</translation>
     </message>
     <message>
         <source>the tool's words left out</source>
-        <translation type="unfinished" />
+        <translation>工具的话排除在损失之外</translation>
     </message>
     <message>
         <source>the tool's words in the loss</source>
-        <translation type="unfinished" />
+        <translation>工具的话计入损失</translation>
     </message>
     <message>
         <source>Completions of this update</source>
-        <translation type="unfinished" />
+        <translation>这次更新的回答</translation>
     </message>
     <message numerus="yes">
         <source>Update {update}: {right} of {count} answer right; the tool wrote {share} % of the tokens, {mask}.</source>
         <comment>Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {update} 次更新：{count} 个答案中 {right} 个正确；工具写了 {share} % 的 token，{mask}。</numerusform>
         </translation>
     </message>
     <message>
         <source>which the loss leaves out</source>
-        <translation type="unfinished" />
+        <translation>损失把它们排除在外</translation>
     </message>
     <message>
         <source>which the loss counts</source>
-        <translation type="unfinished" />
+        <translation>损失计入它们</translation>
     </message>
     <message>
         <source>Reset everything to the values of this step.</source>
-        <translation type="unfinished" />
+        <translation>把一切恢复为这一步的值。</translation>
     </message>
     <message>
         <source>Nothing has been changed yet.</source>
-        <translation type="unfinished" />
+        <translation>还没有改动任何东西。</translation>
     </message>
     <message>
         <source>Your own lessons</source>
-        <translation type="unfinished" />
+        <translation>你自己的课</translation>
     </message>
     <message>
         <source>From your folder: Lessons, Open my folder.</source>
-        <translation type="unfinished" />
+        <translation>来自你的文件夹：“课程”，“打开我的文件夹”。</translation>
     </message>
     <message>
         <source>Start here: rewards in a group</source>
-        <translation type="unfinished" />
+        <translation>从这里开始：组里的奖励</translation>
     </message>
     <message>
         <source>Why, and at what cost</source>
-        <translation type="unfinished" />
+        <translation>为什么，以及代价</translation>
     </message>
     <message>
         <source>Prompts and samples</source>
-        <translation type="unfinished" />
+        <translation>提示词和样本</translation>
     </message>
     <message>
         <source>The loss</source>
-        <translation type="unfinished" />
+        <translation>损失</translation>
     </message>
     <message>
         <source>Real models and runs</source>
-        <translation type="unfinished" />
+        <translation>真实的模型和运行</translation>
     </message>
     <message>
         <source>{file} cannot be used</source>
-        <translation type="unfinished" />
+        <translation>{file} 不能使用</translation>
     </message>
     <message>
         <source>{minutes:g} min</source>
-        <translation type="unfinished" />
+        <translation>{minutes:g} 分钟</translation>
     </message>
     <message>
         <source>course: {place} of {count}</source>
-        <translation type="unfinished" />
+        <translation>课程：第 {place} 课，共 {count} 课</translation>
     </message>
     <message>
         <source>done · {right} of {placed} predicted right</source>
-        <translation type="unfinished" />
+        <translation>完成 · {placed} 个预测中 {right} 个正确</translation>
     </message>
     <message>
         <source>{step} of {steps} · {right} of {placed} predicted right</source>
-        <translation type="unfinished" />
+        <translation>{step}/{steps} · {placed} 个预测中 {right} 个正确</translation>
     </message>
     <message>
         <source>{step} of {steps}</source>
-        <translation type="unfinished" />
+        <translation>{step}/{steps}</translation>
     </message>
     <message>
         <source>new · {right} of {placed} predicted right</source>
-        <translation type="unfinished" />
+        <translation>新 · {placed} 个预测中 {right} 个正确</translation>
     </message>
     <message>
         <source>new</source>
-        <translation type="unfinished" />
+        <translation>新</translation>
     </message>
     <message>
         <source>number: {number} is taken or reserved for shipped lessons; your own lessons begin at {first}</source>
-        <translation type="unfinished" />
+        <translation>number：{number} 已被占用，或留给自带的课；你自己的课从 {first} 开始</translation>
     </message>
     <message>
         <source>lesson {number}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课</translation>
     </message>
     <message>
         <source>{key}: “{value}” already belongs to {whose}; choose another</source>
-        <translation type="unfinished" />
+        <translation>{key}：“{value}”已属于 {whose}；请选另一个</translation>
     </message>
     <message numerus="yes">
         <source>Only {most} file of this folder is read.</source>
         <comment>Only {most} files of this folder are read.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>这个文件夹只读取 {most} 个文件。</numerusform>
         </translation>
     </message>
     <message>
         <source>{place} of {count}</source>
-        <translation type="unfinished" />
+        <translation>{place}，共 {count}</translation>
     </message>
     <message>
         <source>Each lesson computes live numbers in its own run. Return opens it, Esc leaves it.</source>
-        <translation type="unfinished" />
+        <translation>每一课都在自己的运行中现场计算各个数。Return 打开它，Esc 离开它。</translation>
     </message>
     <message numerus="yes">
         <source>{count} lesson, {broken} broken.</source>
         <comment>{count} lessons, {broken} broken.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 课，{broken} 课有问题。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{count} lesson.</source>
         <comment>{count} lessons.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>{count} 课。</numerusform>
         </translation>
     </message>
     <message>
         <source>Lesson {number}, step {place} of {count}: {title}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课，第 {place} 步，共 {count} 步：{title}</translation>
     </message>
     <message>
         <source>Part of this picture is hidden until the question is answered.</source>
-        <translation type="unfinished" />
+        <translation>回答问题之前，这张图的一部分隐藏。</translation>
     </message>
     <message>
         <source>You continue with the lesson's run. The run that you came from is in the list of runs.</source>
-        <translation type="unfinished" />
+        <translation>你现在继续的是课程的运行。原来的运行在运行列表中。</translation>
     </message>
     <message>
         <source>The lesson has ended, because another run is shown.</source>
-        <translation type="unfinished" />
+        <translation>课程已结束，因为显示了另一个运行。</translation>
     </message>
     <message>
         <source>▲ up</source>
-        <translation type="unfinished" />
+        <translation>▲ 往上</translation>
     </message>
     <message>
         <source>● the same</source>
-        <translation type="unfinished" />
+        <translation>● 不变</translation>
     </message>
     <message>
         <source>▼ down</source>
-        <translation type="unfinished" />
+        <translation>▼ 往下</translation>
     </message>
     <message>
         <source>{choice} ({number})</source>
-        <translation type="unfinished" />
+        <translation>{choice}（{number}）</translation>
     </message>
     <message>
         <source>The run is being computed.</source>
-        <translation type="unfinished" />
+        <translation>正在计算运行。</translation>
     </message>
     <message>
         <source>This run has no such number, so nothing can be scored.</source>
-        <translation type="unfinished" />
+        <translation>这个运行没有这样的数，所以不能评分。</translation>
     </message>
     <message>
         <source>Skipped. This run: {result}.</source>
-        <translation type="unfinished" />
+        <translation>已跳过。这个运行：{result}。</translation>
     </message>
     <message>
         <source>Right. This run: {result}.</source>
-        <translation type="unfinished" />
+        <translation>正确。这个运行：{result}。</translation>
     </message>
     <message>
         <source>Close. This run: {result}.</source>
-        <translation type="unfinished" />
+        <translation>接近。这个运行：{result}。</translation>
     </message>
     <message>
         <source>Not this time. This run: {result}.</source>
-        <translation type="unfinished" />
+        <translation>这次不对。这个运行：{result}。</translation>
     </message>
     <message>
         <source>as predicted</source>
-        <translation type="unfinished" />
+        <translation>与预测一致</translation>
     </message>
     <message>
         <source>predicted: {guess}</source>
-        <translation type="unfinished" />
+        <translation>预测：{guess}</translation>
     </message>
     <message>
         <source>The usual explanation does not hold in this run, and the run is right: look at where its number comes from.</source>
-        <translation type="unfinished" />
+        <translation>通常的解释在这个运行中不成立，而运行是对的：请看它的数从何而来。</translation>
     </message>
     <message>
         <source>Place the prediction (Return); then the run answers.</source>
-        <translation type="unfinished" />
+        <translation>提交预测（Return）；然后由运行回答。</translation>
     </message>
     <message>
         <source>Skip the question (S); it is shown as skipped.</source>
-        <translation type="unfinished" />
+        <translation>跳过问题（S）；它会显示为已跳过。</translation>
     </message>
     <message>
         <source>Choose or drag a prediction first.</source>
-        <translation type="unfinished" />
+        <translation>请先选择或拖动一个预测。</translation>
     </message>
     <message>
         <source>The progress of the lessons, in {path}, could not be read: {error}.</source>
-        <translation type="unfinished" />
+        <translation>无法读取 {path} 中的课程进度：{error}。</translation>
     </message>
     <message>
         <source>The file of the lessons' progress is damaged, and could not be kept: {error}.</source>
-        <translation type="unfinished" />
+        <translation>课程进度的文件已损坏，而且无法保留：{error}。</translation>
     </message>
     <message>
         <source>The file of the lessons' progress is damaged; it is kept as {backup}, and a new one was started.</source>
-        <translation type="unfinished" />
+        <translation>课程进度的文件已损坏；它保留为 {backup}，并建立了新的文件。</translation>
     </message>
     <message>
         <source>The lessons' progress</source>
-        <translation type="unfinished" />
+        <translation>课程的进度</translation>
     </message>
     <message>
         <source>The predictions</source>
-        <translation type="unfinished" />
+        <translation>预测</translation>
     </message>
     <message>
         <source>about 0</source>
-        <translation type="unfinished" />
+        <translation>约为 0</translation>
     </message>
     <message>
         <source>The place in the lesson</source>
-        <translation type="unfinished" />
+        <translation>在课程中的位置</translation>
     </message>
     <message>
         <source>The program ended unexpectedly in lesson {number}, at step {step} of {count}: {title}</source>
-        <translation type="unfinished" />
+        <translation>程序在第 {number} 课第 {step} 步（共 {count} 步）意外结束：{title}</translation>
     </message>
     <message>
         <source>Go on</source>
-        <translation type="unfinished" />
+        <translation>继续</translation>
     </message>
     <message>
         <source>{name}, run {count}</source>
-        <translation type="unfinished" />
+        <translation>{name}，运行 {count}</translation>
     </message>
     <message>
         <source>The prediction cannot be scored: {error}</source>
-        <translation type="unfinished" />
+        <translation>预测不能评分：{error}</translation>
     </message>
     <message>
         <source>The answer: {sentence}</source>
-        <translation type="unfinished" />
+        <translation>答案：{sentence}</translation>
     </message>
     <message>
         <source>Time for this step: {minutes:g} min; after it, {over:g} of {all:g} min have passed.</source>
-        <translation type="unfinished" />
+        <translation>这一步的时间：{minutes:g} 分钟；之后已过去 {over:g} 分钟，共 {all:g} 分钟。</translation>
     </message>
     <message>
         <source>Often believed: {sentence}</source>
-        <translation type="unfinished" />
+        <translation>常见的误解：{sentence}</translation>
     </message>
     <message>
         <source>What to say: {sentence}</source>
-        <translation type="unfinished" />
+        <translation>可以说的：{sentence}</translation>
     </message>
     <message>
         <source>If this run disagrees: {sentence}</source>
-        <translation type="unfinished" />
+        <translation>如果这个运行不符：{sentence}</translation>
     </message>
     <message>
         <source>Only an analogy: {sentence}</source>
-        <translation type="unfinished" />
+        <translation>只是打个比方：{sentence}</translation>
     </message>
     <message>
         <source>Lesson {number}, step {place} of {count}.</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课，第 {place} 步，共 {count} 步。</translation>
     </message>
     <message>
         <source>Lesson {number}, step {place} of {count}. The class predicts: {ask}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课，第 {place} 步，共 {count} 步。全班预测：{ask}</translation>
     </message>
     <message>
         <source>Lesson {number}, step {place} of {count}. Answered: {ask}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课，第 {place} 步，共 {count} 步。已回答：{ask}</translation>
     </message>
     <message>
         <source>The answer, once a prediction is placed (Return) or skipped (S).</source>
-        <translation type="unfinished" />
+        <translation>提交预测（Return）或跳过（S）之后显示的答案。</translation>
     </message>
     <message>
         <source>The end of the lesson.</source>
-        <translation type="unfinished" />
+        <translation>课程结束。</translation>
     </message>
     <message>
         <source>Question: {ask}</source>
-        <translation type="unfinished" />
+        <translation>问题：{ask}</translation>
     </message>
     <message>
         <source>drag, ▲ ▼, or type</source>
-        <translation type="unfinished" />
+        <translation>拖动、▲ ▼ 或输入</translation>
     </message>
     <message>
         <source>Homework of a class</source>
-        <translation type="unfinished" />
+        <translation>全班的作业</translation>
     </message>
     <message>
         <source>A folder of homework: one row per student, and the predictions of the class, one question at a time.</source>
-        <translation type="unfinished" />
+        <translation>一个文件夹的作业：每个学生一行，以及全班的预测，一次一个问题。</translation>
     </message>
     <message>
         <source>Questions about GRPO, each with a prediction to make and an experiment that answers it.</source>
-        <translation type="unfinished" />
+        <translation>关于 GRPO 的问题，每个都有一个要作的预测和一个给出答案的实验。</translation>
     </message>
     <message>
         <source>Any key brings the picture back.</source>
-        <translation type="unfinished" />
+        <translatorcomment>without: picture</translatorcomment><translation>按任意键恢复画面。</translation>
     </message>
     <message>
         <source>Step counter</source>
-        <translation type="unfinished" />
+        <translation>步骤计数</translation>
     </message>
     <message>
         <source>Update, pass 4/4</source>
-        <translation type="unfinished" />
+        <translation>更新，第 4/4 遍</translation>
     </message>
     <message>
         <source>The notes</source>
-        <translation type="unfinished" />
+        <translation>备注</translation>
     </message>
     <message>
         <source>Notes</source>
-        <translation type="unfinished" />
+        <translation>备注</translation>
     </message>
     <message>
         <source>Notes: the class does not see them, and a session keeps them.</source>
-        <translation type="unfinished" />
+        <translation>备注：全班看不到，会话会保留它们。</translation>
     </message>
     <message>
         <source>No update yet</source>
-        <translation type="unfinished" />
+        <translation>还没有更新</translation>
     </message>
     <message>
         <source>Before update 1</source>
-        <translation type="unfinished" />
+        <translation>第 1 次更新之前</translation>
     </message>
     <message>
         <source>{name}, pass {passed}/{passes}</source>
-        <translation type="unfinished" />
+        <translation>{name}，第 {passed}/{passes} 遍</translation>
     </message>
     <message>
         <source>Update {step:,} of {head:,} · before the first update</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新，共 {head:,} 次 · 第一次更新之前</translation>
     </message>
     <message>
         <source>Update {step:,} of {head:,} · {stage} {view}</source>
-        <translation type="unfinished" />
+        <translation>第 {step:,} 次更新，共 {head:,} 次 · {stage} {view}</translation>
     </message>
     <message>
         <source>Pass {passed} of {passes} of the same update.</source>
-        <translation type="unfinished" />
+        <translation>同一次更新的第 {passed} 遍，共 {passes} 遍。</translation>
     </message>
     <message>
         <source>This is the last update of the run, and nothing is computed: it can only be looked at.</source>
-        <translation type="unfinished" />
+        <translation>这是运行的最后一次更新，不计算任何东西：只能查看。</translation>
     </message>
     <message>
         <source>Update {step:,} is shown. {stage}: {help}</source>
-        <translation type="unfinished" />
+        <translation>显示第 {step:,} 次更新。{stage}：{help}</translation>
     </message>
     <message>
         <source>Update {step:,} is computed. {stage}: {help}</source>
-        <translation type="unfinished" />
+        <translation>计算第 {step:,} 次更新。{stage}：{help}</translation>
     </message>
     <message>
         <source>, main screen</source>
-        <translation type="unfinished" />
+        <translation>，主屏幕</translation>
     </message>
     <message>
         <source>Screen {place}{main}: {name} {width} × {height}</source>
-        <translation type="unfinished" />
+        <translation>屏幕 {place}{main}：{name} {width} × {height}</translation>
     </message>
     <message>
         <source>There is one screen, and the class sees it. Drag this window wherever you like.</source>
-        <translation type="unfinished" />
+        <translation>只有一个屏幕，全班看着它。这个窗口可以拖到任何地方。</translation>
     </message>
     <message>
         <source>GRPO Lab, speaker</source>
-        <translation type="unfinished" />
+        <translation>GRPO Lab，讲者</translation>
     </message>
     <message>
         <source>Time</source>
-        <translation type="unfinished" />
+        <translation>时间</translation>
     </message>
     <message>
         <source>Time since the start</source>
-        <translation type="unfinished" />
+        <translation>自开始以来的时间</translation>
     </message>
     <message>
         <source>Restart</source>
-        <translation type="unfinished" />
+        <translation>重新计时</translation>
     </message>
     <message>
         <source>Restart the time of the talk at 0:00.</source>
-        <translation type="unfinished" />
+        <translation>把讲课的时间从 0:00 重新开始。</translation>
     </message>
     <message>
         <source>Edit notes</source>
-        <translation type="unfinished" />
+        <translation>编辑备注</translation>
     </message>
     <message>
         <source>Type notes; Esc ends typing and returns the keys to the lesson and the remote.</source>
-        <translation type="unfinished" />
+        <translation>输入备注；Esc 结束输入，把按键交还给课程和遥控器。</translation>
     </message>
     <message>
         <source>The class sees</source>
-        <translation type="unfinished" />
+        <translation>全班看到的</translation>
     </message>
     <message>
         <source>Talk</source>
-        <translation type="unfinished" />
+        <translation>讲课</translation>
     </message>
     <message>
         <source>Now</source>
-        <translation type="unfinished" />
+        <translation>现在</translation>
     </message>
     <message>
         <source>Next</source>
-        <translation type="unfinished" />
+        <translation>接下来</translation>
     </message>
     <message>
         <source>From papers and documentation. Nothing here is computed by this program.</source>
-        <translation type="unfinished" />
+        <translation>来自论文和文档。本程序没有计算其中任何一个。</translation>
     </message>
     <message>
         <source>No browser could be opened. The page is {address}.</source>
-        <translation type="unfinished" />
+        <translation>无法打开浏览器。网页是 {address}。</translation>
     </message>
     <message>
         <source>Web page (*.html)</source>
-        <translation type="unfinished" />
+        <translation>网页 (*.html)</translation>
     </message>
     <message>
         <source>Learn</source>
-        <translation type="unfinished" />
+        <translation>学习</translation>
     </message>
     <message>
         <source>Short lessons: predict, then see the answer in live numbers. Also for a class on a projector.</source>
-        <translation type="unfinished" />
+        <translation>短课：先预测，然后在现场的数字中看到答案。也适合全班用投影仪。</translation>
     </message>
     <message>
         <source>Unknown lesson or file “{name}”. Give the number of a lesson: {numbers}{nearest}.</source>
-        <translation type="unfinished" />
+        <translation>未知的课或文件“{name}”。请给出课的编号：{numbers}{nearest}。</translation>
     </message>
     <message>
         <source>lesson {number} at step {step}</source>
-        <translation type="unfinished" />
+        <translation>第 {number} 课的第 {step} 步</translation>
     </message>
     <message>
         <source>Export handout</source>
-        <translation type="unfinished" />
+        <translation>导出讲义</translation>
     </message>
     <message>
         <source>{target} holds the handout.</source>
-        <translation type="unfinished" />
+        <translation>{target} 中是讲义。</translation>
     </message>
     <message>
         <source>Page</source>
-        <translation type="unfinished" />
+        <translation>网页</translation>
     </message>
     <message>
         <source>Export page</source>
-        <translation type="unfinished" />
+        <translation>导出网页</translation>
     </message>
     <message>
         <source>{target} holds the page.</source>
-        <translation type="unfinished" />
+        <translation>{target} 中是网页。</translation>
     </message>
     <message>
         <source>Export simulator</source>
-        <translation type="unfinished" />
+        <translation>导出模拟器</translation>
     </message>
     <message>
         <source>{target} holds the simulator.</source>
-        <translation type="unfinished" />
+        <translation>{target} 中是模拟器。</translation>
     </message>
     <message>
         <source>System</source>
@@ -15379,38 +15379,38 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>This step of the lesson has no question.</source>
-        <translation type="unfinished" />
+        <translation>课程的这一步没有问题。</translation>
     </message>
     <message>
         <source>{guess!r} is not one of the answers.</source>
-        <translation type="unfinished" />
+        <translation>{guess!r} 不是答案之一。</translation>
     </message>
     <message>
         <source>It came from the lesson's picture, and this edition is not available here.</source>
-        <translation type="unfinished" />
+        <translation>它来自课程的图，而这个版本在这里不可用。</translation>
     </message>
     <message>
         <source>It belongs to a recorded run.</source>
-        <translation type="unfinished" />
+        <translation>它属于记录的运行。</translation>
     </message>
     <message>
         <source>It belongs to a language model.</source>
-        <translation type="unfinished" />
+        <translation>它属于语言模型。</translation>
     </message>
     <message>
         <source>It cannot be computed: {error}</source>
-        <translation type="unfinished" />
+        <translation>无法计算它：{error}</translation>
     </message>
     <message numerus="yes">
         <source>Its run is too large to be recomputed: {updates:,} update, {samples:,} completions.</source>
         <comment>Its run is too large to be recomputed: {updates:,} updates, {samples:,} completions.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>它的运行太大，无法重新计算：{updates:,} 次更新，{samples:,} 个回答。</numerusform>
         </translation>
     </message>
     <message>
         <source>The homework claims {claimed!r}, but the run gives {computed!r} here. The lesson allows both: another kind of processor rounds differently, and training can amplify that.</source>
-        <translation type="unfinished" />
+        <translation>作业声称是 {claimed!r}，而运行在这里给出 {computed!r}。课程允许两者：另一类处理器的舍入不同，而训练会把它放大。</translation>
     </message>
     <message>
         <source>No number is claimed.</source>
@@ -24375,1003 +24375,1003 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>One to five</source>
-        <translation type="unfinished" />
+        <translation>一到五个</translation>
     </message>
     <message>
         <source>Six or more</source>
-        <translation type="unfinished" />
+        <translation>六个或更多</translation>
     </message>
     <message>
         <source>None. Without a difference inside a group there is nothing to learn from.</source>
-        <translation type="unfinished" />
+        <translation>没有。组内没有差别，就没有什么可学。</translation>
     </message>
     <message>
         <source>GRPO strengthens what is sampled. The exact form is too rare; the [last number|right] was right in six of the first 32 answers, and only one group in four was [dead|dead group]. Pay first for something that is easier to reach.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 加强采样到的内容。精确的格式太少见；[最后一个数|right]在前 32 个答案中有六个正确，四个组只有一个是[零方差组|dead group]。请先奖励更容易做到的。</translation>
     </message>
     <message>
         <source>Sort by reward: 12 for 6 plus 3 is paid, “1 + 8 = 9” is not. A form that is paid whatever it says is soon gamed.</source>
-        <translation type="unfinished" />
+        <translation>请按奖励排序：6 加 3 答 12 得到奖励，“1 + 8 = 9”却没有。不论内容都给奖励的格式，很快就会被钻空子。</translation>
     </message>
     <message>
         <source>Four updates, 128 answers; six of them are [bare]. How many are bare and right: all that an exact checker would pay?</source>
-        <translation type="unfinished" />
+        <translation>四次更新，128 个答案；其中六个是[单独|bare]一个数。多少个既是单独一个数又正确，即精确的检查器会奖励的全部？</translation>
     </message>
     <message>
         <source>One or two</source>
-        <translation type="unfinished" />
+        <translation>一两个</translation>
     </message>
     <message>
         <source>Three or more</source>
-        <translation type="unfinished" />
+        <translation>三个或更多</translation>
     </message>
     <message>
         <source>None: all six are wrong numbers, and this run paid for them. To an exact checker all 16 groups would be dead.</source>
-        <translation type="unfinished" />
+        <translation>没有：六个都是错误的数，而这个运行奖励了它们。对精确的检查器，所有 16 个组都会是零方差组。</translation>
     </message>
     <message>
         <source>“2 + 8 equals 10 in decimal form.” It learned what was paid, a right last number, and not what it was asked for.</source>
-        <translation type="unfinished" />
+        <translation>“2 + 8 equals 10 in decimal form.”它学会的是得到奖励的，即最后一个数正确，而不是所要求的。</translation>
     </message>
     <message>
         <source>Go through the updates with comma and full stop: the bare numbers are in updates 2 and 3.</source>
-        <translation type="unfinished" />
+        <translation>请用逗号和句号键逐次更新查看：单独一个数出现在第 2 次和第 3 次更新。</translation>
     </message>
     <message>
         <source>Back to the run that pays the last number, and reached nine out of ten. How many of its 640 answers are [bare]?</source>
-        <translation type="unfinished" />
+        <translation>回到奖励最后一个数、并达到十个中九个的运行。它的 640 个答案中多少个是[单独|bare]一个数？</translation>
     </message>
     <message>
         <source>Bare numbers of 640</source>
-        <translation type="unfinished" />
+        <translation>640 个中单独一个数的</translation>
     </message>
     <message>
         <source>Five, none after update 3. All five were wrong numbers and earned nothing: the form that was asked for died out.</source>
-        <translation type="unfinished" />
+        <translation>五个，第 3 次更新之后一个也没有。五个都是错误的数，什么也没挣得：所要求的格式消失了。</translation>
     </message>
     <message>
         <source>A reward that comes once in a hundred answers leaves nearly every group dead. Pay for an easier step first. {To try it: File, “New SmolLM2 135M (shipped)”, or “New language model from a folder”.}</source>
-        <translation type="unfinished" />
+        <translation>一百个答案才有一次的奖励，使几乎每个组都成为零方差组。请先奖励更容易的一步。{要试一试：“文件”，“新建 SmolLM2 135M（自带）”，或“由文件夹新建语言模型”。}</translation>
     </message>
     <message>
         <source>Transfer: what is paid comes once in a hundred answers. With groups of eight, what share of groups is dead at first?</source>
-        <translation type="unfinished" />
+        <translation>迁移：得到奖励的内容一百个答案才有一次。八个一组时，起初多少组是零方差组？</translation>
     </message>
     <message>
         <source>More than nine out of ten. Larger groups help a little; a reward for something easier to reach helps at once.</source>
-        <translation type="unfinished" />
+        <translation>十个中九个以上。更大的组略有帮助；奖励更容易做到的，立即有帮助。</translation>
     </message>
     <message>
         <source>Whose words are these?</source>
-        <translation type="unfinished" />
+        <translation>这些话是谁说的？</translation>
     </message>
     <message>
         <source>An agent asks a calculator, whose words the loss may count or leave out.</source>
-        <translation type="unfinished" />
+        <translation>智能体询问计算器，损失可以计入它的话，也可以排除。</translation>
     </message>
     <message>
         <source>A model that may act before it answers: here it writes a sum in parentheses, and a calculator writes the value behind it.</source>
-        <translation type="unfinished" />
+        <translation>在作答之前可以行动的模型：这里它在括号里写一道算式，计算器在后面写出结果。</translation>
     </message>
     <message>
         <source>The calculator does one operation at a time and answers “?” to anything else. It answers three calls at most.</source>
-        <translation type="unfinished" />
+        <translation>计算器每次做一个运算，对其他任何内容回答“?”。它最多回答三次调用。</translation>
     </message>
     <message>
         <source>The tool's words stand in ‹ ›. They are tokens of the completion like all others, but the policy did not choose them.</source>
-        <translation type="unfinished" />
+        <translation>工具的话在 ‹ › 中。它们与其他 token 一样是回答的一部分，但不是策略选的。</translation>
     </message>
     <message>
         <source>A mask says for each token whether it counts in the loss. Trainers call it tool mask, environment mask or response mask.</source>
-        <translation type="unfinished" />
+        <translation>掩码说明每个 token 是否计入损失。训练框架称之为工具掩码、环境掩码或回答掩码。</translation>
     </message>
     <message>
         <source>Each completion averages the loss over the tokens that its mask counts. A masked token has no share in it, so the update does not push on it. The model still reads them.</source>
-        <translation type="unfinished" />
+        <translation>每个回答把损失对掩码计入的 token 取平均。被屏蔽的 token 没有份，所以更新不推动它。模型仍然会读到它们。</translation>
     </message>
     <message>
         <source>The geometric mean of the probabilities that the policy gives the tool's tokens: exp of the mean log-probability.</source>
-        <translation type="unfinished" />
+        <translation>策略给工具的 token 的概率的几何平均：对数概率均值的指数。</translation>
     </message>
     <message>
         <source>Every token of a completion is the model's, so every token belongs in the loss.</source>
-        <translation type="unfinished" />
+        <translation>回答的每个 token 都是模型的，所以每个 token 都应计入损失。</translation>
     </message>
     <message>
         <source>Ask for each part of a conversation who chose it. The loss strengthens or weakens choices; the calculator's digits were nobody's choice. They are also the tokens that the model finds least likely, so they pull hardest.</source>
-        <translation type="unfinished" />
+        <translation>对话的每一部分，都请问是谁选的。损失加强或削弱选择；计算器的数字不是谁的选择。它们又是模型认为最不可能的 token，所以拉得最用力。</translation>
     </message>
     <message>
         <source>How far the two runs are apart after thirty updates depends on the seed; the masked one was ahead with each of twelve seeds. If this class's run is close, show the curves instead of the last number.</source>
-        <translation type="unfinished" />
+        <translation>三十次更新之后两个运行相距多远，取决于种子；在十二个种子的每一个上，带掩码的都领先。如果这个班的运行很接近，请展示曲线，而不是最后的数。</translation>
     </message>
     <message>
         <source>An [agent] learns sums that are too large for it. It may ask a calculator, whose [words|theirs] stand in ‹ ›. Mostly it guesses: one answer in four is right.</source>
-        <translation type="unfinished" />
+        <translation>一个[智能体|agent]学习对它来说太大的算式。它可以询问计算器，计算器的[话|theirs]在 ‹ › 中。它大多在猜：四个答案有一个正确。</translation>
     </message>
     <message>
         <source>Read two or three completions aloud, with two voices: one for the model, one for the tool.</source>
-        <translation type="unfinished" />
+        <translation>请朗读两三个回答，用两种声音：一种是模型，一种是工具。</translation>
     </message>
     <message>
         <source>The digits of a product are news to the model: that is why it asks. To the policy they look like very unlikely choices.</source>
-        <translation type="unfinished" />
+        <translation>积的各位数字对模型是新消息：它正因此才问。对策略来说，它们像是很不可能的选择。</translation>
     </message>
     <message>
         <source>If someone says “likely, it has just read the sum”, answer that the class has read it too. What is 47 times 38?</source>
-        <translation type="unfinished" />
+        <translation>如果有人说“可能，它刚读过算式”，请回答：全班也读过。47 乘以 38 是多少？</translation>
     </message>
     <message>
         <source>The policy gives every token a probability, even those that the tool wrote. How likely does it find a [word that the tool wrote|chance], on average?</source>
-        <translation type="unfinished" />
+        <translation>策略给每个 token 一个概率，连工具写的也给。它认为[工具写的词|chance]平均有多可能？</translation>
     </message>
     <message>
         <source>Likely: above one in five</source>
-        <translation type="unfinished" />
+        <translation>可能：高于五分之一</translation>
     </message>
     <message>
         <source>About as good as guessing a digit: one in five to one in fifty</source>
-        <translation type="unfinished" />
+        <translation>与猜一个数字差不多：五分之一到五十分之一</translation>
     </message>
     <message>
         <source>Far less likely: below one in fifty</source>
-        <translation type="unfinished" />
+        <translation>不可能得多：低于五十分之一</translation>
     </message>
     <message>
         <source>Below one in a thousand. It cannot calculate, and it was never taught to speak as the tool.</source>
-        <translation type="unfinished" />
+        <translation>低于千分之一。它不会计算，也从没有人教它像工具那样说话。</translation>
     </message>
     <message>
         <source>Thirty updates that leave the tool's words [out of the loss|counted]: it learns to ask, to ask again for the second operation, and to repeat the result.</source>
-        <translation type="unfinished" />
+        <translation>把工具的话[排除在损失之外|counted]的三十次更新：它学会询问，为第二个运算再次询问，并复述结果。</translation>
     </message>
     <message>
         <source>Watch the length too: asking takes more tokens than guessing.</source>
-        <translation type="unfinished" />
+        <translation>也请看长度：询问比猜测需要更多 token。</translation>
     </message>
     <message>
         <source>One answer in four is right. Thirty updates later, with the tool's words left out of the loss: how many are, over the last five updates?</source>
-        <translation type="unfinished" />
+        <translation>四个答案有一个正确。三十次更新之后，工具的话排除在损失之外：在最后五次更新中，多少正确？</translation>
     </message>
     <message>
         <source>Right answers, updates 26 to 30</source>
-        <translation type="unfinished" />
+        <translation>正确答案，第 26 到 30 次更新</translation>
     </message>
     <message>
         <source>More than four out of five. It had asked now and then from the start; training made it ask every time.</source>
-        <translation type="unfinished" />
+        <translation>五个中四个以上。它从一开始就偶尔询问；训练使它每次都问。</translation>
     </message>
     <message>
         <source>The same seed, the same first completions. Now the loss counts every token of a completion, and a part of each step goes into words that the policy never chose.</source>
-        <translation type="unfinished" />
+        <translation>同样的种子，同样的第一批回答。现在损失计入回答的每个 token，每一步都有一部分用在策略从未选过的话上。</translation>
     </message>
     <message>
         <source>Both lines begin at the same point: the first batch is the same.</source>
-        <translation type="unfinished" />
+        <translation>两条线从同一点开始：第一批相同。</translation>
     </message>
     <message>
         <source>Once more from the start, with the tool's words in the loss. How many answers are right after thirty updates?</source>
-        <translation type="unfinished" />
+        <translation>再从起点开始，工具的话计入损失。三十次更新之后，多少答案正确？</translation>
     </message>
     <message>
         <source>As many: 72 % or more</source>
-        <translation type="unfinished" />
+        <translation>一样多：72 % 或更多</translation>
     </message>
     <message>
         <source>Fewer: from 40 to 72 %</source>
-        <translation type="unfinished" />
+        <translation>更少：40 到 72 %</translation>
     </message>
     <message>
         <source>It learns nothing: below 40 %</source>
-        <translation type="unfinished" />
+        <translation>什么也学不到：低于 40 %</translation>
     </message>
     <message>
         <source>Clearly fewer. It learns the same things, only more slowly.</source>
-        <translation type="unfinished" />
+        <translation>明显更少。它学的是同样的内容，只是更慢。</translation>
     </message>
     <message>
         <source>The least likely tokens have the largest gradients. When a right answer's whole text is praised, the loudest part of the praise goes to the calculator's digits.</source>
-        <translation type="unfinished" />
+        <translation>最不可能的 token 梯度最大。表扬正确答案的全部文字时，表扬中最响亮的部分归了计算器的数字。</translation>
     </message>
     <message>
         <source>The model is never asked to write these digits: what it learns here is of no use to it.</source>
-        <translation type="unfinished" />
+        <translation>从来没有人要模型写这些数字：它在这里学到的对它没有用。</translation>
     </message>
     <message>
         <source>From update 1 to update 30, where does the probability go that the policy gives the tool's words?</source>
-        <translation type="unfinished" />
+        <translation>从第 1 次更新到第 30 次更新，策略给工具的话的概率到哪里去？</translation>
     </message>
     <message>
         <source>Change, in nats per token</source>
-        <translation type="unfinished" />
+        <translation>变化，每个 token 的 nat</translation>
     </message>
     <message>
         <source>Up, by about four nats: it learns to predict the calculator, which will answer by itself anyway.</source>
-        <translation type="unfinished" />
+        <translation>往上，约四 nat：它学会预测计算器，而计算器反正会自己回答。</translation>
     </message>
     <message>
         <source>Slower, but it gets there: the tool's words only take up a part of each step. In long runs with long observations the same leak can end in collapse; one mask avoids it.</source>
-        <translation type="unfinished" />
+        <translation>更慢，但也能到达：工具的话只占去每一步的一部分。在观察内容很长的长时间运行中，同样的漏洞可能以崩溃告终；一个掩码就能避免。</translation>
     </message>
     <message>
         <source>Ask where else others' words are: retrieved pages, error messages, the user's second question, a template's marks.</source>
-        <translation type="unfinished" />
+        <translation>请问别人的话还会出现在哪里：检索到的网页、错误消息、用户的第二个问题、模板的标记。</translation>
     </message>
     <message>
         <source>Transfer: nobody notices, and the run goes on without the mask to update 60. Where does it stand over the last five updates?</source>
-        <translation type="unfinished" />
+        <translation>迁移：没有人注意到，运行没有掩码，一直进行到第 60 次更新。最后五次更新时它在哪里？</translation>
     </message>
     <message>
         <source>Right answers, updates 56 to 60</source>
-        <translation type="unfinished" />
+        <translation>正确答案，第 56 到 60 次更新</translation>
     </message>
     <message>
         <source>Still where it was at update 30</source>
-        <translation type="unfinished" />
+        <translation>仍在第 30 次更新时的地方</translation>
     </message>
     <message>
         <source>About where the masked run was at update 30</source>
-        <translation type="unfinished" />
+        <translation>大约在带掩码的运行第 30 次更新时的地方</translation>
     </message>
     <message>
         <source>Perfect</source>
-        <translation type="unfinished" />
+        <translation>完全正确</translation>
     </message>
     <message>
         <source>About where the masked run was after half the time. A wrong mask looks like slow learning, not like an error.</source>
-        <translation type="unfinished" />
+        <translation>大约在带掩码的运行用一半时间到达的地方。错误的掩码看起来像学得慢，而不像错误。</translation>
     </message>
     <message>
         <source>Did training widen or narrow what it can do?</source>
-        <translation type="unfinished" />
+        <translation>训练扩大还是缩小了它的能力？</translation>
     </message>
     <message>
         <source>One attempt against sixty-four, before training and after.</source>
-        <translation type="unfinished" />
+        <translation>一次尝试对六十四次，训练之前和之后。</translation>
     </message>
     <message>
         <source>The share of prompts at which at least one of k attempts is right. pass@1 is the usual accuracy.</source>
-        <translation type="unfinished" />
+        <translation>k 次尝试中至少有一次正确的提示词的比例。pass@1 就是通常的正确率。</translation>
     </message>
     <message>
         <source>It follows from each prompt's probability p of a right answer: no attempt is drawn here.</source>
-        <translation type="unfinished" />
+        <translation>它由每个提示词答对的概率 p 得出：这里没有抽取任何尝试。</translation>
     </message>
     <message>
         <source>Answer 2 of 20: half right, paid 0.5. At the start the policy gives it in half of all cases.</source>
-        <translation type="unfinished" />
+        <translation>20 个答案中的答案 2：半对，奖励 0.5。起初策略有一半时候给出它。</translation>
     </message>
     <message>
         <source>Prompts at which the right answer has less than 1 % left: even 64 attempts seldom find it.</source>
-        <translation type="unfinished" />
+        <translation>正确答案只剩不到 1 % 的提示词：即使尝试 64 次也很少找到它。</translation>
     </message>
     <message>
         <source>If accuracy has risen, the model can do more than before.</source>
-        <translation type="unfinished" />
+        <translation>正确率上升了，模型的能力就比以前强。</translation>
     </message>
     <message>
         <source>Ask what “can do” means: with one attempt, or with as many as you like? Training moves probability to what was drawn and paid; what was never drawn loses it. Both curves are true, and they answer different questions.</source>
-        <translation type="unfinished" />
+        <translation>请问“能做”是什么意思：一次尝试，还是想试多少次就试多少次？训练把概率移到抽到并得到奖励的答案上；从未抽到的则失去概率。两条曲线都是真的，它们回答不同的问题。</translation>
     </message>
     <message>
         <source>How many prompts are lost varies with the seed: from a little under a third of them to half, over twelve seeds. If a number is off, say so and keep to the direction.</source>
-        <translation type="unfinished" />
+        <translation>丢失多少提示词因种子而异：在十二个种子上，从略少于三分之一到一半。如果某个数不符，请如实说，并保留方向。</translation>
     </message>
     <message>
         <source>64 prompts, twenty possible answers to each. A [plausible] one comes in half of all cases; the right one, which is paid 1, in 2.7 %. So one attempt solves 2.7 % of the prompts: [pass@1|passk].</source>
-        <translation type="unfinished" />
+        <translation>64 个提示词，每个有二十个可能的答案。一个[看似合理|plausible]的答案有一半时候出现；奖励为 1 的正确答案为 2.7 %。所以一次尝试解出 2.7 % 的提示词：[pass@1|passk]。</translation>
     </message>
     <message>
         <source>The lower picture shows up to eight attempts; its line goes on. Ask who would call this policy able to solve these prompts.</source>
-        <translation type="unfinished" />
+        <translation>下面的图显示最多八次尝试；它的线还会继续。请问谁会说这个策略能解出这些提示词。</translation>
     </message>
     <message>
         <source>Seldom is not never. Given [64 tries|passk], the policy solves more than four prompts in five: the right answer was there.</source>
-        <translation type="unfinished" />
+        <translation>很少不等于从不。给 [64 次尝试|passk]，策略解出的提示词五个中超过四个：正确的答案本来就在。</translation>
     </message>
     <message>
         <source>Each attempt fails in 97.3 % of cases; 64 failures in a row are rare.</source>
-        <translation type="unfinished" />
+        <translation>每次尝试有 97.3 % 失败；连续 64 次失败很少见。</translation>
     </message>
     <message>
         <source>Before training, one attempt is right in 2.7 % of cases. At which share of the prompts is at least one of 64 attempts right?</source>
-        <translation type="unfinished" />
+        <translation>训练之前，一次尝试有 2.7 % 正确。在多少提示词上，64 次尝试中至少一次正确？</translation>
     </message>
     <message>
         <source>pass@64 before training</source>
-        <translation type="unfinished" />
+        <translation>训练前的 pass@64</translation>
     </message>
     <message>
         <source>At more than four out of five: 1 − 0.973 to the power of 64.</source>
-        <translation type="unfinished" />
+        <translation>五个中四个以上：1 − 0.973 的 64 次方。</translation>
     </message>
     <message>
         <source>With one attempt it now solves twenty times as many prompts. With 64 it solves fewer than before: where the right answer was never drawn early, the plausible one took everything.</source>
-        <translation type="unfinished" />
+        <translation>一次尝试时，它现在解出的提示词是二十倍。64 次时，它解出的比以前少：正确的答案没有及早抽到的地方，看似合理的答案占去了一切。</translation>
     </message>
     <message>
         <source>Let them defend their guess before the curve plays. Most expect up.</source>
-        <translation type="unfinished" />
+        <translation>在曲线播放之前，请学生为自己的猜测辩护。大多数人预期往上。</translation>
     </message>
     <message>
         <source>A hundred updates raise pass@1 from 3 % to more than half. Where does pass@64 go?</source>
-        <translation type="unfinished" />
+        <translation>一百次更新把 pass@1 从 3 % 提高到一半以上。pass@64 到哪里去？</translation>
     </message>
     <message>
         <source>Change of pass@64</source>
-        <translation type="unfinished" />
+        <translation>pass@64 的变化</translation>
     </message>
     <message>
         <source>Down. Training made it surer, not more able: it narrowed.</source>
-        <translation type="unfinished" />
+        <translation>往下。训练使它更确定，而不是更能干：它变窄了。</translation>
     </message>
     <message>
         <source>The curves cross: with more than some forty attempts the untrained policy is better. What it gives now at a prompt is nearly certain, right or wrong, so more attempts do not help.</source>
-        <translation type="unfinished" />
+        <translation>两条曲线相交：尝试超过四十来次时，未训练的策略更好。它现在对一个提示词给出的答案几乎是确定的，不论对错，所以多试无益。</translation>
     </message>
     <message>
         <source>The flat line is the point: 1 attempt or 256, it makes no difference any more.</source>
-        <translation type="unfinished" />
+        <translation>平的线正是要点：1 次尝试还是 256 次，已经没有区别。</translation>
     </message>
     <message>
         <source>At how many of the 64 prompts does the right answer have less than 1 % left? It had 2.7 % at each.</source>
-        <translation type="unfinished" />
+        <translation>64 个提示词中，有多少个的正确答案只剩不到 1 %？原来每个都是 2.7 %。</translation>
     </message>
     <message>
         <source>At none</source>
-        <translation type="unfinished" />
+        <translation>没有</translation>
     </message>
     <message>
         <source>At one to ten</source>
-        <translation type="unfinished" />
+        <translation>一到十个</translation>
     </message>
     <message>
         <source>At more than ten</source>
-        <translation type="unfinished" />
+        <translation>超过十个</translation>
     </message>
     <message>
         <source>At about one in three. There the plausible answer earns 0.5 each time, so they look half solved.</source>
-        <translation type="unfinished" />
+        <translation>约三分之一。在那里，看似合理的答案每次挣得 0.5，所以它们看起来像解出了一半。</translation>
     </message>
     <message>
         <source>A KL penalty holds some probability where it was, so that more right answers are drawn in time. It buys width, and here pass@1 as well.</source>
-        <translation type="unfinished" />
+        <translation>KL 惩罚使一些概率留在原处，从而及时抽到更多正确的答案。它换来宽度，在这里也换来 pass@1。</translation>
     </message>
     <message>
         <source>Not a law: a larger penalty holds the policy at the start.</source>
-        <translation type="unfinished" />
+        <translation>不是规律：更大的惩罚会使策略停在起点。</translation>
     </message>
     <message>
         <source>The same with β = 0.1 from the start. Where does pass@64 end?</source>
-        <translation type="unfinished" />
+        <translation>同样的情形，从一开始就用 β = 0.1。pass@64 最终在哪里？</translation>
     </message>
     <message>
         <source>pass@64 after training</source>
-        <translation type="unfinished" />
+        <translation>训练后的 pass@64</translation>
     </message>
     <message>
         <source>Not above 70 %: no better than without</source>
-        <translation type="unfinished" />
+        <translation>不超过 70 %：不比没有惩罚时好</translation>
     </message>
     <message>
         <source>From 70 to 95 %: about where it began</source>
-        <translation type="unfinished" />
+        <translation>70 到 95 %：大致在开始的地方</translation>
     </message>
     <message>
         <source>At nearly all prompts: above 95 %</source>
-        <translation type="unfinished" />
+        <translation>几乎所有提示词：高于 95 %</translation>
     </message>
     <message>
         <source>Higher than without the penalty: fewer prompts were lost.</source>
-        <translation type="unfinished" />
+        <translation>比没有惩罚时高：丢失的提示词更少。</translation>
     </message>
     <message>
         <source>Training strengthens what it draws. If the right answer is drawn before the wrong one is certain, training widens; if not, it narrows. Larger groups, better prompts and a KL penalty help.</source>
-        <translation type="unfinished" />
+        <translation>训练加强抽到的内容。如果在错误的答案变得确定之前抽到正确的答案，训练就扩大能力；否则就缩小。更大的组、更好的提示词和 KL 惩罚都有帮助。</translation>
     </message>
     <message>
         <source>The cost: four times as many completions. Ask what else would draw the right answer: a higher temperature, better prompts.</source>
-        <translation type="unfinished" />
+        <translation>代价：四倍的回答。请问还有什么能抽到正确的答案：更高的温度、更好的提示词。</translation>
     </message>
     <message>
         <source>Transfer: no penalty, but groups of 32 in place of 8. Where does pass@64 end?</source>
-        <translation type="unfinished" />
+        <translation>迁移：没有惩罚，但是 32 个一组而不是 8 个。pass@64 最终在哪里？</translation>
     </message>
     <message>
         <source>As with groups of 8: below 75 %</source>
-        <translation type="unfinished" />
+        <translation>与 8 个一组时一样：低于 75 %</translation>
     </message>
     <message>
         <source>About where it began: 75 to 95 %</source>
-        <translation type="unfinished" />
+        <translation>大致在开始的地方：75 到 95 %</translation>
     </message>
     <message>
         <source>At nearly all. In a group of 32 the right answer is there more often than not; in a group of 8 once in five.</source>
-        <translation type="unfinished" />
+        <translation>几乎全部。在 32 个一组里，正确的答案多半会出现；在 8 个一组里，五次才有一次。</translation>
     </message>
     <message>
         <source>How stale may samples be?</source>
-        <translation type="unfinished" />
+        <translation>样本可以多旧？</translation>
     </message>
     <message>
         <source>Samples of an older policy, as in asynchronous training: when they do harm, and what an importance weight fixes.</source>
-        <translation type="unfinished" />
+        <translation>较旧的策略的样本，如异步训练中那样：它们何时有害，重要性权重能改正什么。</translation>
     </message>
     <message>
         <source>Sampler and trainer run side by side: the weights travel to the sampler while it still answers with older ones.</source>
-        <translation type="unfinished" />
+        <translation>采样器和训练器并行：权重送往采样器时，它还在用较旧的权重作答。</translation>
     </message>
     <message>
         <source>Drawn from the policy as it was some updates ago. The number of updates is the age of the samples.</source>
-        <translation type="unfinished" />
+        <translation>从若干次更新之前的策略抽取。更新的次数就是样本的滞后。</translation>
     </message>
     <message>
         <source>The probability that the present policy gives an answer, over the one that the sampler gave it, but at most C.</source>
-        <translation type="unfinished" />
+        <translation>当前策略给出一个答案的概率，除以采样器给它的概率，但最多为 C。</translation>
     </message>
     <message>
         <source>Without a cap, samples of the older policy weighted in this way have the averages of the present one. A cap gives that up in part, so that no single sample decides.</source>
-        <translation type="unfinished" />
+        <translation>没有上限时，较旧策略的样本这样加权之后，平均值与当前策略的相同。上限部分地放弃了这一点，使单个样本不能决定一切。</translation>
     </message>
     <message>
         <source>Its likeliest answer is not the best one. Answer 9 is paid 0.7 and begins at 45 %, answer 10 is paid 1 and begins at 6 %.</source>
-        <translation type="unfinished" />
+        <translation>它最可能的答案不是最好的。答案 9 奖励 0.7，从 45 % 开始；答案 10 奖励 1，从 6 % 开始。</translation>
     </message>
     <message>
         <source>Samples are samples: what was right some updates ago is still right, or else all of it is useless.</source>
-        <translation type="unfinished" />
+        <translation>样本就是样本：几次更新之前正确的现在仍然正确，否则就全都没有用。</translation>
     </message>
     <message>
         <source>Draw two boxes, sampler and trainer, and an arrow with a delay. Ask what the trainer sees: rewards of answers that it would hardly give any more. Then ask which of them should still count, and by how much.</source>
-        <translation type="unfinished" />
+        <translation>请画两个方框，采样器和训练器，以及一支带延迟的箭头。请问训练器看到什么：它几乎不会再给出的答案的奖励。再问其中哪些还应当计入，计多少。</translation>
     </message>
     <message>
         <source>The shares are of real runs and move by a few percent with the seeds. Neighbouring ages may change places; the ends do not.</source>
-        <translation type="unfinished" />
+        <translation>这些比例来自真实的运行，随种子变动几个百分点。相邻的滞后可能互换位置；两端不会。</translation>
     </message>
     <message>
         <source>Sampling takes most of the time, so labs let it [run beside the training|asynchronous]. The batch is then [stale]: here it was drawn eight updates ago, by a policy that gave unpaid answers far more often.</source>
-        <translation type="unfinished" />
+        <translation>采样占大部分时间，所以各实验室让它[与训练并行|asynchronous]。这时的批是[滞后|stale]的：在这里，它在八次更新之前抽取，那时的策略给出没有奖励的答案要频繁得多。</translation>
     </message>
     <message>
         <source>The frames are the sampler, the bars the policy that learns. Ask what the batch makes of answer 9.</source>
-        <translation type="unfinished" />
+        <translation>细框是采样器，柱是正在学习的策略。请问这一批会怎样对待答案 9。</translation>
     </message>
     <message>
         <source>Some runs end [wrong] even on fresh samples: answer 9 is certain before answer 10 is found. A few updates of age add little. That much staleness is nearly free, and saves the waiting.</source>
-        <translation type="unfinished" />
+        <translation>即使用新抽的样本，也有些运行[最终错误|wrong]：答案 10 还没有找到，答案 9 就已确定。滞后几次更新，增加得不多。这样的滞后几乎没有代价，还省去了等待。</translation>
     </message>
     <message>
         <source>Every bar is 512 real runs of 150 updates.</source>
-        <translation type="unfinished" />
+        <translation>每根柱都是 512 个真实的运行，各 150 次更新。</translation>
     </message>
     <message>
         <source>Of 512 runs on fresh samples, more than a quarter end at answer 9, which is only second best. With samples from four updates ago?</source>
-        <translation type="unfinished" />
+        <translation>用新抽的样本时，512 个运行中超过四分之一最终停在只是第二好的答案 9 上。用四次更新之前的样本呢？</translation>
     </message>
     <message>
         <source>Share that ends wrong</source>
-        <translation type="unfinished" />
+        <translation>最终错误的比例</translation>
     </message>
     <message>
         <source>Fewer than 20 %</source>
-        <translation type="unfinished" />
+        <translation>低于 20 %</translation>
     </message>
     <message>
         <source>From 20 to 50 %: about as many</source>
-        <translation type="unfinished" />
+        <translation>20 到 50 %：差不多</translation>
     </message>
     <message>
         <source>More than half</source>
-        <translation type="unfinished" />
+        <translation>超过一半</translation>
     </message>
     <message>
         <source>About as many, or a few more.</source>
-        <translation type="unfinished" />
+        <translation>差不多，或略多一些。</translation>
     </message>
     <message>
         <source>Old batches still hold unpaid answers. Next to those, answer 9 looks better than average and is pushed up, long after the present policy gives little else. Answer 10 is crowded out.</source>
-        <translation type="unfinished" />
+        <translation>旧的批里仍有没有奖励的答案。与它们相比，答案 9 看起来高于平均，于是被推高，而当前的策略早已几乎只给出它。答案 10 被挤掉了。</translation>
     </message>
     <message>
         <source>On fresh samples a group of eight nines is silent: nothing pushes. Stale groups seldom are.</source>
-        <translation type="unfinished" />
+        <translation>用新抽的样本时，八个都是 9 的组没有信号：什么都不推。滞后的组很少这样。</translation>
     </message>
     <message>
         <source>And with samples from sixteen updates ago: what share of the runs ends wrong?</source>
-        <translation type="unfinished" />
+        <translation>用十六次更新之前的样本：多少运行最终错误？</translation>
     </message>
     <message>
         <source>About nine in ten. The harm does not grow gradually: two updates cost almost nothing, sixteen ruin the run.</source>
-        <translation type="unfinished" />
+        <translation>约十个中九个。害处不是逐渐增加的：两次更新几乎没有代价，十六次毁掉整个运行。</translation>
     </message>
     <message>
         <source>Count each answer by how likely it is now, over how likely it was then: an [importance weight|weight]. What the policy has stopped giving hardly counts; what it gives more often would count more, but no more than C times.</source>
-        <translation type="unfinished" />
+        <translation>每个答案按它现在有多可能、除以当时有多可能来计：即[重要性权重|weight]。策略不再给出的几乎不计；给出得更多的会计得更多，但不超过 C 倍。</translation>
     </message>
     <message>
         <source>Let them divide the two percentages under the picture.</source>
-        <translation type="unfinished" />
+        <translation>请学生把图下面的两个百分数相除。</translation>
     </message>
     <message>
         <source>Unpaid answers: a quarter of all samples eight updates ago, one or two in a hundred now. How much should one of them count?</source>
-        <translation type="unfinished" />
+        <translation>没有奖励的答案：八次更新之前占所有样本的四分之一，现在占百分之一二。其中一个应当计多少？</translation>
     </message>
     <message>
         <source>Now over then</source>
-        <translation type="unfinished" />
+        <translation>现在除以当时</translation>
     </message>
     <message>
         <source>Fully: it was a fair sample</source>
-        <translation type="unfinished" />
+        <translation>全部：它是公平的样本</translation>
     </message>
     <message>
         <source>Less than an eighth</source>
-        <translation type="unfinished" />
+        <translation>不到八分之一</translation>
     </message>
     <message>
         <source>Less than an eighth: what the present policy would draw, over what was drawn.</source>
-        <translation type="unfinished" />
+        <translation>不到八分之一：当前策略会抽取的，除以当时抽取的。</translation>
     </message>
     <message>
         <source>With weights of at most 1, samples from sixteen updates ago are nearly as good as fresh ones. Nothing was drawn anew: the same stale answers, counted by what they are worth now.</source>
-        <translation type="unfinished" />
+        <translation>权重最多为 1 时，十六次更新之前的样本几乎与新抽的一样好。没有重新抽取任何东西：同样的滞后的答案，按现在的价值计。</translation>
     </message>
     <message>
         <source>Trainers call it truncated importance sampling. Ask why there is a cap at all.</source>
-        <translation type="unfinished" />
+        <translation>训练框架称之为截断的重要性采样。请问究竟为什么要有上限。</translation>
     </message>
     <message>
         <source>Sixteen updates old, but every answer counts by its weight, at most 1. What share of the runs ends wrong?</source>
-        <translation type="unfinished" />
+        <translation>滞后十六次更新，但每个答案按它的权重计，最多为 1。多少运行最终错误？</translation>
     </message>
     <message>
         <source>Close to that of fresh samples.</source>
-        <translation type="unfinished" />
+        <translation>接近新抽的样本。</translation>
     </message>
     <message>
         <source>With a KL penalty the run never becomes quite certain. Then old samples help: they hold more of the rare answers. How stale samples may be depends on the run; there is no fixed limit.</source>
-        <translation type="unfinished" />
+        <translation>有 KL 惩罚时，运行从不会完全确定。这时旧的样本有帮助：它们包含更多少见的答案。样本可以多旧，取决于运行；没有固定的界限。</translation>
     </message>
     <message>
         <source>Not a law: at other learning rates the curve is different. The setting is Staleness, in the Controls of any bandit.</source>
-        <translation type="unfinished" />
+        <translation>不是规律：换一个学习率，曲线就不同。设置名为“滞后”，在任何老虎机的“控制”中。</translation>
     </message>
     <message>
         <source>Transfer: a KL penalty of 0.04 keeps the policy from ever being certain; no weights. Fresh samples end wrong in fewer than one run in ten. And samples from sixteen updates ago?</source>
-        <translation type="unfinished" />
+        <translation>迁移：0.04 的 KL 惩罚使策略从不会确定；没有权重。用新抽的样本，最终错误的运行十个中不到一个。用十六次更新之前的样本呢？</translation>
     </message>
     <message>
         <source>In nearly all runs again: more than 60 %</source>
-        <translation type="unfinished" />
+        <translation>又是几乎所有运行：超过 60 %</translation>
     </message>
     <message>
         <source>In more than before: from 15 to 60 %</source>
-        <translation type="unfinished" />
+        <translation>比以前多：15 到 60 %</translation>
     </message>
     <message>
         <source>In as few, or fewer: less than 15 %</source>
-        <translation type="unfinished" />
+        <translation>一样少或更少：低于 15 %</translation>
     </message>
     <message>
         <source>In hardly any: fewer than with fresh samples.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有：比用新抽的样本还少。</translation>
     </message>
     <message>
         <source>What is one token's loss?</source>
-        <translation type="unfinished" />
+        <translation>一个 token 的损失是什么？</translation>
     </message>
     <message>
         <source>Advantage, ratio, clip, KL and weight: line by line to one token's share of the loss, on a real completion.</source>
-        <translation type="unfinished" />
+        <translation>优势、比率、裁剪、KL 和权重：在一个真实的回答上，逐行算到一个 token 在损失中的份额。</translation>
     </message>
     <message>
         <source>The same samples are used twice. Before the second pass the first one has moved the policy, so ratios differ from 1.</source>
-        <translation type="unfinished" />
+        <translation>同样的样本使用两次。第二遍之前，第一遍已经移动了策略，所以比率不为 1。</translation>
     </message>
     <message>
         <source>A little is added for straying from the reference policy: β times an estimate of the KL.</source>
-        <translation type="unfinished" />
+        <translation>偏离参考策略要加上一点：β 乘以 KL 的估计。</translation>
     </message>
     <message>
         <source>In this pass the policy has moved by one step only, so the estimate is still tiny.</source>
-        <translation type="unfinished" />
+        <translation>在这一遍，策略只移动了一步，所以估计仍然很小。</translation>
     </message>
     <message>
         <source>The loss says how wrong a token is, and it should go to zero.</source>
-        <translation type="unfinished" />
+        <translation>损失说明一个 token 错得多厉害，它应当变为零。</translation>
     </message>
     <message>
         <source>Walk down the lines and ask of each: is it about the completion, the token, or the batch? Only ratio and KL are the token's own. A right completion's loss is negative, so “smaller is better” means more negative, and no number here is a score.</source>
-        <translation type="unfinished" />
+        <translation>请逐行往下走，对每一行都问：它是关于回答、token，还是批？只有比率和 KL 属于 token 自己。正确回答的损失是负的，所以“越小越好”就是更负，而这里没有一个数是得分。</translation>
     </message>
     <message>
         <source>With another seed the completions differ. The formulas are the same: read the inputs from the screen and have the class work the line out.</source>
-        <translation type="unfinished" />
+        <translation>换一个种子，回答就不同。公式是一样的：请从屏幕上读出输入，让全班算出这一行。</translation>
     </message>
     <message>
         <source>Eight completions to one sum. We follow one token: the first of completion 1, in the [second pass|second_pass]. Its loss is like a payslip (an analogy): a few lines, each worked out from those above.</source>
-        <translation type="unfinished" />
+        <translation>一道算式的八个回答。我们跟踪一个 token：回答 1 的第一个，在[第二遍|second_pass]。它的损失就像一张工资单（打个比方）：几行，每行由上面各行算出。</translation>
     </message>
     <message>
         <source>The two right completions are at the top. Ask what else the program must know to say how hard to push that first token.</source>
-        <translation type="unfinished" />
+        <translation>两个正确的回答在最上面。请问程序还必须知道什么，才能说出应当多用力地推第一个 token。</translation>
     </message>
     <message>
         <source>Line one, the [advantage]: the completion's reward, compared with its group, in [standard deviations|standard deviation]. All of its tokens share this line.</source>
-        <translation type="unfinished" />
+        <translation>第一行，[优势|advantage]：回答的奖励与它的组比较，以[标准差|standard deviation]为单位。它的所有 token 共用这一行。</translation>
     </message>
     <message>
         <source>Two of eight completions are right (reward 1), six wrong (0). The mean is 0.25, the standard deviation 0.46. Completion 1 is right. What is its advantage?</source>
-        <translation type="unfinished" />
+        <translation>八个回答中两个正确（奖励 1），六个错误（0）。均值是 0.25，标准差是 0.46。回答 1 正确。它的优势是多少？</translation>
     </message>
     <message>
         <source>(1 − 0.25) / 0.46 = 1.62: well above its group, because being right is rare here.</source>
-        <translation type="unfinished" />
+        <translation>(1 − 0.25) / 0.46 = 1.62：远高于它的组，因为在这里答对很少见。</translation>
     </message>
     <message>
         <source>Line two, the [ratio]: how much likelier the policy makes this token now than when it was drawn. This line is the token's own.</source>
-        <translation type="unfinished" />
+        <translation>第二行，[比率|ratio]：策略现在给出这个 token 的可能性，是抽取时的多少倍。这一行是 token 自己的。</translation>
     </message>
     <message>
         <source>One pass has been made on these samples; this is the second. The completion is right. What is the ratio of its first token?</source>
-        <translation type="unfinished" />
+        <translation>对这些样本已经学了一遍；这是第二遍。回答是正确的。它的第一个 token 的比率是多少？</translation>
     </message>
     <message>
         <source>Below 1</source>
-        <translation type="unfinished" />
+        <translation>小于 1</translation>
     </message>
     <message>
         <source>Exactly 1</source>
-        <translation type="unfinished" />
+        <translation>恰好为 1</translation>
     </message>
     <message>
         <source>Above 1</source>
-        <translation type="unfinished" />
+        <translation>大于 1</translation>
     </message>
     <message>
         <source>Above 1: the first pass has made it likelier already.</source>
-        <translation type="unfinished" />
+        <translation>大于 1：第一遍已经使它更可能。</translation>
     </message>
     <message>
         <source>Line three, the [surrogate]: ratio times advantage, or its [clipped|clipping] version, whichever is smaller. Beyond 1.2 this token would no longer be pushed.</source>
-        <translation type="unfinished" />
+        <translation>第三行，[代理目标|surrogate]：比率乘以优势，或其[裁剪|clipping]后的值，取较小者。超过 1.2，这个 token 就不再受推动。</translation>
     </message>
     <message>
         <source>Have them multiply: 1.17 times 1.62. The ratio lies inside 0.8 to 1.2, so clipping leaves it as it is and both versions are equal. Only above 1.2 would the clipped one be smaller.</source>
-        <translation type="unfinished" />
+        <translation>请学生相乘：1.17 乘以 1.62。比率在 0.8 到 1.2 之内，所以裁剪不改变它，两个值相等。只有高于 1.2 时，裁剪后的才较小。</translation>
     </message>
     <message>
         <source>The advantage is 1.62, the ratio 1.17, the clip range 0.8 to 1.2. What is the smaller of ratio × advantage and its clipped version?</source>
-        <translation type="unfinished" />
+        <translation>优势是 1.62，比率是 1.17，裁剪范围是 0.8 到 1.2。比率 × 优势与其裁剪后的值，较小的是多少？</translation>
     </message>
     <message>
         <source>1.62: the ratio is clipped to 1</source>
-        <translation type="unfinished" />
+        <translation>1.62：比率被裁剪到 1</translation>
     </message>
     <message>
         <source>1.89: nothing is clipped</source>
-        <translation type="unfinished" />
+        <translation>1.89：没有裁剪</translation>
     </message>
     <message>
         <source>1.94: clipped at 1.2</source>
-        <translation type="unfinished" />
+        <translation>1.94：在 1.2 处裁剪</translation>
     </message>
     <message>
         <source>1.17 × 1.62 is about 1.89. The ratio is inside the clip range, so both versions are the same.</source>
-        <translation type="unfinished" />
+        <translation>1.17 × 1.62 约为 1.89。比率在裁剪范围之内，所以两个值相同。</translation>
     </message>
     <message>
         <source>Lines four and five: a [KL estimate|penalty], and the token's loss, which is β times that estimate minus the surrogate. Training makes the loss smaller, and so the surrogate larger.</source>
-        <translation type="unfinished" />
+        <translation>第四和第五行：[KL 估计|penalty]，以及 token 的损失，即 β 乘以这个估计，减去代理目标。训练使损失变小，从而使代理目标变大。</translation>
     </message>
     <message>
         <source>The loss is what training makes smaller; this token is to become likelier. What is the sign of its loss?</source>
-        <translation type="unfinished" />
+        <translation>损失是训练要变小的；这个 token 应当变得更可能。它的损失是什么符号？</translation>
     </message>
     <message>
         <source>Loss before weighting</source>
-        <translation type="unfinished" />
+        <translation>加权之前的损失</translation>
     </message>
     <message>
         <source>Positive</source>
-        <translation type="unfinished" />
+        <translation>正</translation>
     </message>
     <message>
         <source>About zero</source>
-        <translation type="unfinished" />
+        <translation>约为零</translation>
     </message>
     <message>
         <source>Negative</source>
-        <translation type="unfinished" />
+        <translation>负</translation>
     </message>
     <message>
         <source>Negative: minus the surrogate. The loss of a wrong completion's token is positive.</source>
-        <translation type="unfinished" />
+        <translation>负：代理目标的相反数。错误回答的 token 的损失是正的。</translation>
     </message>
     <message>
         <source>Line six, the [weight|own_length]: one over the completion's tokens and over the batch's completions. Line seven, weight times loss, is the token's share of the whole.</source>
-        <translation type="unfinished" />
+        <translation>第六行，[权重|own_length]：1 除以回答的 token 数，再除以批的回答数。第七行，权重乘以损失，就是这个 token 在总损失中的份额。</translation>
     </message>
     <message>
         <source>13 tokens in completion 1 and 64 completions here. Summed over all tokens of the batch, the last line is the loss on the card. With a constant in place of the length (Dr. GRPO) each token would weigh the same; lesson 15 shows what this does to lengths over training.</source>
-        <translation type="unfinished" />
+        <translation>这里回答 1 有 13 个 token，共 64 个回答。对批的所有 token 求和，最后一行就是卡上的损失。用常数代替长度时（Dr. GRPO），每个 token 权重相同；第 15 课展示这在训练过程中对长度的影响。</translation>
     </message>
     <message>
         <source>Transfer: completion 3 says its result twice: 18 tokens, against 13 in completion 1. What does one of its tokens weigh in the loss, compared with one of completion 1?</source>
-        <translation type="unfinished" />
+        <translation>迁移：回答 3 把结果说了两遍：18 个 token，而回答 1 有 13 个。与回答 1 的一个 token 相比，它的一个 token 在损失中的分量怎样？</translation>
     </message>
     <message>
         <source>Less: every completion counts the same, and here 18 tokens share what 13 share in completion 1.</source>
-        <translation type="unfinished" />
+        <translation>更小：每个回答的分量相同，这里 18 个 token 分享回答 1 中 13 个分享的那一份。</translation>
     </message>
     <message>
         <source>What do ε, β and G do to one run?</source>
-        <translation type="unfinished" />
+        <translation>ε、β 和 G 对一个运行做了什么？</translation>
     </message>
     <message>
         <source>The three settings of GRPO over one run: the clip range, the KL weight and the group size.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 的三项设置，在一个运行上看：裁剪范围、KL 权重和组大小。</translation>
     </message>
     <message>
         <source>Each setting of GRPO moves one thing, and the best value of each can be found alone.</source>
-        <translation type="unfinished" />
+        <translation>GRPO 的每项设置只移动一样东西，每项的最佳值可以单独找到。</translation>
     </message>
     <message>
         <source>Change one setting, and read which dial moves first and which moves with it. Then set it back before the next. Ask what each of the three is there to limit: a step, a distance, or the noise of an estimate.</source>
-        <translation type="unfinished" />
+        <translation>改变一项设置，看哪个仪表先动，哪个跟着动。在改下一项之前把它调回来。请问三者各是用来限制什么的：一步、一段距离，还是估计的噪声。</translation>
     </message>
     <message>
         <source>The dials are those of one run under a fixed seed. With another seed the curves differ in detail; that the KL falls with its weight and that dead groups become rare in larger groups should remain. If not, compare several seeds.</source>
-        <translation type="unfinished" />
+        <translation>这些仪表属于固定种子的一个运行。换一个种子，曲线的细节不同；KL 随其权重下降，大的组里零方差组变得少见，这两点应当不变。如果不是，请比较几个种子。</translation>
     </message>
     <message>
         <source>One run with eight passes per batch, and the three settings of [GRPO]: [ε|clipping], [β|KL penalty] and [G|group]. {Change one at a time, and watch which curve reacts first.}</source>
-        <translation type="unfinished" />
+        <translation>一个每批学八遍的运行，以及 [GRPO] 的三项设置：[ε|clipping]、[β|KL penalty] 和 [G|group]。{一次改变一项，看哪条曲线先有反应。}</translation>
     </message>
     <message>
         <source>Set each back before you change the next.</source>
-        <translation type="unfinished" />
+        <translation>改下一项之前，请把每一项调回来。</translation>
     </message>
     <message>
         <source>β pulls the policy back to its reference. The run stays closer to its start, and stops before the best answer has all the probability.</source>
-        <translation type="unfinished" />
+        <translation>β 把策略拉回它的参考策略。运行留在离起点更近的地方，在最佳答案占有全部概率之前就停下。</translation>
     </message>
     <message>
         <source>Without a KL penalty, the KL of this run ends at 2.2 nats. Where does it end with β = 0.5?</source>
-        <translation type="unfinished" />
+        <translation>没有 KL 惩罚时，这个运行的 KL 最终为 2.2 nat。β = 0.5 时最终在哪里？</translation>
     </message>
     <message>
         <source>KL, in nats</source>
-        <translation type="unfinished" />
+        <translation>KL，单位 nat</translation>
     </message>
     <message>
         <source>As high</source>
-        <translation type="unfinished" />
+        <translation>一样高</translation>
     </message>
     <message>
         <source>Clearly lower, and above 0.3</source>
-        <translation type="unfinished" />
+        <translation>明显更低，但高于 0.3</translation>
     </message>
     <message>
         <source>Nearly 0</source>
-        <translation type="unfinished" />
+        <translation>接近 0</translation>
     </message>
     <message>
         <source>Lower: β stops the policy part of the way, before it reaches the best answer.</source>
-        <translation type="unfinished" />
+        <translation>更低：β 使策略停在途中，还没有到达最佳动作。</translation>
     </message>
     <message>
         <source>With a range this wide ε stops hardly any push: a batch moves the policy as far as eight passes carry it. {Drag ε⁺ back to 0.2, and the clipped share rises. || With ε⁺ at 0.2, the clipped share rises.}</source>
-        <translation type="unfinished" />
+        <translation>范围这么宽时，ε 几乎不停止任何推力：一批能把策略移动到八遍所能到达的地方。{把 ε⁺ 拖回 0.2，裁剪的比例就上升。 || ε⁺ 为 0.2 时，裁剪的比例上升。}</translation>
     </message>
     <message>
         <source>β is 0 again. With ε = 0.2, the eighth pass over the third batch was clipped for every answer. Now ε leaves ratios from 0.1 to 6 alone. How many are clipped?</source>
-        <translation type="unfinished" />
+        <translation>β 又是 0。ε = 0.2 时，第三批的第八遍上每个答案都被裁剪。现在 ε 对 0.1 到 6 的比率都不干预。多少被裁剪？</translation>
     </message>
     <message>
         <source>Hardly any: eight passes carry few ratios out of so wide a range.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有：八遍很少能把比率带出这么宽的范围。</translation>
     </message>
     <message>
         <source>With two answers in a group there is less to compare, and often nothing: equal rewards teach nothing. G buys a steadier direction, and costs answers.</source>
-        <translation type="unfinished" />
+        <translation>组里只有两个答案时，可比较的更少，往往没有：奖励相等就什么也教不了。G 换来更稳定的方向，代价是答案。</translation>
     </message>
     <message>
         <source>Then G 64: the curves are smoother, and every update costs eight times as many answers as with 8.</source>
-        <translation type="unfinished" />
+        <translation>然后用 G 64：曲线更平滑，每次更新的答案是 8 时的八倍。</translation>
     </message>
     <message>
         <source>Transfer: β 0 and ε 0.2 as at first, but two answers in a group instead of eight. With eight, the likeliest answer had 85 % after ten updates. And with two?</source>
-        <translation type="unfinished" />
+        <translation>迁移：像开始时那样 β 为 0、ε 为 0.2，但组里是两个答案而不是八个。八个时，十次更新之后最可能的答案有 85 %。两个时呢？</translation>
     </message>
     <message>
         <source>About as much</source>
-        <translation type="unfinished" />
+        <translation>差不多一样</translation>
     </message>
     <message>
         <source>Clearly less</source>
-        <translation type="unfinished" />
+        <translation>明显更少</translation>
     </message>
     <message>
         <source>Clearly less: many of these groups have two equal rewards, and others push the wrong way.</source>
-        <translation type="unfinished" />
+        <translation>明显更少：这些组中许多的两个奖励相等，另一些推向错误的方向。</translation>
     </message>
     <message>
         <source>What does one update of PPO do?</source>
-        <translation type="unfinished" />
+        <translation>PPO 的一次更新做什么？</translation>
     </message>
     <message>
         <source>Sample, score, ask the critic, clip, step: five steps of PPO in one picture.</source>
-        <translation type="unfinished" />
+        <translation>采样、评分、问 critic、裁剪、走一步：一张图看 PPO 的五步。</translation>
     </message>
     <message>
         <source>The critic's estimate of the reward to come. It is learned from the rewards of earlier updates.</source>
-        <translation type="unfinished" />
+        <translation>critic 对将来奖励的估计。它从先前更新的奖励学习。</translation>
     </message>
     <message>
         <source>Here the critic is one number for the prompt, learned at a rate of its own. In a language model it is a network, typically as large as the policy.</source>
-        <translation type="unfinished" />
+        <translation>这里 critic 对这个提示词只有一个数，以自己的学习率学习。在语言模型中它是一个网络，通常与策略一样大。</translation>
     </message>
     <message>
         <source>PPO compares the answers to a prompt with each other.</source>
-        <translation type="unfinished" />
+        <translation>PPO 把同一提示词的各个答案相互比较。</translation>
     </message>
     <message>
         <source>Point at the column of advantages and ask where its zero comes from. In PPO it comes from a second model that has to learn; in GRPO it comes from the other answers of the group. Everything else on the screen is alike.</source>
-        <translation type="unfinished" />
+        <translation>请指向优势一列，问它的零从何而来。在 PPO 中，它来自需要学习的第二个模型；在 GRPO 中，它来自组里的其他答案。屏幕上其余的都一样。</translation>
     </message>
     <message>
         <source>What the critic has learned depends on the rewards that were drawn, so another seed gives other values. At the first update it knows nothing under every seed. If an advantage differs from its reward there, look at the critic's settings.</source>
-        <translation type="unfinished" />
+        <translation>critic 学到什么，取决于抽到的奖励，所以换一个种子，值就不同。在第一次更新时，无论哪个种子，它都什么也不知道。如果那里的优势与奖励不同，请看 critic 的设置。</translation>
     </message>
     <message>
         <source>Step one of five: [PPO] samples from its [policy]. There are eight answers to one prompt here; PPO would also work with one.</source>
-        <translation type="unfinished" />
+        <translation>五步之一：[PPO] 从它的[策略|policy]采样。这里对一个提示词有八个答案；PPO 只有一个也行。</translation>
     </message>
     <message>
         <source>Step two: each answer is scored. In a language model a reward model or a checker does this.</source>
-        <translation type="unfinished" />
+        <translation>第二步：为每个答案评分。在语言模型中，由奖励模型或检查器来做。</translation>
     </message>
     <message>
         <source>Up to here nothing distinguishes PPO from GRPO.</source>
-        <translation type="unfinished" />
+        <translation>到此为止，PPO 与 GRPO 没有区别。</translation>
     </message>
     <message>
         <source>Step three: the [critic] says what reward it expects, its [value], and the [advantage] is what exceeds it. A critic that has learned nothing expects 0.</source>
-        <translation type="unfinished" />
+        <translation>第三步：[critic] 说出它预期的奖励，即它的[值|value]，而[优势|advantage]是超出它的部分。什么也没学到的 critic 预期 0。</translation>
     </message>
     <message>
         <source>Before the first update the critic has learned nothing. Answer 7 has the best reward, 1, and answer 1 the worst, 0. Is any advantage below 0?</source>
-        <translation type="unfinished" />
+        <translation>第一次更新之前，critic 什么也没学到。答案 7 的奖励最好，为 1，答案 1 的最差，为 0。有没有优势低于 0？</translation>
     </message>
     <message>
         <source>Advantage of answer 1</source>
-        <translation type="unfinished" />
+        <translation>答案 1 的优势</translation>
     </message>
     <message>
         <source>Yes, that of answer 1</source>
-        <translation type="unfinished" />
+        <translation>有，答案 1 的</translation>
     </message>
     <message>
         <source>No, none</source>
-        <translation type="unfinished" />
+        <translation>没有</translation>
     </message>
     <message>
         <source>None: every answer is praised by its own reward, as in plain REINFORCE.</source>
-        <translation type="unfinished" />
+        <translation>没有：每个答案都按自己的奖励受到表扬，像单纯的 REINFORCE 那样。</translation>
     </message>
     <message>
         <source>Step four: the [ratio] to the policy that sampled, [clipped|clipping]. The batch is used for four passes, and the smaller of both products counts.</source>
-        <translation type="unfinished" />
+        <translation>第四步：与采样的策略之间的[比率|ratio]，经过[裁剪|clipping]。一批使用四遍，两个积中较小的起作用。</translation>
     </message>
     <message>
         <source>Go through the passes. In the first, every ratio is 1.</source>
-        <translation type="unfinished" />
+        <translation>请逐遍查看。在第一遍，每个比率都是 1。</translation>
     </message>
     <message>
         <source>Step five: policy and critic both take a step. By now the critic expects much of every answer, so only answers above that are praised.</source>
-        <translation type="unfinished" />
+        <translation>第五步：策略和 critic 都走一步。到现在，critic 对每个答案的预期都很高，所以只有高于它的答案受到表扬。</translation>
     </message>
     <message>
         <source>Transfer: nineteen updates later the critic has learned what rewards to expect. Answer 7 has a reward of 1 again. How large is its advantage?</source>
-        <translation type="unfinished" />
+        <translation>迁移：十九次更新之后，critic 学会了该预期什么奖励。答案 7 的奖励又是 1。它的优势有多大？</translation>
     </message>
     <message>
         <source>Advantage of answer 7</source>
-        <translation type="unfinished" />
+        <translation>答案 7 的优势</translation>
     </message>
     <message>
         <source>Much less than its reward: the critic expects more than half of it.</source>
-        <translation type="unfinished" />
+        <translation>远小于它的奖励：critic 预期其中的一半以上。</translation>
     </message>
     <message>
         <source>What does each stage of training add?</source>
-        <translation type="unfinished" />
+        <translation>训练的每个阶段增加了什么？</translation>
     </message>
     <message>
         <source>An untrained model, the same after pretraining, and after reinforcement learning: eight prompts each time.</source>
-        <translation type="unfinished" />
+        <translation>未训练的模型、预训练之后的同一模型，以及强化学习之后的：每次八个提示词。</translation>
     </message>
     <message>
         <source>Learning to predict the next token of texts that people wrote. Here the texts are worked sums.</source>
-        <translation type="unfinished" />
+        <translation>学习预测人写的文本的下一个 token。这里的文本是带演算的算式。</translation>
     </message>
     <message>
         <source>The shipped checkpoint of this program was trained in that way, on sums whose working goes from left to right.</source>
-        <translation type="unfinished" />
+        <translation>本程序自带的检查点就是这样训练的，所用算式的演算从左往右。</translation>
     </message>
     <message>
         <source>Supervised fine-tuning (SFT): the same loss as in pretraining, on answers that somebody has written for the purpose.</source>
-        <translation type="unfinished" />
+        <translation>监督微调（SFT）：损失与预训练相同，但用有人专门写好的答案。</translation>
     </message>
     <message>
         <source>Reinforcement learning is what makes a model able to do a task.</source>
-        <translation type="unfinished" />
+        <translation>使模型能够完成任务的是强化学习。</translation>
     </message>
     <message>
         <source>Ask at each stage where the right answers come from. Before reinforcement learning they come from texts; in it, from the model's own samples, and only those that a checker accepts count. A stage can only use what the one before it has left.</source>
-        <translation type="unfinished" />
+        <translation>在每个阶段都请问，正确的答案从何而来。在强化学习之前，它们来自文本；在其中，它们来自模型自己的样本，只有检查器接受的才算数。一个阶段只能利用前一个阶段留下的东西。</translation>
     </message>
     <message>
         <source>The first and the third stage are trained on the screen, so other seeds give other answers. That an untrained model earns next to nothing, and that training goes on from what pretraining left, should remain. If not, look at which checkpoint the run begins from.</source>
-        <translation type="unfinished" />
+        <translation>第一和第三阶段是在屏幕上训练的，所以换种子，答案就不同。未训练的模型几乎什么也挣不到，而训练从预训练留下的地方继续，这一点应当不变。如果不是，请看运行从哪个检查点开始。</translation>
     </message>
     <message>
         <source>Before the first stage: no training at all. The model knows the characters and nothing about their order. Eight prompts, and what it finds likeliest.</source>
-        <translation type="unfinished" />
+        <translation>第一阶段之前：没有任何训练。模型认识字符，对它们的顺序一无所知。八个提示词，以及它认为最可能的内容。</translation>
     </message>
     <message>
         <source>Nothing to reward, so nothing to learn from: in nearly every group all rewards are 0, and a group of equal rewards is [silent|dead group].</source>
-        <translation type="unfinished" />
+        <translation>没有什么可以奖励，所以没有什么可学：几乎每个组的奖励都是 0，而奖励相等的组[没有信号|dead group]。</translation>
     </message>
     <message>
         <source>We train this model with GRPO, without any pretraining: 64 sampled answers per update, twenty updates. What share of its samples is right then?</source>
-        <translation type="unfinished" />
+        <translation>我们用 GRPO 训练这个模型，没有任何预训练：每次更新采样 64 个答案，二十次更新。这时它的样本有多少正确？</translation>
     </message>
     <message>
         <source>Most</source>
-        <translation type="unfinished" />
+        <translation>大多数</translation>
     </message>
     <message>
         <source>Hardly any: a right answer has to be drawn before it can be praised.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有：正确的答案要先抽到，才能受到表扬。</translation>
     </message>
     <message>
         <source>Stages one and two, [pretraining] and [examples|demonstrations], are one here: the model has learned to continue worked sums. It writes sums, and some are right. Reinforcement learning has not begun.</source>
-        <translation type="unfinished" />
+        <translation>第一和第二阶段，[预训练|pretraining]和[示例|demonstrations]，在这里是一个：模型学会了续写带演算的算式。它写算式，有些是对的。强化学习还没有开始。</translation>
     </message>
     <message>
         <source>The same model after pretraining, before any reinforcement learning. What share of 128 [held-out|held_out] prompts does it answer right?</source>
-        <translation type="unfinished" />
+        <translation>预训练之后、任何强化学习之前的同一模型。在 128 个[留出|held_out]的提示词中，它答对多少？</translation>
     </message>
     <message>
         <source>A third or so</source>
-        <translation type="unfinished" />
+        <translation>三分之一左右</translation>
     </message>
     <message>
         <source>A third or so: enough that some samples of nearly every group are right.</source>
-        <translation type="unfinished" />
+        <translation>三分之一左右：足以使几乎每个组都有一些正确的样本。</translation>
     </message>
     <message>
         <source>Stage three, reinforcement learning: no example is shown, and only results are checked. It makes frequent what pretraining has made possible.</source>
-        <translation type="unfinished" />
+        <translation>第三阶段，强化学习：不给任何示例，只检查结果。它使预训练造就的可能变得常见。</translation>
     </message>
     <message>
         <source>Then open the full program and train on. What is still wrong, and why?</source>
-        <translation type="unfinished" />
+        <translation>然后打开完整的程序，继续训练。还有什么是错的，为什么？</translation>
     </message>
     <message>
         <source>Transfer: from there, twenty updates of GRPO, the same as for the untrained model. What share of the held-out prompts is right then?</source>
-        <translation type="unfinished" />
+        <translation>迁移：从那里起，做二十次 GRPO 更新，与未训练的模型相同。这时留出的提示词答对多少？</translation>
     </message>
     <message>
         <source>As before, a third or so</source>
-        <translation type="unfinished" />
+        <translation>与以前一样，三分之一左右</translation>
     </message>
     <message>
         <source>Most: the same twenty updates that taught the untrained model next to nothing.</source>
-        <translation type="unfinished" />
+        <translation>大多数：同样的二十次更新，几乎没有教会未训练的模型任何东西。</translation>
     </message>
     <message>
         <source>DeepSeekMath 7B</source>
