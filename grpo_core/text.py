@@ -51,6 +51,16 @@ def plural(one: str, many: str, count: int) -> str:
     return _translate(one, many, int(count)) or (one if count == 1 else many)
 
 
+def as_sentence(clause: str) -> str:
+    """Return a clause with the full stop of the current language."""
+    return tr("{clause}.").format(clause=clause)
+
+
+def without_stop(sentence: str) -> str:
+    """Return a sentence without its full stop."""
+    return sentence.rstrip(".。")
+
+
 def misfit(source: str, translation: str, many: str = "") -> str:
     """Return the reason why a translation does not fit its source, in English, or "" if it fits.
 

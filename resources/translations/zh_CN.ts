@@ -418,7 +418,7 @@
     </message>
     <message>
         <source>Language</source>
-        <translation type="unfinished" />
+        <translation>语言</translation>
     </message>
     <message>
         <source>The lesson that is open</source>
@@ -673,19 +673,19 @@
     </message>
     <message>
         <source>The program uses another language from its next start.</source>
-        <translation type="unfinished" />
+        <translation>下次启动时将改用所选语言。</translation>
     </message>
     <message>
         <source>Start again now</source>
-        <translation type="unfinished" />
+        <translation>立即重新启动</translation>
     </message>
     <message>
         <source>Choose the language of the program.</source>
-        <translation type="unfinished" />
+        <translation>选择程序的语言。</translation>
     </message>
     <message>
         <source>Language of the system</source>
-        <translation type="unfinished" />
+        <translation>跟随系统</translation>
     </message>
     <message>
         <source>Layout “{name}”</source>
@@ -14608,7 +14608,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>There is no run file at {path}.</source>
-        <translation type="unfinished" />
+        <translation>{path} 处没有运行文件。</translation>
     </message>
     <message>
         <source>{name} is a device or a pipe; a run must be a regular file.</source>
@@ -25699,6 +25699,10 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Of two base models trained alike, the one that already checks itself and backtracks gains far more; priming the other with such behaviour closes the gap.</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>{clause}.</source>
         <translation type="unfinished" />
     </message>
 </context>

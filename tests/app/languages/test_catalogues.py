@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -155,6 +158,20 @@ def test_a_longer_term_is_asked_for_in_place_of_its_words() -> None:
     assert [term.english for term in terms.missing("The log-ratio", "比率", "zh_CN")] == ["log-ratio"]
     assert [term.english for term in terms.missing("Policies of {group} [π|policy]", "策", "zh_CN")] == ["policy"]
     assert not [*terms.missing("a grouping, prompted", "", "zh_CN")], "only whole words and their plurals"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), [((), "nothing.grpo 处没有运行文件。\n"), (("--json",), "")], ids=["person", "program"]
+)
+def test_a_command_answers_in_the_remembered_language_and_programs_in_english(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "preferences.json").write_text('{"language": "zh_CN"}', "utf-8")
+    environment = os.environ | {"GRPO_LAB_HOME": str(tmp_path), "PYTHONPATH": str(catalogue.ROOT)}
+    command = [sys.executable, "-m", "app", "verify" if arguments else "inspect", "nothing.grpo", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert done.stderr == said if said else done.stderr.isascii()
 
 
 def test_the_terms_are_well_formed() -> None:
