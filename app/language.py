@@ -25,7 +25,7 @@ For example, de.qm is generated from de.ts by Qt's lrelease (``python -m tools.c
 """
 
 START_AGAIN = "start_again"
-"""Property of the application that says whether to start the program again after it ends, in another language."""
+"""Property of the window that says whether to start the program again after it ends, in another language."""
 
 _chosen = ""
 _catalogue: QTranslator | None = None

@@ -16,7 +16,7 @@ _MNEMONIC = re.compile(r"(?<!&)&(?=[^\W_])(?!\w+;)")
 _EDGES = re.compile(r"^\s*|\s*$")
 
 
-def write(tree: ET.ElementTree, catalogue: Path) -> None:
+def write(tree: ET.ElementTree[ET.Element], catalogue: Path) -> None:
     """Write a catalogue as lupdate and :func:`tools.catalogue.renew` leave it."""
     tree.write(catalogue, "utf-8", xml_declaration=True)
 

@@ -32,7 +32,7 @@ GOOD: dict[str, Any] = {
     "&File": "文件(&F)",
     "seed ": "种子 ",
 }
-REFUSED = {
+REFUSED: dict[str, list[tuple[Any, str]]] = {
     "{count} seed": [
         ("{count} 个种子", "a list of forms"),
         (["{count} 个种子", "{count} 个种子"], "it needs 1 plural forms"),
