@@ -24,7 +24,7 @@ OWN = {
     "app.build": "shipped", "app.formula.render": "shipped", "app.help.shipped_rows": "shipped",
     "app.self_test.drawn": "shipped", "app.self_test.golden": "shipped", "app.teaching.lessons.catalogue": "shipped",
     "grpo_core.lm.recorded_answers": "shipped", "grpo_core.lm.checkpoint_file": "shipped",
-    "app.crash.safe_mode": "own file", "app.settings.layouts": "own file", "app.settings.preferences": "own file",
+    "app.crash.safe_mode": "own file", "app.folders": "own file", "app.settings.layouts": "own file", "app.settings.preferences": "own file",
     "app.teaching.lessons.progress": "own file", "app.teaching.lessons.recovery": "own file",
     "grpo_core.queue.queue_plan": "own file", "grpo_core.stored_times": "own file",
     "grpo_core.trainers.checkpoint": "own file", "grpo_core.update_time": "own file",
