@@ -126,6 +126,8 @@ def _refusal(message: ET.Element, entry: Mapping[str, Any], language: str) -> st
     for form in given if isinstance(given, list) else [given]:
         if why := messages.fault(source, form, many):
             return why
+        if why := terms.style_fault(form, language):
+            return why
         for term in terms.missing(source, form, language, without):
             return f"the term “{term.english}” is not translated as {' or '.join(term.forms)}"
     return ""

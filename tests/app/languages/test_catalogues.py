@@ -42,6 +42,9 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         ("策略", "it has the fields none"),
         ("{run} 的策略", "it has the tags none"),
         ("{run} 的<b>方针</b>", "the term “policy” is not translated as 策略"),
+        ("{run} 的<b>策略</b>.", "punctuation after a Chinese character has full width: “略.”"),
+        ("{run} 的<b>策略</b>π", "Chinese and Latin are separated by a space: “略π”"),
+        ("{run} 的 <b>策略</b>， ε", "no space stands beside punctuation of full width: “， ”"),
     ],
     "&File": [("文件", "it has 0 mnemonics")],
     "seed ": [("种子", "the white space")],
@@ -174,6 +177,20 @@ def test_a_command_answers_in_the_remembered_language_and_programs_in_english(
     assert done.stderr == said if said else done.stderr.isascii()
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "fits"),
+    [(", ", "、", True), (", ", "和", False), (" x: ", "，x：", True), ("x", "x ", False), ("  or  ", "  或  ", True)],
+)
+def test_white_space_is_kept_except_beside_punctuation_of_full_width(source: str, translation: str, fits: bool) -> None:
+    assert (messages.fault(source, translation) == "") == fits
+
+
+def test_style_is_asked_of_what_is_shown() -> None:
+    good = "第 {n} 遍的[比率|ratio]为 0.8，见“文件 > 打开”（π_old）；50%、文件.grpo、文件(&F)：https://a.b"
+    assert terms.style_fault(good, "zh_CN") == ""
+    assert terms.style_fault("优势A", "de") == ""
+
+
 def test_the_terms_are_well_formed() -> None:
     rows = tomllib.loads(terms.TERMS.read_text("utf-8"))
     assert len(rows) > 140
@@ -191,6 +208,8 @@ def test_a_shipped_catalogue_fits_the_program_and_uses_the_terms(path: Path, tmp
         if not messages.is_marked(message, "unfinished"):
             source = messages.key(message)[0]
             for form in messages.forms(message):
+                if why := terms.style_fault(form, path.stem):
+                    found.append(f"{source} -> {form}: {why}")
                 for term in terms.missing(source, form, path.stem, messages.free(message)):
                     found.append(f"{source} -> {form}: {term.english} is {' or '.join(term.forms)}")
     assert found == []
