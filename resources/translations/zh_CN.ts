@@ -750,7 +750,7 @@
     </message>
     <message>
         <source>, </source>
-        <translation type="unfinished" />
+        <translation>、</translation>
     </message>
     <message>
         <source>PNG picture (*.png)</source>
@@ -5956,7 +5956,7 @@
     </message>
     <message>
         <source>Prompt {group}: </source>
-        <translation type="unfinished" />
+        <translation>提示词 {group}：</translation>
     </message>
     <message>
         <source>{help} Colours run from “{low}” to “{high}”.</source>
@@ -14881,7 +14881,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>{name} is damaged. {what}: these are not the bytes that were written. “grpo-lab rebuild” recovers what it can to another file.</source>
-        <translation type="unfinished" />
+        <translation>{name} 已损坏。{what}：这些字节与写入时的不同。“grpo-lab rebuild”可以恢复其中还能恢复的部分。</translation>
     </message>
     <message>
         <source>The description of its records</source>
@@ -25703,7 +25703,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>{clause}.</source>
-        <translation type="unfinished" />
+        <translation>{clause}。</translation>
     </message>
 </context>
 </TS>
