@@ -45,7 +45,7 @@ class Term:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The term and its plural as whole words."""
+        """The term and its plural as whole words, which are not part of a path or a name in code."""
         return _pattern(self.english)
 
 
@@ -53,7 +53,7 @@ class Term:
 def _pattern(english: str) -> re.Pattern[str]:
     words = re.escape(english).replace(r"\ ", r"[ -]").replace(r"\-", "[ -]")
     stem = words[:-1] + "(?:y|ies)" if english.endswith("y") else words + "(?:s|es)?"
-    return re.compile(rf"(?<![\w-]){stem}(?![\w-])", re.IGNORECASE)
+    return re.compile(rf"(?<![\w./-]){stem}(?![\w/-]|\.\w)", re.IGNORECASE)
 
 
 @cache

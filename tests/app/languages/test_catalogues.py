@@ -161,6 +161,7 @@ def test_a_longer_term_is_asked_for_in_place_of_its_words() -> None:
     assert [term.english for term in terms.missing("The log-ratio", "比率", "zh_CN")] == ["log-ratio"]
     assert [term.english for term in terms.missing("Policies of {group} [π|policy]", "策", "zh_CN")] == ["policy"]
     assert not [*terms.missing("a grouping, prompted", "", "zh_CN")], "only whole words and their plurals"
+    assert not [*terms.missing("objective.beta, docs/clusters.md, mask_truncated", "", "zh_CN")], "no names in code"
 
 
 @pytest.mark.parametrize(
