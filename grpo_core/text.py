@@ -51,6 +51,13 @@ def plural(one: str, many: str, count: int) -> str:
     return _translate(one, many, int(count)) or (one if count == 1 else many)
 
 
+def enumeration(names: Sequence[str]) -> str:
+    """Return the names in one phrase: “A, B and C”."""
+    if len(names) < 2:
+        return "".join(names)
+    return tr("{names} and {last}").format(names=tr(", ").join(names[:-1]), last=names[-1])
+
+
 def as_sentence(clause: str) -> str:
     """Return a clause with the full stop of the current language."""
     return tr("{clause}.").format(clause=clause)
