@@ -4,6 +4,7 @@ chosen.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,3 +31,16 @@ def wanted_folders(environment: Mapping[str, str] = os.environ) -> dict[str, Pat
         "cache": system.user_cache_path,
         "log": system.user_log_path,
     }
+
+
+def remembered_language() -> str:
+    """Return the language in the user's preferences, or "" for the system's.
+
+    :mod:`app.settings.preferences` contains translated text, so that it can be imported only after this.
+    """
+    try:
+        stored = json.loads((wanted_folders()["config"] / PREFERENCES).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    name = stored.get("language", "") if isinstance(stored, dict) else ""
+    return name if isinstance(name, str) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
 
-from app.folders import PREFERENCES, wanted_folders
+from app.folders import remembered_language
 from grpo_core import text
 from grpo_core.shipped import resource
 
@@ -26,7 +25,7 @@ For example, de.qm is generated from de.ts by Qt's lrelease (``python -m tools.c
 """
 
 START_AGAIN = "start_again"
-"""Property of the application that says whether to start the program again after it ends, in another language."""
+"""Property of the window that says whether to start the program again after it ends, in another language."""
 
 _chosen = ""
 _catalogue: QTranslator | None = None
@@ -43,7 +42,7 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
     _chosen, _catalogue = "", None
     _fits.cache_clear()
     text.use(None)
-    wanted = asked or _remembered()
+    wanted = asked or remembered_language()
     for name in [wanted] if wanted else _of_system():
         catalogue = QTranslator()
         if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
@@ -59,19 +58,6 @@ def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
 def languages(folder: Path = TRANSLATIONS) -> list[str]:
     """Return the codes of the available languages, such as “en” and “zh_CN”."""
     return sorted({"en", *(path.stem for path in folder.glob("*.qm"))})
-
-
-def _remembered() -> str:
-    """Return the language in the user's preferences, or "" for the system's.
-
-    :mod:`app.settings.preferences` contains translated text, so that it can be imported only after this.
-    """
-    try:
-        stored = json.loads((wanted_folders()["config"] / PREFERENCES).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return ""
-    name = stored.get("language", "") if isinstance(stored, dict) else ""
-    return name if isinstance(name, str) else ""
 
 
 def _of_system() -> Iterator[str]:

@@ -152,7 +152,7 @@ def _windowed(options: argparse.Namespace) -> int:
     marker.close()
     hooks.uninstall()
     logs.close()
-    if app.property(START_AGAIN):
+    if program.window.property(START_AGAIN):
         subprocess.Popen(shlex.split(this_program()))
     return status
 

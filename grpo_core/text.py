@@ -52,6 +52,23 @@ def plural(one: str, many: str, count: int) -> str:
     return _translate(one, many, int(count)) or (one if count == 1 else many)
 
 
+def enumeration(names: Sequence[str]) -> str:
+    """Return the names in one phrase: “A, B and C”."""
+    if len(names) < 2:
+        return "".join(names)
+    return tr("{names} and {last}").format(names=tr(", ").join(names[:-1]), last=names[-1])
+
+
+def as_sentence(clause: str) -> str:
+    """Return a clause with the full stop of the current language."""
+    return tr("{clause}.").format(clause=clause)
+
+
+def without_stop(sentence: str) -> str:
+    """Return a sentence without its full stop."""
+    return sentence.rstrip(".。")
+
+
 def misfit(source: str, translation: str, many: str = "") -> str:
     """Return the reason why a translation does not fit its source, in English, or "" if it fits.
 

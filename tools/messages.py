@@ -13,10 +13,11 @@ FREE = "without: "
 """Beginning of the translator's comment that lists the terms which a message does not use in their usual meaning."""
 _TAG = re.compile(r"</?[a-z][a-z0-9]*\b[^<>]*>")
 _MNEMONIC = re.compile(r"(?<!&)&(?=[^\W_])(?!\w+;)")
-_EDGES = re.compile(r"^\s*|\s*$")
+_WIDE = "，。：；？！、（）"
+"""Punctuation of full width, beside which white space can be left out."""
 
 
-def write(tree: ET.ElementTree, catalogue: Path) -> None:
+def write(tree: ET.ElementTree[ET.Element], catalogue: Path) -> None:
     """Write a catalogue as lupdate and :func:`tools.catalogue.renew` leave it."""
     tree.write(catalogue, "utf-8", xml_declaration=True)
 
@@ -64,7 +65,8 @@ def fault(source: str, translation: str, many: str = "") -> str:
     """Return the reason why a translation does not fit its source, in English, or "" if it fits.
 
     In addition to what :func:`grpo_core.text.misfit` compares, both must have the same tags, a mnemonic (“&File”) or
-    none, and the same white space at both ends. ``many`` is the English plural of ``source``.
+    none, and the same white space at both ends, except beside punctuation of full width. ``many`` is the English plural
+    of ``source``.
     """
     if why := misfit(source, translation, many):
         return why
@@ -73,9 +75,17 @@ def fault(source: str, translation: str, many: str = "") -> str:
         return f"it has the tags {_listed(tags[1])}, and the source {_listed(tags[0])}"
     if _mnemonics(source) != _mnemonics(translation):
         return f"it has {_mnemonics(translation)} mnemonics (&), and the source {_mnemonics(source)}"
-    if _EDGES.findall(source) != _EDGES.findall(translation):
+    edges = zip(_edges(source), _edges(translation), translation.strip()[:1] + translation.strip()[-1:], strict=False)
+    if any(there != wanted and (there or beside not in _WIDE) for wanted, there, beside in edges):
         return "the white space at its beginning or end differs from the source"
     return ""
+
+
+def _edges(text: str) -> tuple[str, str]:
+    """Return the white space at the beginning and at the end."""
+    bare = text.strip()
+    start = text.index(bare) if bare else len(text)
+    return text[:start], text[start + len(bare) :]
 
 
 def _mnemonics(text: str) -> int:

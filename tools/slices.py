@@ -32,7 +32,9 @@ PARTS = ("resources/lessons", "teaching", "resources", "trainers", "grpo_core", 
 """Parts of paths by which messages are sorted into subjects; the first one that a path contains decides."""
 
 
-def export(tree: ET.ElementTree, subjects: Mapping[tuple[str, str], str], folder: Path, count: int) -> list[Path]:
+def export(
+    tree: ET.ElementTree[ET.Element], subjects: Mapping[tuple[str, str], str], folder: Path, count: int
+) -> list[Path]:
     """Write the unfinished messages of a catalogue into at most ``count`` files of about equal length.
 
     Args:
@@ -86,7 +88,7 @@ def _id(message: ET.Element) -> str:
     return hashlib.sha256("\0".join(messages.key(message)).encode("utf-8")).hexdigest()[:8]
 
 
-def enter(tree: ET.ElementTree, files: Sequence[Path], language: str) -> tuple[int, int, list[str]]:
+def enter(tree: ET.ElementTree[ET.Element], files: Sequence[Path], language: str) -> tuple[int, int, list[str]]:
     """Enter the translations in slices into a catalogue, and mark them as finished.
 
     Return the number of translations entered, the number of empty ones, and a line for each one that is refused.
@@ -123,6 +125,8 @@ def _refusal(message: ET.Element, entry: Mapping[str, Any], language: str) -> st
     without = entry.get("without", [])
     for form in given if isinstance(given, list) else [given]:
         if why := messages.fault(source, form, many):
+            return why
+        if why := terms.style_fault(form, language):
             return why
         for term in terms.missing(source, form, language, without):
             return f"the term “{term.english}” is not translated as {' or '.join(term.forms)}"

@@ -1,4 +1,4 @@
-"""Terms of the field and how translations say them, from resources/translations/terms.toml."""
+"""Terms of the field and how translations say them, and the style of a language: resources/translations/terms.toml."""
 
 from __future__ import annotations
 
@@ -12,6 +12,21 @@ from pathlib import Path
 TERMS = Path(__file__).parents[1] / "resources" / "translations" / "terms.toml"
 _INSERTED = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}|(?<=\|)[^\[\]|]*(?=\])")
 """Placeholders, and the English names of glossary terms in links, which are not translated."""
+
+_HAN = r"[\u4e00-\u9fff]"
+_STYLE = {
+    "zh_CN": (
+        (rf"{_HAN}[,;:?!](?!/)|{_HAN}\.(?!\w)", "punctuation after a Chinese character has full width"),
+        (
+            rf"{_HAN}[A-Za-z0-9\u0370-\u03ff]|[A-Za-z0-9\u0370-\u03ff]{_HAN}",
+            "Chinese and Latin are separated by a space",
+        ),
+        (r" [，。：；？！、（）《》]|[，。：；？！、（《》] ", "no space stands beside punctuation of full width"),
+    )
+}
+"""Patterns that a translation must not have, with what is wrong, by language."""
+_UNSEEN = re.compile(r"</?[a-z][^<>]*>|\[(?=[^\[\]|]*[|\]])|\|[^\[\]|]*\]|\]")
+"""Tags and what marks a link."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +45,7 @@ class Term:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The term and its plural as whole words."""
+        """The term and its plural as whole words, which are not part of a path or a name in code."""
         return _pattern(self.english)
 
 
@@ -38,7 +53,7 @@ class Term:
 def _pattern(english: str) -> re.Pattern[str]:
     words = re.escape(english).replace(r"\ ", r"[ -]").replace(r"\-", "[ -]")
     stem = words[:-1] + "(?:y|ies)" if english.endswith("y") else words + "(?:s|es)?"
-    return re.compile(rf"(?<![\w-]){stem}(?![\w-])", re.IGNORECASE)
+    return re.compile(rf"(?<![\w./-]){stem}(?![\w/-]|\.\w)", re.IGNORECASE)
 
 
 @cache
@@ -66,3 +81,12 @@ def missing(source: str, translation: str, language: str, free: Sequence[str] = 
         english = shorter
         if term.demanded and term.english not in free and not any(form.casefold() in said for form in term.forms):
             yield term
+
+
+def style_fault(translation: str, language: str) -> str:
+    """Return what a translation does against the style of its language, with the place, or "" if nothing was found."""
+    shown = _UNSEEN.sub("", translation)
+    for pattern, rule in _STYLE.get(language, ()):
+        if found := re.search(pattern, shown):
+            return f"{rule}: “{found[0]}”"
+    return ""

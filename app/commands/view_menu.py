@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QApplication
 
 from app.commands.command import REST, Command
 from app.commands.menu_paths import LANGUAGE, LAYOUT, PANEL, THEME, VIEW
@@ -77,7 +76,7 @@ def _languages(targets: CommandTargets) -> list[Command]:
     own = {name: QLocale(name).nativeLanguageName() for name in languages()} | {"en": "English"}
 
     def start_again() -> None:
-        QApplication.instance().setProperty(START_AGAIN, True)
+        window.setProperty(START_AGAIN, True)
         window.close()
 
     def choose(name: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from app.folders import HOME_VARIABLE, KINDS, PREFERENCES, wanted_folders
 from app.settings.files import reason
 from grpo_core.errors import GrpoError
-from grpo_core.text import tr
+from grpo_core.text import enumeration, tr
 
 _PURPOSE = {
     "data": tr("runs"),
@@ -108,13 +108,12 @@ def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
             "The folder for {what}, {place}, cannot be written: {reason}. Until this is fixed, {root} is used instead, "
             "which the system may clear."
         ).format(what=names[0], place=places[0], reason=reasons[0], root=root)
-    listed = tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
     one_drive = len({place.drive for place in places}) == 1
     shown = tr("below {place}").format(place=os.path.commonpath(places)) if one_drive else ", ".join(map(str, places))
     return tr(
         "The folders for {names}, {places}, cannot be written: {reason}. Until this is fixed, {root} is used instead, "
         "which the system may clear."
-    ).format(names=listed, places=shown, reason=reasons[0], root=root)
+    ).format(names=enumeration(names), places=shown, reason=reasons[0], root=root)
 
 
 def _refusal(folder: Path) -> str:

@@ -1640,6 +1640,10 @@
         <translation>{names} 和 {last}</translation>
     </message>
     <message>
+        <source>{clause}.</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
         <source>Racing: {running}, {done} of {count}.</source>
         <translation>正在竞速：{running}，已完成 {done} 个，共 {count} 个。</translation>
     </message>
@@ -5347,7 +5351,8 @@
     </message>
     <message>
         <source>Make the screen black, as the blank button of a remote does; any key brings the picture back.</source>
-        <translatorcomment>without: picture</translatorcomment><translation>像遥控器的黑屏键那样使屏幕变黑；按任意键恢复画面。</translation>
+        <translatorcomment>without: picture</translatorcomment>
+        <translation>像遥控器的黑屏键那样使屏幕变黑；按任意键恢复画面。</translation>
     </message>
     <message>
         <source>Ring around the pointer</source>
@@ -5917,7 +5922,8 @@
     </message>
     <message>
         <source>d loss / d log π</source>
-        <translatorcomment>without: loss</translatorcomment><translation>d loss / d log π</translation>
+        <translatorcomment>without: loss</translatorcomment>
+        <translation>d loss / d log π</translation>
     </message>
     <message>
         <source>▲ raises the action’s probability, ▼ lowers it.</source>
@@ -7685,7 +7691,8 @@
     </message>
     <message>
         <source>Any key brings the picture back.</source>
-        <translatorcomment>without: picture</translatorcomment><translation>按任意键恢复画面。</translation>
+        <translatorcomment>without: picture</translatorcomment>
+        <translation>按任意键恢复画面。</translation>
     </message>
     <message>
         <source>Step counter</source>

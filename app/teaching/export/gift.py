@@ -21,7 +21,7 @@ def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
         values: the answers computed in a walk through the lesson, by step, counted from 0.
     """
     name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
-    said = f"// language: {language()}"
+    said = "// language: " + language()
     return "\n\n".join([said, f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"
 
 

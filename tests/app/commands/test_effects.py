@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from PySide6.QtWidgets import QApplication
 
 from app.application import Application
 from app.language import START_AGAIN
@@ -111,6 +110,5 @@ def test_another_language_is_offered_with_a_new_start(driver: Driver) -> None:
     assert program.actions["language.zh_CN"].text() == "简体中文"
     (line,) = [line for line in program.messages.lines if "another language" in line.message.text]
     line.message.actions[0].run()
-    assert QApplication.instance().property(START_AGAIN) is True
-    QApplication.instance().setProperty(START_AGAIN, None)
+    assert program.window.property(START_AGAIN) is True
     driver.qtbot.waitUntil(lambda: program.window.may_close)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -29,7 +32,7 @@ GOOD: dict[str, Any] = {
     "&File": "文件(&F)",
     "seed ": "种子 ",
 }
-REFUSED = {
+REFUSED: dict[str, list[tuple[Any, str]]] = {
     "{count} seed": [
         ("{count} 个种子", "a list of forms"),
         (["{count} 个种子", "{count} 个种子"], "it needs 1 plural forms"),
@@ -39,6 +42,9 @@ REFUSED = {
         ("策略", "it has the fields none"),
         ("{run} 的策略", "it has the tags none"),
         ("{run} 的<b>方针</b>", "the term “policy” is not translated as 策略"),
+        ("{run} 的<b>策略</b>.", "punctuation after a Chinese character has full width: “略.”"),
+        ("{run} 的<b>策略</b>π", "Chinese and Latin are separated by a space: “略π”"),
+        ("{run} 的 <b>策略</b>， ε", "no space stands beside punctuation of full width: “， ”"),
     ],
     "&File": [("文件", "it has 0 mnemonics")],
     "seed ": [("种子", "the white space")],
@@ -155,6 +161,35 @@ def test_a_longer_term_is_asked_for_in_place_of_its_words() -> None:
     assert [term.english for term in terms.missing("The log-ratio", "比率", "zh_CN")] == ["log-ratio"]
     assert [term.english for term in terms.missing("Policies of {group} [π|policy]", "策", "zh_CN")] == ["policy"]
     assert not [*terms.missing("a grouping, prompted", "", "zh_CN")], "only whole words and their plurals"
+    assert not [*terms.missing("objective.beta, docs/clusters.md, mask_truncated", "", "zh_CN")], "no names in code"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), [((), "nothing.grpo 处没有运行文件。\n"), (("--json",), "")], ids=["person", "program"]
+)
+def test_a_command_answers_in_the_remembered_language_and_programs_in_english(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "preferences.json").write_text('{"language": "zh_CN"}', "utf-8")
+    environment = os.environ | {"GRPO_LAB_HOME": str(tmp_path), "PYTHONPATH": str(catalogue.ROOT)}
+    command = [sys.executable, "-m", "app", "verify" if arguments else "inspect", "nothing.grpo", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert done.stderr == said if said else done.stderr.isascii()
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "fits"),
+    [(", ", "、", True), (", ", "和", False), (" x: ", "，x：", True), ("x", "x ", False), ("  or  ", "  或  ", True)],
+)
+def test_white_space_is_kept_except_beside_punctuation_of_full_width(source: str, translation: str, fits: bool) -> None:
+    assert (messages.fault(source, translation) == "") == fits
+
+
+def test_style_is_asked_of_what_is_shown() -> None:
+    good = "第 {n} 遍的[比率|ratio]为 0.8，见“文件 > 打开”（π_old）；50%、文件.grpo、文件(&F)：https://a.b"
+    assert terms.style_fault(good, "zh_CN") == ""
+    assert terms.style_fault("优势A", "de") == ""
 
 
 def test_the_terms_are_well_formed() -> None:
@@ -174,6 +209,8 @@ def test_a_shipped_catalogue_fits_the_program_and_uses_the_terms(path: Path, tmp
         if not messages.is_marked(message, "unfinished"):
             source = messages.key(message)[0]
             for form in messages.forms(message):
+                if why := terms.style_fault(form, path.stem):
+                    found.append(f"{source} -> {form}: {why}")
                 for term in terms.missing(source, form, path.stem, messages.free(message)):
                     found.append(f"{source} -> {form}: {term.english} is {' or '.join(term.forms)}")
     assert found == []

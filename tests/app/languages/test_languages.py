@@ -223,6 +223,16 @@ def test_each_count_has_its_form(tmp_path: Path) -> None:
     assert text.plural("{count} odd", "{count} odds", 2) == "{count} odds", "what is not translated stays in English"
 
 
+def test_lists_and_full_stops_are_those_of_the_language(tmp_path: Path) -> None:
+    assert [text.enumeration(names) for names in ((), ("A",), ("A", "B"), "ABC")] == ["", "A", "A and B", "A, B and C"]
+    words = {(", ", ""): "、", ("{names} and {last}", ""): "{names}和{last}", ("{clause}.", ""): "{clause}。"}
+    catalogue.release(written(tmp_path / "zh_CN.ts", words))
+    assert language.choose(["--language", "zh_CN"], tmp_path) == ""
+    assert text.enumeration(("甲", "乙", "丙")) == "甲、乙和丙"
+    assert text.as_sentence("文件已损坏") == "文件已损坏。"
+    assert [text.without_stop(said) for said in ("文件已损坏。", "It is damaged.")] == ["文件已损坏", "It is damaged"]
+
+
 def test_a_plural_form_may_leave_out_the_number_and_no_other_field(tmp_path: Path) -> None:
     one, many = "The only sample of {run}", "{count} samples of {run}"
     assert [text.misfit(one, form, many) for form in ("Eine von {run}", "{count} von {run}")] == ["", ""]
