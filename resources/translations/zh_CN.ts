@@ -1641,11 +1641,11 @@
     </message>
     <message>
         <source>{clause}.</source>
-        <translation type="unfinished" />
+        <translation>{clause}。</translation>
     </message>
     <message>
         <source>Racing: {running}, {done} of {count}.</source>
-        <translation>正在竞速：{running}，已完成 {done} 个，共 {count} 个。</translation>
+        <translation type="unfinished" />
     </message>
     <message>
         <source>{names} coincide: the same runs, seed by seed.</source>
