@@ -1645,7 +1645,7 @@
     </message>
     <message>
         <source>Racing: {running}, {done} of {count}.</source>
-        <translation type="unfinished" />
+        <translation>正在竞速：{running}，已完成 {done} 个，共 {count} 个。</translation>
     </message>
     <message>
         <source>{names} coincide: the same runs, seed by seed.</source>
