@@ -1909,7 +1909,7 @@
     <message>
         <source>View</source>
         <comment>noun</comment>
-        <translation type="unfinished">视图</translation>
+        <translation>视图</translation>
     </message>
     <message>
         <source>The same sweep with k1, k2, k3, ratio × k3 and the exact KL</source>
@@ -20363,7 +20363,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Run</source>
-        <translation type="unfinished">运行</translation>
+        <translation>运行</translation>
     </message>
     <message>
         <source>A sequence of updates from a seed and settings; it is on disk from its first update on.</source>
