@@ -248,7 +248,7 @@
     </message>
     <message>
         <source>Update, 0 to {head}</source>
-        <translation>更新，0 到 {head}</translation>
+        <translation>第几次更新，0 到 {head}</translation>
     </message>
     <message>
         <source>Go to update</source>
@@ -442,7 +442,7 @@
     </message>
     <message>
         <source>Python with torch</source>
-        <translation>带 torch 的 Python</translation>
+        <translation>装有 torch 的 Python</translation>
     </message>
     <message>
         <source>From the next run on, language models on a GPU and models from folders are trained in {path}.</source>
@@ -577,7 +577,7 @@
     </message>
     <message>
         <source>Train many seeds at each β of a grid, or at each value of another setting.</source>
-        <translation>在一串 β 的每一个、或另一个设置的每个取值上训练许多种子。</translation>
+        <translation>在网格上的每个 β 处，或在另一个设置的每个取值处，用许多种子训练。</translation>
     </message>
     <message>
         <source>Runs in the background</source>
@@ -589,7 +589,7 @@
     </message>
     <message>
         <source>Python with torch…</source>
-        <translation>带 torch 的 Python…</translation>
+        <translation>装有 torch 的 Python…</translation>
     </message>
     <message>
         <source>Choose the Python in which language models on a GPU and models from folders are trained.</source>
@@ -661,7 +661,7 @@
     </message>
     <message>
         <source>Show every command in the menus, whatever was opened on the first screen.</source>
-        <translation>在菜单中显示所有命令，不论在首屏上打开的是什么。</translation>
+        <translation>在菜单中显示所有命令，不论在起始页上打开的是什么。</translation>
     </message>
     <message>
         <source>{title} theme</source>
@@ -786,7 +786,7 @@
     </message>
     <message>
         <source>Export image sequence into</source>
-        <translation>把图像序列导出到</translation>
+        <translation>把图片序列导出到</translation>
     </message>
     <message>
         <source>{title} pictures</source>
@@ -802,7 +802,7 @@
     </message>
     <message>
         <source>update {step}.py</source>
-        <translation>更新 {step}.py</translation>
+        <translation>第 {step} 次更新.py</translation>
     </message>
     <message>
         <source>Export update as script</source>
@@ -810,7 +810,7 @@
     </message>
     <message>
         <source>{title}, update {step}{ending}</source>
-        <translation>{title}，更新 {step}{ending}</translation>
+        <translation>{title}，第 {step} 次更新{ending}</translation>
     </message>
     <message>
         <source>The first {start:,} updates are recorded. A right answer pays {right:g}, and each “=” in an answer pays {bonus:g}, right or wrong. From here it is computed live.</source>
@@ -826,7 +826,7 @@
     </message>
     <message>
         <source>Update after update the policy climbs onto action 7, which pays most.</source>
-        <translation>一次次更新，策略爬上奖励最多的动作 7。</translation>
+        <translation>一次次更新，策略逐渐集中到奖励最多的动作 7 上。</translation>
     </message>
     <message>
         <source>Drag the diamond of action 7 down to 0 and press Space: within a hundred updates the policy has moved away.</source>
@@ -1207,14 +1207,14 @@
         <source>Paused at {done:,} of {wanted:,} update.</source>
         <comment>Paused at {done:,} of {wanted:,} updates.</comment>
         <translation>
-            <numerusform>已暂停于第 {done:,} 次更新，共 {wanted:,} 次。</numerusform>
+            <numerusform>暂停在第 {done:,} 次更新，共 {wanted:,} 次。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Cancelled at {done:,} of {wanted:,} update; what was done is kept.</source>
         <comment>Cancelled at {done:,} of {wanted:,} updates; what was done is kept.</comment>
         <translation>
-            <numerusform>已取消于第 {done:,} 次更新，共 {wanted:,} 次；已完成的会保留。</numerusform>
+            <numerusform>已在第 {done:,} 次更新处取消，共 {wanted:,} 次；已完成的会保留。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -1528,7 +1528,7 @@
         <source>{prompts} prompt</source>
         <comment>{prompts} prompts, as set</comment>
         <translation>
-            <numerusform>{prompts} 个提示词，如所设</numerusform>
+            <numerusform>{prompts} 个提示词，按设置</numerusform>
         </translation>
     </message>
     <message>
@@ -2396,7 +2396,7 @@
     </message>
     <message>
         <source>Reward against KL</source>
-        <translation>奖励对 KL</translation>
+        <translation>奖励随 KL</translation>
     </message>
     <message>
         <source>Side by side</source>
@@ -2428,7 +2428,7 @@
     </message>
     <message>
         <source>Export image sequence</source>
-        <translation>导出图像序列</translation>
+        <translation>导出图片序列</translation>
     </message>
     <message>
         <source>Export film</source>
@@ -2684,7 +2684,7 @@
     </message>
     <message>
         <source>This copy of Qt cannot write WebP; export a sequence of pictures instead.</source>
-        <translation>这份 Qt 不能写 WebP；请改为导出图像序列。</translation>
+        <translation>这份 Qt 不能写 WebP；请改为导出图片序列。</translation>
     </message>
     <message>
         <source>ratio {formula}</source>
@@ -3009,7 +3009,7 @@
     </message>
     <message>
         <source>The first screen: ways in, your last runs and recorded examples.</source>
-        <translation>首屏：各个入口、你最近的运行和记录好的示例。</translation>
+        <translation>起始页：各个入口、你最近的运行和记录好的示例。</translation>
     </message>
     <message>
         <source>A number that is not finite stops every run.</source>
@@ -3029,7 +3029,7 @@
     </message>
     <message>
         <source>at {update:,}</source>
-        <translation>在 {update:,}</translation>
+        <translation>第 {update:,} 次更新</translation>
     </message>
     <message>
         <source>Show the first update of this run at which it became true.</source>
@@ -3069,7 +3069,7 @@
     </message>
     <message>
         <source>; or when </source>
-        <translation>；或在 </translation>
+        <translation>，或 </translation>
     </message>
     <message>
         <source>No breakpoint is on. {always}</source>
@@ -3313,7 +3313,7 @@
     </message>
     <message>
         <source>{now:.0f} % of the update's sampled completions are right, {start:.0f} % at the first update.</source>
-        <translation>这次更新采样的回答有 {now:.0f} % 正确，第一次更新时为 {start:.0f} %。</translation>
+        <translation>这次更新采样的回答有 {now:.0f}% 正确，第一次更新时为 {start:.0f}%。</translation>
     </message>
     <message>
         <source>Held-out prompts have not been tried yet.</source>
@@ -3321,7 +3321,7 @@
     </message>
     <message>
         <source>{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start, always taking the likeliest token.</source>
-        <translation>留出的提示词答对 {now:.0f} %，开始时为 {start:.0f} %，始终取最可能的 token。</translation>
+        <translation>留出的提示词答对 {now:.0f}%，开始时为 {start:.0f}%，始终取最可能的 token。</translation>
     </message>
     <message>
         <source>sampled: {right} of {asked}</source>
@@ -3373,7 +3373,7 @@
     </message>
     <message>
         <source>With sixteen questions or more, every eighth is held out and asked here.</source>
-        <translation>有十六个或更多问题时，每第八个留出，在这里提问。</translation>
+        <translation>问题达到十六个时，每八个留出一个，在这里提问。</translation>
     </message>
     <message>
         <source>(nothing)</source>
@@ -3413,7 +3413,7 @@
     </message>
     <message>
         <source>With sixteen prompts or more, every eighth is held out and asked here.</source>
-        <translation>有十六个或更多提示词时，每第八个留出，在这里提问。</translation>
+        <translation>提示词达到十六个时，每八个留出一个，在这里提问。</translation>
     </message>
     <message>
         <source>What the tool answers is part of the completion. No prompt below is ever trained on.</source>
@@ -3569,7 +3569,7 @@
     </message>
     <message>
         <source>since update</source>
-        <translation>从哪次更新起</translation>
+        <translation>起始更新</translation>
     </message>
     <message>
         <source>greedy answer</source>
@@ -3842,11 +3842,11 @@
     </message>
     <message>
         <source>held out {newest:.0f} %, {manner}</source>
-        <translation>留出 {newest:.0f} %，{manner}</translation>
+        <translation>留出 {newest:.0f}%，{manner}</translation>
     </message>
     <message>
         <source>held out {newest:.0f} %</source>
-        <translation>留出 {newest:.0f} %</translation>
+        <translation>留出 {newest:.0f}%</translation>
     </message>
     <message>
         <source>Step</source>
@@ -4243,7 +4243,7 @@
     </message>
     <message>
         <source>{number} of {count}</source>
-        <translation>{number}，共 {count}</translation>
+        <translation>{number} / {count}</translation>
     </message>
     <message>
         <source>No update yet.</source>
@@ -4301,7 +4301,7 @@
     </message>
     <message>
         <source>‹ Back: {event}</source>
-        <translation>‹ 返回：{event}</translation>
+        <translation>‹ 上一个：{event}</translation>
     </message>
     <message>
         <source>Here: {event}</source>
@@ -4321,7 +4321,7 @@
     </message>
     <message>
         <source>{verb} &lt;b&gt;{step:,}&lt;/b&gt; of {head:,}</source>
-        <translation>{verb} &lt;b&gt;{step:,}&lt;/b&gt;，共 {head:,}</translation>
+        <translation>{verb} &lt;b&gt;{step:,}&lt;/b&gt; / {head:,}</translation>
     </message>
     <message>
         <source>controls apply to update {head:,}</source>
@@ -4411,7 +4411,7 @@
     </message>
     <message>
         <source>{p} of {count}: {step}</source>
-        <translation>{p}，共 {count}：{step}</translation>
+        <translation>{p} / {count}：{step}</translation>
     </message>
     <message>
         <source>Token</source>
@@ -4465,7 +4465,7 @@
     </message>
     <message>
         <source>Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.</source>
-        <translation>回答 {row} 的 token {token} 占整批 KL 估计的 {max:.0f} %。</translation>
+        <translation>回答 {row} 的 token {token} 占整批 KL 估计的 {max:.0f}%。</translation>
     </message>
     <message>
         <source>Each update adds a point. Press Run (Space) to begin.</source>
@@ -4553,19 +4553,19 @@
     </message>
     <message>
         <source>this run: held-out {share} at {update}</source>
-        <translation>这个运行：在 {update} 留出 {share}</translation>
+        <translation>这个运行：第 {update} 次更新留出 {share}</translation>
     </message>
     <message>
         <source>this run: max π &gt; 0.5 at {update}</source>
-        <translation>这个运行：在 {update} max π &gt; 0.5</translation>
+        <translation>这个运行：第 {update} 次更新 max π &gt; 0.5</translation>
     </message>
     <message>
         <source>this run: π({action}) &gt; 0.5 at {update}</source>
-        <translation>这个运行：在 {update} π({action}) &gt; 0.5</translation>
+        <translation>这个运行：第 {update} 次更新 π({action}) &gt; 0.5</translation>
     </message>
     <message>
         <source>{name}: held-out {share} at {update}</source>
-        <translation>{name}：在 {update} 留出 {share}</translation>
+        <translation>{name}：第 {update} 次更新留出 {share}</translation>
     </message>
     <message numerus="yes">
         <source>{name}: {updates} update</source>
@@ -4580,11 +4580,11 @@
     </message>
     <message>
         <source>{name}: max π &gt; 0.5 at {update}</source>
-        <translation>{name}：在 {update} max π &gt; 0.5</translation>
+        <translation>{name}：第 {update} 次更新 max π &gt; 0.5</translation>
     </message>
     <message>
         <source>{name}: π({action}) &gt; 0.5 at {update}</source>
-        <translation>{name}：在 {update} π({action}) &gt; 0.5</translation>
+        <translation>{name}：第 {update} 次更新 π({action}) &gt; 0.5</translation>
     </message>
     <message numerus="yes">
         <source>{title}, {updates:,} update. The update is the first one after which the largest probability, averaged over the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.</source>
@@ -4608,7 +4608,7 @@
     </message>
     <message>
         <source>π &gt; {half:g} at</source>
-        <translation>π &gt; {half:g} 于</translation>
+        <translation>π &gt; {half:g} 的更新</translation>
     </message>
     <message>
         <source>The first update after which the largest probability, averaged over the visited places, is past 0.5.</source>
@@ -4640,7 +4640,7 @@
     </message>
     <message>
         <source>Policy after</source>
-        <translation>之后的策略</translation>
+        <translation>更新后的策略</translation>
     </message>
     <message>
         <source>Tokens</source>
@@ -4648,11 +4648,11 @@
     </message>
     <message>
         <source>Computes the update with these settings on a copy of the model: all passes, and the effect on every token. The run is not changed.</source>
-        <translation>用这些设置在模型的副本上计算这次更新：所有的遍，以及对每个 token 的作用。运行不会改变。</translation>
+        <translation>用这些设置在模型的副本上计算这次更新：全部各遍，以及对每个 token 的作用。运行不会改变。</translation>
     </message>
     <message>
         <source>Computes the update with these settings: all passes, and the effect on every token. The loaded model does it, with its adapter put back to where the update began; no second model is loaded, and the run is not changed.</source>
-        <translation>用这些设置计算这次更新：所有的遍，以及对每个 token 的作用。由已加载的模型计算，它的适配器先恢复到这次更新开始时的状态；不会加载第二个模型，运行也不会改变。</translation>
+        <translation>用这些设置计算这次更新：全部各遍，以及对每个 token 的作用。由已加载的模型计算，它的适配器先恢复到这次更新开始时的状态；不会加载第二个模型，运行也不会改变。</translation>
     </message>
     <message>
         <source>Every weight of this model is trained, and the weights before an update are not kept. A run that trains an adapter can be asked, and so can one with a folder for snapshots.</source>
@@ -4709,11 +4709,11 @@
     </message>
     <message>
         <source>No update yet: here you can try other settings on the batch of an update. Press Step to compute one.</source>
-        <translation>还没有更新：在这里可以用其他设置来试一次更新的那一批。请按“单步”计算一次。</translation>
+        <translation>还没有更新：在这里可以用其他设置重算一次更新的那一批。请按“单步”计算一次。</translation>
     </message>
     <message>
         <source>Update 0 has no batch; move to an update to see what other settings would have made of it.</source>
-        <translation>第 0 次更新没有批；请转到一次更新，看看其他设置会把它变成什么。</translation>
+        <translation>第 0 次更新没有批次；请转到一次更新，看看其他设置会把它变成什么。</translation>
     </message>
     <message>
         <source>Computing what the other settings would have made of this large update …</source>
@@ -4841,11 +4841,11 @@
     </message>
     <message>
         <source>Update {update:,} under {preset} differs in its settings: {differences}.</source>
-        <translation>第 {update:,} 次更新在 {preset} 之下的设置不同：{differences}。</translation>
+        <translation>按 {preset} 计算时，第 {update:,} 次更新的设置有以下不同：{differences}。</translation>
     </message>
     <message>
         <source>Update {update:,} under {preset} has the settings that it ran with.</source>
-        <translation>第 {update:,} 次更新在 {preset} 之下的设置与实际相同。</translation>
+        <translation>按 {preset} 计算时，第 {update:,} 次更新的设置与实际相同。</translation>
     </message>
     <message>
         <source>Drag a bar, or choose one by its digit and move it with Up and Down.</source>
@@ -4921,7 +4921,7 @@
     </message>
     <message>
         <source>{doing}: {percent:.0f} % …</source>
-        <translation>{doing}：{percent:.0f} %……</translation>
+        <translation>{doing}：{percent:.0f}%……</translation>
     </message>
     <message>
         <source>{doing} was cancelled. It did not react for {seconds:g} seconds and was abandoned; perhaps the disk does not answer.</source>
@@ -5206,7 +5206,7 @@
     </message>
     <message>
         <source>Answer questions with a prediction, try things out, and see the answers in live numbers.</source>
-        <translation>用预测回答问题，动手试一试，并在现场的数字中看到答案。</translation>
+        <translation>先预测，动手试一试，再从实时算出的数字中看答案。</translation>
     </message>
     <message>
         <source>Next step of the lesson</source>
@@ -5585,7 +5585,7 @@
         <source>The same with {count} other seed.</source>
         <comment>The same with each of {count} other seeds.</comment>
         <translation>
-            <numerusform>另外 {count} 个种子，个个相同。</numerusform>
+            <numerusform>另外 {count} 个种子的结果都相同。</numerusform>
         </translation>
     </message>
     <message>
@@ -5649,7 +5649,7 @@
     </message>
     <message>
         <source>The page would have {size:.1f} MB, but {most:g} MB is the most; choose fewer updates.</source>
-        <translation>网页会有 {size:.1f} MB，而最多 {most:g} MB；请减少更新。</translation>
+        <translation>网页将有 {size:.1f} MB，而上限是 {most:g} MB；请减少更新次数。</translation>
     </message>
     <message numerus="yes">
         <source>{count:,} number further down is shown with its value, but not explained: the page has no more space.</source>
@@ -5684,11 +5684,11 @@
     </message>
     <message>
         <source>reward, 25 %</source>
-        <translation>奖励，25 %</translation>
+        <translation>奖励，25%</translation>
     </message>
     <message>
         <source>reward, 75 %</source>
-        <translation>奖励，75 %</translation>
+        <translation>奖励，75%</translation>
     </message>
     <message>
         <source>KL, median</source>
@@ -6878,7 +6878,7 @@
     </message>
     <message>
         <source>Parameters, in billions</source>
-        <translation>参数，单位十亿</translation>
+        <translation>参数量，单位十亿</translation>
     </message>
     <message>
         <source>Operations for one prompt, from sampling to the gradient</source>
@@ -6886,7 +6886,7 @@
     </message>
     <message>
         <source>The language model makes one update, and its tensors are counted…</source>
-        <translation>语言模型做一次更新，并计数它的张量……</translation>
+        <translation>语言模型做一次更新，并统计它的张量……</translation>
     </message>
     <message>
         <source>{title}: {formula} = {size}, an estimate for a dense transformer</source>
@@ -7004,13 +7004,13 @@
     </message>
     <message>
         <source>Update {update}: pass@1 {one} %.</source>
-        <translation>第 {update} 次更新：pass@1 {one} %。</translation>
+        <translation>第 {update} 次更新：pass@1 {one}%。</translation>
     </message>
     <message numerus="yes">
         <source>Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of {count} prompt.</source>
         <comment>Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of {count} prompts.</comment>
         <translation>
-            <numerusform>第 {update} 次更新：pass@1 {one} %，pass@64 {many} %。{count} 个提示词中有 {lost} 个的正确答案只剩不到 1 %。</numerusform>
+            <numerusform>第 {update} 次更新：pass@1 {one}%，pass@64 {many}%。{count} 个提示词中有 {lost} 个的正确答案只剩不到 1%。</numerusform>
         </translation>
     </message>
     <message>
@@ -7381,7 +7381,7 @@
         <source>Update {update}: {right} of {count} answer right; the tool wrote {share} % of the tokens, {mask}.</source>
         <comment>Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.</comment>
         <translation>
-            <numerusform>第 {update} 次更新：{count} 个答案中 {right} 个正确；工具写了 {share} % 的 token，{mask}。</numerusform>
+            <numerusform>第 {update} 次更新：{count} 个答案中 {right} 个正确；工具写了 {share}% 的 token，{mask}。</numerusform>
         </translation>
     </message>
     <message>
@@ -7519,7 +7519,7 @@
     </message>
     <message>
         <source>▲ up</source>
-        <translation>▲ 往上</translation>
+        <translation>▲ 上升</translation>
     </message>
     <message>
         <source>● the same</source>
@@ -7527,7 +7527,7 @@
     </message>
     <message>
         <source>▼ down</source>
-        <translation>▼ 往下</translation>
+        <translation>▼ 下降</translation>
     </message>
     <message>
         <source>{choice} ({number})</source>
@@ -7824,7 +7824,7 @@
     </message>
     <message>
         <source>Short lessons: predict, then see the answer in live numbers. Also for a class on a projector.</source>
-        <translation>短课：先预测，然后在现场的数字中看到答案。也适合全班用投影仪。</translation>
+        <translation>短课：先预测，再从实时算出的数字中看答案。也适合在课堂上用投影仪。</translation>
     </message>
     <message>
         <source>Unknown lesson or file “{name}”. Give the number of a lesson: {numbers}{nearest}.</source>
@@ -8452,7 +8452,7 @@
     </message>
     <message>
         <source>{target} holds a checkpoint after update {step}; to continue from it, open this folder with “My run” on the first screen.</source>
-        <translation>{target} 中有第 {step} 次更新之后的检查点；要从它继续，请在首屏用“我的训练”打开这个文件夹。</translation>
+        <translation>{target} 中有第 {step} 次更新之后的检查点；要从它继续，请在起始页用“我的训练”打开这个文件夹。</translation>
     </message>
     <message>
         <source>Reading the model in {name}</source>
@@ -8827,7 +8827,7 @@
     </message>
     <message>
         <source>How much better it did than what it is compared with.</source>
-        <translation>比与它比较的好多少。</translation>
+        <translation>比比较对象好多少。</translation>
     </message>
     <message>
         <source>Tokens of the completion.</source>
@@ -10334,7 +10334,7 @@
     </message>
     <message>
         <source>The rewards differ by only {spread}, yet dividing by their standard deviation makes advantages of up to {largest} of it. A larger δ, or no division, keeps rounding from becoming a push.</source>
-        <translation>奖励只相差 {spread}，但除以它们的标准差后，优势达到 {largest}。较大的 δ，或不作除法，可以防止舍入误差变成推力。</translation>
+        <translation>奖励只相差 {spread}，但除以它们的标准差后，优势最高达到 {largest}。较大的 δ，或不作除法，可以防止舍入误差变成推力。</translation>
     </message>
     <message>
         <source>The standard deviation {std} is below δ = {delta}, which damps the advantages to at most {largest}. A smaller δ lets small differences count.</source>
@@ -10492,11 +10492,11 @@
     </message>
     <message>
         <source>Every ratio is 1 and the advantages cancel, yet a completion weighs as much as it has tokens: −Σ W A = {policy}. The sign says that the longer completions did better, not that the update is good; the reduction “sequence” would show 0.</source>
-        <translation>每个比率都是 1，各优势相互抵消，但一个回答的分量与它的 token 数相当：−Σ W A = {policy}。符号说明较长的回答更好，而不是更新好；归约“sequence”会显示 0。</translation>
+        <translation>每个比率都是 1，各优势相互抵消，但一个回答的分量与它的 token 数成正比：−Σ W A = {policy}。符号说明较长的回答更好，而不是更新好；归约“sequence”会显示 0。</translation>
     </message>
     <message>
         <source>Every ratio is 1 and the advantages cancel, yet a completion weighs as much as it has tokens: −Σ W A = {policy}. The sign says that the shorter completions did better, not that the update is good; the reduction “sequence” would show 0.</source>
-        <translation>每个比率都是 1，各优势相互抵消，但一个回答的分量与它的 token 数相当：−Σ W A = {policy}。符号说明较短的回答更好，而不是更新好；归约“sequence”会显示 0。</translation>
+        <translation>每个比率都是 1，各优势相互抵消，但一个回答的分量与它的 token 数成正比：−Σ W A = {policy}。符号说明较短的回答更好，而不是更新好；归约“sequence”会显示 0。</translation>
     </message>
     <message>
         <source>Every advantage is 0 and no other term adds anything: value and gradient are both 0. Rewards that differ within a group would change that.</source>
@@ -10584,19 +10584,19 @@
     </message>
     <message>
         <source>The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {number}; their push stays, at that size. A higher cap leaves more of them their ratio.</source>
-        <translation>在第 {number} 遍，{share:.0f} % 的 token 的权重被截到上限 {cap}；推力保留，大小如此。更高的上限使更多 token 保留自己的比率。</translation>
+        <translation>在第 {number} 遍，{share:.0f}% 的 token 的权重被截到上限 {cap}；推力保留，大小如此。更高的上限使更多 token 保留自己的比率。</translation>
     </message>
     <message>
         <source>The push of {share:.0f} % of the tokens is stopped in pass {number}: their ratios have left the clip range the way the push goes.</source>
-        <translation>在第 {number} 遍，{share:.0f} % 的 token 的推力停止：它们的比率沿推力的方向离开了裁剪范围。</translation>
+        <translation>在第 {number} 遍，{share:.0f}% 的 token 的推力停止：它们的比率沿推力的方向离开了裁剪范围。</translation>
     </message>
     <message>
         <source>The push of {share:.0f} % of the tokens is stopped in pass {number}, of some by the dual clip: their ratios have left the clip range.</source>
-        <translation>在第 {number} 遍，{share:.0f} % 的 token 的推力停止，其中有些是由双重裁剪停止的：它们的比率离开了裁剪范围。</translation>
+        <translation>在第 {number} 遍，{share:.0f}% 的 token 的推力停止，其中有些是由双重裁剪停止的：它们的比率离开了裁剪范围。</translation>
     </message>
     <message>
         <source>The push of {share:.0f} % of the tokens is stopped in pass {number}.</source>
-        <translation>在第 {number} 遍，{share:.0f} % 的 token 的推力停止。</translation>
+        <translation>在第 {number} 遍，{share:.0f}% 的 token 的推力停止。</translation>
     </message>
     <message>
         <source>A smaller learning rate, fewer passes or a wider range may change that.</source>
@@ -10660,7 +10660,7 @@
     </message>
     <message>
         <source>The policy is {value} nats per token away from the reference.</source>
-        <translation>策略与参考策略相距每个 token {value} nat。</translation>
+        <translation>策略与参考策略的距离为每个 token {value} nat。</translation>
     </message>
     <message>
         <source>A smaller learning rate may keep it nearer.</source>
@@ -10704,7 +10704,7 @@
     </message>
     <message>
         <source>A single token's estimate is {value} nats, {share:.0f} % of the sum.</source>
-        <translation>单个 token 的估计为 {value} nat，占总和的 {share:.0f} %。</translation>
+        <translation>单个 token 的估计为 {value} nat，占总和的 {share:.0f}%。</translation>
     </message>
     <message>
         <source>A single token's estimate is infinite.</source>
@@ -11651,7 +11651,7 @@
     </message>
     <message>
         <source>Credit</source>
-        <translation>奖励归属</translation>
+        <translation>信用分配</translation>
     </message>
     <message>
         <source>Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum).</source>
@@ -11891,7 +11891,7 @@
     </message>
     <message>
         <source>A sequence-level ratio is the geometric mean over a completion's tokens. With many tokens it stays close to 1, and a clip range this wide hardly ever acts (GSPO uses 0.0003 and 0.0004).</source>
-        <translation>序列级的比率是一个回答各 token 的几何平均。token 多时它接近 1，这么宽的裁剪范围几乎不起作用（GSPO 用 0.0003 和 0.0004）。</translation>
+        <translation>序列级的比率是一个回答各 token 的几何平均。token 多时它保持接近 1，这么宽的裁剪范围几乎不起作用（GSPO 用 0.0003 和 0.0004）。</translation>
     </message>
     <message>
         <source>k1 as a loss has an expected gradient of zero at the first pass: β adds noise, not a pull.</source>
@@ -11932,7 +11932,7 @@
     </message>
     <message>
         <source>TRL counts the tokens of the whole generation batch; here that batch is one step.</source>
-        <translation>TRL 计数整个生成批的 token；这里那个批就是一步。</translation>
+        <translation>TRL 统计整个生成批的 token；这里那个批就是一步。</translation>
     </message>
     <message>
         <source>TRL 1.16 GRPOTrainer with use_vllm (vllm_importance_sampling_mode “sequence_mask”, clip_max 3)</source>
@@ -12159,7 +12159,7 @@
     </message>
     <message>
         <source>Passes over the same samples before new ones are drawn. With one pass every ratio is 1, inside every clip range around 1.</source>
-        <translation>在抽取新样本之前，对同样的样本学习几遍。只学一遍时，每个比率都是 1，在每个以 1 为中心的裁剪范围之内。</translation>
+        <translation>在抽取新样本之前，对同样的样本学习几遍。只学一遍时，每个比率都是 1，在每个包含 1 的裁剪范围之内。</translation>
     </message>
     <message>
         <source>Inner passes</source>
@@ -12934,7 +12934,7 @@
     </message>
     <message>
         <source>share of the loss</source>
-        <translation>在损失中所占的比例</translation>
+        <translation>损失占比</translation>
     </message>
     <message>
         <source>gradient from the surrogate</source>
@@ -13426,7 +13426,7 @@
         <source>This program contains no torch for this model, and no Python with it was found. To set one up, which is found from then on, type: {line}
 To choose another one: Run, Python with torch…</source>
         <translation>本程序不包含这个模型所需的 torch，也没有找到装有 torch 的 Python。要建立一个，以后会自动找到它，请输入：{line}
-要选择另一个：运行 &gt; 带 torch 的 Python…</translation>
+要选择另一个：运行 &gt; 装有 torch 的 Python…</translation>
     </message>
     <message>
         <source>The program was installed with pip: install torch into the same Python, with: {line}</source>
@@ -13633,7 +13633,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>This needs torch, which this slim download does not contain. Choose a Python that has it (Run, Python with torch…, or --python PATH), or get the full download, whose name ends in “-full”, from the same place: it opens the same runs. The bandit and the program's own language model work without it.</source>
-        <translation>这需要 torch，而这个精简版不包含它。请选择装有它的 Python（运行 &gt; 带 torch 的 Python…，或 --python PATH），或从同一处获取名称以“-full”结尾的完整版：它能打开同样的运行。老虎机和程序自带的语言模型不需要它。</translation>
+        <translation>这需要 torch，而这个精简版不包含它。请选择装有它的 Python（运行 &gt; 装有 torch 的 Python…，或 --python PATH），或从同一处获取名称以“-full”结尾的完整版：它能打开同样的运行。老虎机和程序自带的语言模型不需要它。</translation>
     </message>
     <message>
         <source>This needs torch, which is not installed. Install it with “make run-lm” in the source folder, or with “pip install torch safetensors”. The bandit and the program's own language model work without it.</source>
@@ -15547,7 +15547,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>It has no name.</source>
-        <translation>它没有名称。</translation>
+        <translation>它没有写姓名。</translation>
     </message>
     <message>
         <source>Step {step}: {why}</source>
@@ -15653,11 +15653,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>PPO's clip without a critic: rewards are compared, and divided, over the whole batch.</source>
-        <translation>没有 critic 的 PPO 裁剪：奖励在整个批中比较并作除法。</translation>
+        <translation>没有 critic 的 PPO 裁剪：奖励在整个批中比较，并作归一化。</translation>
     </message>
     <message>
         <source>A clip in place of TRPO's bound, so that a batch can be used several times; a learned critic.</source>
-        <translation>用裁剪代替 TRPO 的界限，使一批可以使用几次；以及一个学习的 critic。</translation>
+        <translation>用裁剪代替 TRPO 的界限，使同一批可以使用几次；以及一个学习的 critic。</translation>
     </message>
     <message>
         <source>The group replaces the critic: its mean is the baseline, its standard deviation the unit.</source>
@@ -16151,7 +16151,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>{out} contains a checkpoint after update {step}; to continue from it in the window, open the folder with “My run” on the first screen.</source>
-        <translation>{out} 包含第 {step} 次更新之后的检查点；要在窗口中从它继续，请在首屏用“我的训练”打开这个文件夹。</translation>
+        <translation>{out} 包含第 {step} 次更新之后的检查点；要在窗口中从它继续，请在起始页用“我的训练”打开这个文件夹。</translation>
     </message>
     <message>
         <source>{folder} does not contain a checkpoint: checkpoint.json or run.grpo is missing.</source>
@@ -16715,7 +16715,7 @@ To choose another one: Run, Python with torch…</source>
         <source>In {count} update tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).</source>
         <comment>In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).</comment>
         <translation>
-            <numerusform>在 {count} 次更新中，达到 {limit:g} nat 的 token 占 KL（k3 估计）的十分之一以上；在第 {label} 步，{all:,} 个 token 中的 {few:,} 个占 {share:.0%}。k3 随 exp(log π_ref − log π) 增长。</numerusform>
+            <numerusform>在 {count} 次更新中，KL 估计（k3）不低于 {limit:g} nat 的 token 占 KL 的十分之一或更多；在第 {label} 步，{all:,} 个 token 中的 {few:,} 个占 {share:.0%}。k3 随 exp(log π_ref − log π) 增长。</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -16886,7 +16886,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Before the first step, the log-probabilities of policy and reference differ by {gap:.3g} nats at the median token: the reference is not the policy with which training starts.</source>
-        <translation>在第一步之前，策略与参考策略的对数概率在中位 token 上相差 {gap:.3g} nat（中位数）：参考策略不是训练开始时的策略。</translation>
+        <translation>在第一步之前，策略与参考策略的对数概率已经不同，各 token 上相差的中位数为 {gap:.3g} nat：参考策略不是训练开始时的策略。</translation>
     </message>
     <message>
         <source>{count:,} of {all:,} completions stop before the limit on token {token}, which the trainer does not take for an end: it knows {known}.</source>
@@ -18549,7 +18549,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A model from a folder needs transformers and peft, which this download does not contain. Choose a Python that has them (Run, Python with torch…, or --python PATH). The shipped model works without them.</source>
-        <translation>来自文件夹的模型需要 transformers 和 peft，而这个下载版不包含它们。请选择装有它们的 Python（运行 &gt; 带 torch 的 Python…，或 --python PATH）。自带的模型不需要它们。</translation>
+        <translation>来自文件夹的模型需要 transformers 和 peft，而这个下载版不包含它们。请选择装有它们的 Python（运行 &gt; 装有 torch 的 Python…，或 --python PATH）。自带的模型不需要它们。</translation>
     </message>
     <message>
         <source>A model from a folder needs transformers and peft, which are not installed. Install them with “make run-hf” in the source folder, or with “pip install torch transformers peft gguf”; the shipped model works without them.</source>
@@ -18583,7 +18583,7 @@ To choose another one: Run, Python with torch…</source>
         <source>{count} snapshot of {size:.1f} GB does not fit there; {free:.1f} GB are free</source>
         <comment>{count} snapshots of {size:.1f} GB do not fit there; {free:.1f} GB are free</comment>
         <translation>
-            <numerusform>那里放不下 {count} 个共 {size:.1f} GB 的快照；可用的有 {free:.1f} GB</numerusform>
+            <numerusform>那里放不下 {count} 个 {size:.1f} GB 的快照；可用的有 {free:.1f} GB</numerusform>
         </translation>
     </message>
     <message>
@@ -20585,7 +20585,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Nobody can check this task, so the checker passes everything: 1 for every answer. Where does bar 7 go in fifty updates?</source>
-        <translation>这个任务没有人能检查，所以检查器全部放行：每个答案都给 1。五十次更新之后，第 7 根柱到哪里去？</translation>
+        <translation>这个任务没有人能检查，所以检查器全部放行：每个答案都给 1。五十次更新之后，第 7 根柱会怎样变化？</translation>
     </message>
     <message>
         <source>Change of answer 7</source>
@@ -20593,7 +20593,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Nowhere. A reward teaches only where it differs from answer to answer.</source>
-        <translation>哪儿也不去。奖励只有在答案之间不同时才教得了什么。</translation>
+        <translation>不变。奖励只有在答案之间不同时才教得了什么。</translation>
     </message>
     <message>
         <source>Nineteen out of twenty groups hold [no success|rare] and so teach nothing. Against a [habit] the checker can do little: a rare answer is rarely praised.</source>
@@ -20613,11 +20613,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>We train on with the same checker, to update 300. Where does bar 7 go?</source>
-        <translation>我们用同一个检查器继续训练，到第 300 次更新。第 7 根柱到哪里去？</translation>
+        <translation>我们用同一个检查器继续训练，到第 300 次更新。第 7 根柱会怎样变化？</translation>
     </message>
     <message>
         <source>Up, nearly to 1: a 7 was sampled now and then, and that is enough.</source>
-        <translation>往上，接近 1：偶尔采样到一个 7，这就够了。</translation>
+        <translation>上升，接近 1：偶尔采样到一个 7，这就够了。</translation>
     </message>
     <message>
         <source>No 7 was sampled, so none was praised: every reward is 0, every gradient is 0. RL [amplifies] what the policy already does; it does not invent.</source>
@@ -20737,7 +20737,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The bill is arithmetic and does not depend on a seed. If a number differs, a slider has been moved: one step back and forward sets it again. Only the last step counts real tensors, and may change a little from one version of the program to the next.</source>
-        <translation>账单是算术，不依赖种子。如果某个数不同，就是有人移动了滑块：后退一步再前进，就会恢复。只有最后一步计数真实的张量，在不同版本的程序之间可能略有变化。</translation>
+        <translation>账单是算术，不依赖种子。如果某个数不同，就是有人移动了滑块：后退一步再前进，就会恢复。只有最后一步统计真实的张量，在不同版本的程序之间可能略有变化。</translation>
     </message>
     <message>
         <source>PPO with four models of seven billion parameters: two frozen, two trained by plain gradient steps, without Adam. {A click on a block opens its formula. Drag the size from 0.1 to 700 billion.}</source>
@@ -20877,7 +20877,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The last number counts all tensors of the process without a look at the ledger; the two differ by the critic and a few buffers.</source>
-        <translation>最后一个数计数进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
+        <translation>最后一个数统计进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
     </message>
     <message>
         <source>Transfer to a model of this program: its weights take 0.4 MiB. With gradients, the states of AdamW (no half precision here) and the reference: what does it take in all?</source>
@@ -21061,7 +21061,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: we train on, to update 100. The mean reward rises. Where does the loss of the first pass go, compared with update 1?</source>
-        <translation>迁移：我们继续训练，到第 100 次更新。平均奖励上升。与第 1 次更新相比，第一遍的损失到哪里去？</translation>
+        <translation>迁移：我们继续训练，到第 100 次更新。平均奖励上升。与第 1 次更新相比，第一遍的损失会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the loss</source>
@@ -21069,7 +21069,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Nowhere. The loss tells the optimizer which way to go, not how far training has come.</source>
-        <translation>哪儿也不去。损失告诉优化器往哪个方向走，而不是训练走了多远。</translation>
+        <translation>不变。损失告诉优化器往哪个方向走，而不是训练走了多远。</translation>
     </message>
     <message>
         <source>What does a reward mean in its group?</source>
@@ -21133,7 +21133,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>We pay 100 instead of 1 for the right answer. Where does its advantage go?</source>
-        <translation>我们给正确答案 100，而不是 1。它的优势到哪里去？</translation>
+        <translation>我们给正确答案 100，而不是 1。它的优势会怎样变化？</translation>
     </message>
     <message>
         <source>Change of its advantage</source>
@@ -21173,7 +21173,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Smaller still: 5, 5, 5.001. Where does the last advantage go? (A change below 0.05 counts as the same.)</source>
-        <translation>再小一些：5、5、5.001。最后一个的优势到哪里去？（变化小于 0.05 算作不变。）</translation>
+        <translation>再小一些：5、5、5.001。最后一个的优势会怎样变化？（变化小于 0.05 算作不变。）</translation>
     </message>
     <message>
         <source>It has fallen: the deviation is no longer much larger than the constant 0.0001 that is added to it.</source>
@@ -21221,11 +21221,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: four of eight are right instead of one. Where does the advantage of a right answer go?</source>
-        <translation>迁移：八个中有四个正确，而不是一个。正确答案的优势到哪里去？</translation>
+        <translation>迁移：八个中有四个正确，而不是一个。正确答案的优势会怎样变化？</translation>
     </message>
     <message>
         <source>Down: an answer that half of the group gets right no longer stands out.</source>
-        <translation>往下：组里有一半答对的答案不再突出。</translation>
+        <translation>下降：组里有一半答对的答案不再突出。</translation>
     </message>
     <message>
         <source>When does a group teach nothing?</source>
@@ -21261,7 +21261,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>At a chance of 0.8 for a right answer, some 17 % of the groups were dead. The policy improves to 0.9. What share of the groups is dead now?</source>
-        <translation>答对的机会为 0.8 时，约 17 % 的组是零方差组。策略进步到 0.9。现在零方差组占多少？</translation>
+        <translation>答对的机会为 0.8 时，约 17% 的组是零方差组。策略进步到 0.9。现在零方差组占多少？</translation>
     </message>
     <message>
         <source>Share of dead groups</source>
@@ -21269,7 +21269,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>0.9 to the eighth power is 43 %. As the policy improves, less and less of each batch teaches it anything.</source>
-        <translation>0.9 的八次方是 43 %。策略越进步，每批中能教它的就越少。</translation>
+        <translation>0.9 的八次方是 43%。策略越进步，每批中能教它的就越少。</translation>
     </message>
     <message>
         <source>All wrong teaches as little as all right. {Drag p from 0 to 1: the curve is || Over p from 0 to 1, the share of dead groups is} symmetric, and lowest at one half.</source>
@@ -21277,7 +21277,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>From nine right out of ten to one right out of ten. Where does the share of dead groups go?</source>
-        <translation>从十个答对九个到十个答对一个。零方差组的比例到哪里去？</translation>
+        <translation>从十个答对九个到十个答对一个。零方差组的比例会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the share</source>
@@ -21321,7 +21321,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Three in ten answers are right, and each prompt gets one answer: G = 1. We train fifty updates. Where does the chance of a right answer go?</source>
-        <translation>十个答案中三个正确，每个提示词只给一个答案：G = 1。我们训练五十次更新。答对的机会到哪里去？</translation>
+        <translation>十个答案中三个正确，每个提示词只给一个答案：G = 1。我们训练五十次更新。答对的机会会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the chance</source>
@@ -21329,7 +21329,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Nowhere, whatever the reward: with one sample there is nothing to compare it with.</source>
-        <translation>哪儿也不去，无论奖励是多少：只有一个样本时，没有什么可以与它比较。</translation>
+        <translation>不变，无论奖励是多少：只有一个样本时，没有什么可以与它比较。</translation>
     </message>
     <message>
         <source>Small groups are dead more often. {Change G: with || With} more samples a group is more likely to hold both a right and a wrong answer. Near p = 0 or 1 it takes many.</source>
@@ -21337,11 +21337,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>At p = 0.9 a group of eight was dead in 43 % of cases. We take groups of two. Where does the share go from there?</source>
-        <translation>p = 0.9 时，八个一组有 43 % 是零方差组。我们取两个一组。比例从那里到哪里去？</translation>
+        <translation>p = 0.9 时，八个一组有 43% 是零方差组。我们取两个一组。比例会怎样变化？</translation>
     </message>
     <message>
         <source>Up, to about 82 %: two answers usually agree.</source>
-        <translation>往上，到约 82 %：两个答案通常一致。</translation>
+        <translation>上升，到约 82%：两个答案通常一致。</translation>
     </message>
     <message>
         <source>Drawing dead groups again, up to ten times here, fills the batch with signal; every extra draw costs samples. [DAPO|dynamic sampling] draws other prompts in their place.</source>
@@ -21385,7 +21385,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A bar is a median, its whisker the middle half of the seeds. Where two whiskers overlap, their order is not settled: call them level. Compare the smallest group with the largest, which are furthest apart.</source>
-        <translation>柱是中位数，须是种子的中间一半。两条须重叠时，次序就没有定论：请称之为持平。请比较最小的组和最大的组，它们相差最远。</translation>
+        <translation>柱是中位数，须线是种子的中间一半。两条须线重叠时，次序就没有定论：请称之为持平。请比较最小的组和最大的组，它们相差最远。</translation>
     </message>
     <message>
         <source>One right answer in ten. Bars: how many of 64 runs drew a first [group] in which all were equally wrong. Such a group is [silent|dead_group]: it costs samples and moves nothing.</source>
@@ -21677,7 +21677,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>We start with one right answer in twenty and train forty updates; the reward rises. Where does the strength of the push go?</source>
-        <translation>我们从二十次答对一次开始，训练四十次更新；奖励上升。推力的强度到哪里去？</translation>
+        <translation>我们从二十次答对一次开始，训练四十次更新；奖励上升。推力的强度会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the gradient norm</source>
@@ -21685,7 +21685,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up: training itself moves these prompts to where they teach most, slowly at first.</source>
-        <translation>往上：训练本身就把这些提示词移到教得最多的地方，起初很慢。</translation>
+        <translation>上升：训练本身就把这些提示词移到教得最多的地方，起初很慢。</translation>
     </message>
     <message>
         <source>What was hard is easy now, and the groups are dead again. A curriculum brings new prompts, so that a batch stays near one half.</source>
@@ -21693,11 +21693,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: we train on, from update 41 to update 120, and the reward keeps rising. Where does the push go from there?</source>
-        <translation>迁移：我们继续训练，从第 41 次更新到第 120 次，奖励继续上升。推力从那里到哪里去？</translation>
+        <translation>迁移：我们继续训练，从第 41 次更新到第 120 次，奖励继续上升。推力此后会怎样变化？</translation>
     </message>
     <message>
         <source>Down: prompts that are always solved teach as little as prompts that never are.</source>
-        <translation>往下：总能解出的提示词与从来解不出的一样，教得很少。</translation>
+        <translation>下降：总能解出的提示词与从来解不出的一样，教得很少。</translation>
     </message>
     <message>
         <source>How hot should answers be sampled?</source>
@@ -21777,7 +21777,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>We cool from T = 1 to 0.3. The policy itself stays the same and prefers the right answer. Where does the mean reward go?</source>
-        <translation>我们从 T = 1 降到 0.3。策略本身不变，偏爱正确的答案。平均奖励到哪里去？</translation>
+        <translation>我们从 T = 1 降到 0.3。策略本身不变，偏爱正确的答案。平均奖励会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the mean reward</source>
@@ -21785,7 +21785,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up, nearly to 1.</source>
-        <translation>往上，接近 1。</translation>
+        <translation>上升，接近 1。</translation>
     </message>
     <message>
         <source>Too cold: eight times the same answer. Eight right answers teach as little as eight wrong ones, so the best marks come with no signal at all.</source>
@@ -21869,11 +21869,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>For the bandit colder meant more reward. Where does the language model's mean reward go from T = 0.1 to T = 1?</source>
-        <translation>对老虎机，温度越低奖励越多。从 T = 0.1 到 T = 1，语言模型的平均奖励到哪里去？</translation>
+        <translation>对老虎机，温度越低奖励越多。从 T = 0.1 到 T = 1，语言模型的平均奖励会怎样变化？</translation>
     </message>
     <message>
         <source>Up: the model is most certain of its habit, and its habit is often wrong.</source>
-        <translation>往上：模型对自己的习惯最确定，而它的习惯往往是错的。</translation>
+        <translation>上升：模型对自己的习惯最确定，而它的习惯往往是错的。</translation>
     </message>
     <message>
         <source>[Score|scored] at the temperature that you sample at, or the first ratio is not 1. Here every push is [stopped|corner] before the first step: nothing can be learned from this batch.</source>
@@ -21893,7 +21893,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>All: praised answers look 3.5 times likelier than when they were drawn, punished ones a third less likely.</source>
-        <translation>全部：受表扬的答案看起来比抽取时可能 3.5 倍，受责备的则低三分之一。</translation>
+        <translation>全部：受表扬的答案，其概率看起来是抽取时的 3.5 倍，受责备的则低三分之一。</translation>
     </message>
     <message>
         <source>With a wrong habit, cold sampling never finds a right answer; only a higher temperature does. Temperature can find rare answers. Making them common is what training does.</source>
@@ -21901,11 +21901,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: now the policy prefers a wrong answer, 3 instead of 7. We heat from T = 0.1 to 4. Where does the mean reward go?</source>
-        <translation>迁移：现在策略偏爱错误的答案，是 3 而不是 7。我们从 T = 0.1 升到 4。平均奖励到哪里去？</translation>
+        <translation>迁移：现在策略偏爱错误的答案，是 3 而不是 7。我们从 T = 0.1 升到 4。平均奖励会怎样变化？</translation>
     </message>
     <message>
         <source>Up, from nothing to about one in forty: few right answers, but some to learn from.</source>
-        <translation>往上，从零到约四十分之一：正确的答案很少，但总算有可学的。</translation>
+        <translation>上升，从零到约四十分之一：正确的答案很少，但总算有可学的。</translation>
     </message>
     <message>
         <source>Is a good answer always pushed up?</source>
@@ -21997,7 +21997,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Hardly ever (below 3 %)</source>
-        <translation>几乎从不（低于 3 %）</translation>
+        <translation>几乎从不（低于 3%）</translation>
     </message>
     <message>
         <source>One time in ten</source>
@@ -22029,7 +22029,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Down: it is below what this policy earns by now.</source>
-        <translation>往下：它低于这个策略现在得到的。</translation>
+        <translation>向下：它低于这个策略现在得到的。</translation>
     </message>
     <message>
         <source>What moves the ratio of a token?</source>
@@ -22130,7 +22130,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Action 7 is as likely as it can get, yet its ratio has hardly moved: from probability p it can rise to 1/p at most. Above p = 0.83 no token can reach the upper bound.</source>
-        <translation>动作 7 已经可能到不能再可能，它的比率却几乎没有动：从概率 p 最多只能升到 1/p。p 高于 0.83 时，没有 token 能达到上界。</translation>
+        <translation>动作 7 的概率已经高到不能再高，它的比率却几乎没有动：从概率 p 最多只能升到 1/p。p 高于 0.83 时，没有 token 能达到上界。</translation>
     </message>
     <message>
         <source>DAPO raises the upper bound because it is the rare tokens that it stops (arXiv:2503.14476, section 3.1).</source>
@@ -22138,7 +22138,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: the likeliest action is made as likely as it can get. Does its ratio reach the upper bound, 1.2?</source>
-        <translation>迁移：使最可能的动作可能到不能再可能。它的比率会达到上界 1.2 吗？</translation>
+        <translation>迁移：把最可能的动作的概率提到最高。它的比率会达到上界 1.2 吗？</translation>
     </message>
     <message>
         <source>Yes</source>
@@ -22150,7 +22150,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>No: a probability ends at 1, so the ratio ends at 1/p, just above 1 for a likely action.</source>
-        <translation>不会：概率到 1 为止，所以比率到 1/p 为止，对可能的动作来说只比 1 高一点。</translation>
+        <translation>不会：概率到 1 为止，所以比率到 1/p 为止，对概率高的动作来说只比 1 高一点。</translation>
     </message>
     <message>
         <source>What does clipping stop?</source>
@@ -22270,11 +22270,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>With the clip, the likeliest action had 0.14 after this update. Without it, after the same sixteen passes: how likely is the likeliest?</source>
-        <translation>有裁剪时，这次更新之后最可能的动作为 0.14。没有裁剪，在同样的十六遍之后：最可能的有多可能？</translation>
+        <translation>有裁剪时，这次更新之后最可能的动作的概率为 0.14。没有裁剪，在同样的十六遍之后：最可能的动作的概率是多少？</translation>
     </message>
     <message>
         <source>Probability of the likeliest</source>
-        <translation>最可能的概率</translation>
+        <translation>最可能的动作的概率</translation>
     </message>
     <message>
         <source>Nothing held it back: the same samples praised it sixteen times.</source>
@@ -22410,7 +22410,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>k3 adds to k1 a term that is zero on average, π_ref/π − 1. Going from k1 to k3: where does the spread of a single sample go?</source>
-        <translation>k3 给 k1 加上一个平均为零的项 π_ref/π − 1。从 k1 到 k3：单个样本的离散程度到哪里去？</translation>
+        <translation>k3 给 k1 加上一个平均为零的项 π_ref/π − 1。从 k1 到 k3：单个样本的离散程度会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the spread</source>
@@ -22418,7 +22418,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Down. That is why many trainers report k3.</source>
-        <translation>往下。所以许多训练框架报告 k3。</translation>
+        <translation>下降。所以许多训练框架报告 k3。</translation>
     </message>
     <message>
         <source>Action 1 is rare here and common in the reference. Sampled once in two hundred times, its k3 is huge: k3 is not always the steadier one.</source>
@@ -22430,11 +22430,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread go?</source>
-        <translation>现在策略几乎放弃了参考策略偏爱的一个动作。从 k1 到 k3：离散程度到哪里去？</translation>
+        <translation>现在策略几乎放弃了参考策略偏爱的一个动作。从 k1 到 k3：离散程度会怎样变化？</translation>
     </message>
     <message>
         <source>Up: k3 contains π_ref/π, which has no upper limit.</source>
-        <translation>往上：k3 包含 π_ref/π，它没有上限。</translation>
+        <translation>上升：k3 包含 π_ref/π，它没有上限。</translation>
     </message>
     <message>
         <source>Now put each estimator into the [loss]. Bars: the step of the logits, averaged over all samples. For k1 it is zero: its value is right, yet it does not pull.</source>
@@ -22446,7 +22446,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Nowhere</source>
-        <translation>哪儿也不去</translation>
+        <translation>哪里也不拉</translation>
     </message>
     <message>
         <source>To the reference</source>
@@ -22454,7 +22454,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Nowhere: the average of ∇log π over the policy's own samples is zero. A larger β only adds noise.</source>
-        <translation>哪儿也不去：∇log π 对策略自己的样本的平均为零。更大的 β 只会增加噪声。</translation>
+        <translation>哪里也不拉：∇log π 对策略自己的样本的平均为零。更大的 β 只会增加噪声。</translation>
     </message>
     <message>
         <source>Solid lines: the exact step down KL(π‖π_ref), by [differences]. k2 takes that step. k3 takes the step down KL(π_ref‖π), the other [direction|ways] (dotted). k1 takes none.</source>
@@ -22598,7 +22598,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>k1, the plain log-ratio, in the loss. We make β twenty times as large, from 0.1 to 2. Where does the final KL go?</source>
-        <translation>k1，即对数比率本身，在损失中。我们把 β 增大到二十倍，从 0.1 到 2。最终的 KL 到哪里去？</translation>
+        <translation>k1，即对数比率本身，在损失中。我们把 β 增大到二十倍，从 0.1 到 2。最终的 KL 会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the KL, in nats</source>
@@ -22634,7 +22634,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: k3 instead of the exact KL, in GRPO. β goes from 0.5 to 1. Where does its KL go?</source>
-        <translation>迁移：在 GRPO 中用 k3 代替精确 KL。β 从 0.5 到 1。它的 KL 到哪里去？</translation>
+        <translation>迁移：在 GRPO 中用 k3 代替精确 KL。β 从 0.5 到 1。它的 KL 会怎样变化？</translation>
     </message>
     <message>
         <source>It falls: the more the policy has given up of what the reference does, the harder k3 pulls.</source>
@@ -22694,7 +22694,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>β is 0. We train twenty updates on the checker with the bug. Where does the true reward, the height of bar 7, go?</source>
-        <translation>β 为 0。我们用有漏洞的检查器训练二十次更新。真实奖励，即第 7 根柱的高度，到哪里去？</translation>
+        <translation>β 为 0。我们用有漏洞的检查器训练二十次更新。真实奖励，即第 7 根柱的高度，会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the true reward</source>
@@ -22702,7 +22702,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up. Anyone who looked now would find nothing wrong.</source>
-        <translation>往上。这时谁来看都不会发现问题。</translation>
+        <translation>上升。这时谁来看都不会发现问题。</translation>
     </message>
     <message>
         <source>Then the loophole is found. Rarely tried at first, it pays more than the right answer each time, until the policy gives hardly anything else: better and better marks for worthless answers.</source>
@@ -22714,11 +22714,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>We train on, to update 100. Where does the true reward go from there?</source>
-        <translation>我们继续训练，到第 100 次更新。真实奖励从那里到哪里去？</translation>
+        <translation>我们继续训练，到第 100 次更新。真实奖励此后会怎样变化？</translation>
     </message>
     <message>
         <source>Down, nearly to zero: for this checker the right answer was only ever second best.</source>
-        <translation>往下，接近零：对这个检查器来说，正确的答案从来只是第二好的。</translation>
+        <translation>下降，接近零：对这个检查器来说，正确的答案从来只是第二好的。</translation>
     </message>
     <message>
         <source>The [proxy] rose all the way. Nothing in the reward curve shows the moment at which the policy began to cheat.</source>
@@ -22726,7 +22726,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>While the true reward fell, from update 20 to update 100: where did the mean reward go, as the checker pays it?</source>
-        <translation>真实奖励下降时，从第 20 次到第 100 次更新：检查器所给的平均奖励到哪里去？</translation>
+        <translation>真实奖励下降时，从第 20 次到第 100 次更新：检查器所给的平均奖励会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the proxy</source>
@@ -22734,7 +22734,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up. Only somebody who reads the answers can tell.</source>
-        <translation>往上。只有读答案的人才看得出来。</translation>
+        <translation>上升。只有读答案的人才看得出来。</translation>
     </message>
     <message>
         <source>A strong [KL penalty] keeps the policy from the loophole, and from the right answer too: it stays near the reference.</source>
@@ -22798,7 +22798,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Two strategies, the same reward: the checker cannot tell them apart, so the starting habit decides.</source>
-        <translation>两种策略手段，奖励相同：检查器分不清它们，所以由起初的习惯决定。</translation>
+        <translation>两种做法，奖励相同：检查器分不清它们，所以由起初的习惯决定。</translation>
     </message>
     <message>
         <source>Sycophancy and padded working are of this kind: no higher pay, just an easier way.</source>
@@ -22878,7 +22878,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Changes of the critic's value, each counted λ times less than the one before it (discount γ = 1).</source>
-        <translation>critic 的值的各次改变，每一次都比前一次少计 λ 倍（折扣 γ = 1）。</translation>
+        <translation>critic 的值的各次改变，每往后一次，权重再乘以 λ（折扣 γ = 1）。</translation>
     </message>
     <message>
         <source>A token that the policy writes with probability 1 cannot be made likelier: the push is there and moves nothing.</source>
@@ -22958,7 +22958,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Length earns nothing here. We train sixty updates with 1/length, in 64 runs. Where does the length of the wrong answers go?</source>
-        <translation>长度在这里挣不到任何东西。我们在 64 个运行中用 1/length 训练六十次更新。错误答案的长度到哪里去？</translation>
+        <translation>长度在这里挣不到任何东西。我们在 64 个运行中用 1/length 训练六十次更新。错误答案的长度会怎样变化？</translation>
     </message>
     <message>
         <source>Growth in tokens</source>
@@ -22966,7 +22966,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up, to about twice as many tokens.</source>
-        <translation>往上，到约两倍的 token 数。</translation>
+        <translation>上升，到约两倍的 token 数。</translation>
     </message>
     <message>
         <source>Divided by a [constant], a token's weight no longer depends on the length of its answer. Lengths [wander], and nothing pulls them.</source>
@@ -22974,7 +22974,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The same runs, but token losses are summed and divided by a constant. Where does the length of the wrong answers go?</source>
-        <translation>同样的运行，但 token 的损失求和，再除以常数。错误答案的长度到哪里去？</translation>
+        <translation>同样的运行，但 token 的损失求和，再除以常数。错误答案的长度会怎样变化？</translation>
     </message>
     <message>
         <source>In the median run it hardly changes, and the right answer is learned as before.</source>
@@ -23178,7 +23178,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up: the two right steps that follow count for more than its own mistake. Decisions 7 and 8 are pushed down.</source>
-        <translation>往上：后面两个正确的步骤比它自己的错误分量更大。决定 7 和 8 被压低。</translation>
+        <translation>被推高：后面两个正确的步骤比它自己的错误分量更大。决定 7 和 8 被压低。</translation>
     </message>
     <message>
         <source>Sixty-four runs learn from the [outcome] alone: one number for eight decisions. What one decision contributes is lost among the other seven.</source>
@@ -23382,7 +23382,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>And GRPO, with 10 added to every reward? Without, the best action ended at 98 %. Where does it end now?</source>
-        <translation>每个奖励加 10 时，GRPO 呢？不加时，最佳动作最终为 98 %。现在最终在哪里？</translation>
+        <translation>每个奖励加 10 时，GRPO 呢？不加时，最佳动作最终为 98%。现在最终在哪里？</translation>
     </message>
     <message>
         <source>Probability of the best action</source>
@@ -23390,7 +23390,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>At 98 %, as without</source>
-        <translation>98 %，与不加时一样</translation>
+        <translation>98%，与不加时一样</translation>
     </message>
     <message>
         <source>Clearly lower</source>
@@ -23706,7 +23706,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The next one changes a single switch: it subtracts the mean reward of the batch. Where does the probability of the best action go?</source>
-        <translation>下一个只改变一个开关：它减去批的平均奖励。最佳动作的概率到哪里去？</translation>
+        <translation>下一个只改变一个开关：它减去批的平均奖励。最佳动作的概率会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the best action</source>
@@ -23714,7 +23714,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up: once the common part is gone, only the differences are learned from.</source>
-        <translation>往上：共有的部分去掉之后，就只从差别学习。</translation>
+        <translation>上升：共有的部分去掉之后，就只从差别学习。</translation>
     </message>
     <message>
         <source>Three prompts now, and [PPO|ppo]. Its switches are changed [one after the other|one_after_the_other]: all of the gain comes from using each batch four times.</source>
@@ -23902,7 +23902,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Of 128 [held-out|held_out] prompts, 29 % were answered right at the start. And at update 11?</source>
-        <translation>在 128 个[留出|held_out]的提示词中，开始时答对 29 %。第 11 次更新时呢？</translation>
+        <translation>在 128 个[留出|held_out]的提示词中，开始时答对 29%。第 11 次更新时呢？</translation>
     </message>
     <message>
         <source>Held-out answers right</source>
@@ -23910,15 +23910,15 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Below 50 %</source>
-        <translation>低于 50 %</translation>
+        <translation>低于 50%</translation>
     </message>
     <message>
         <source>50 to 85 %</source>
-        <translation>50 到 85 %</translation>
+        <translation>50 到 85%</translation>
     </message>
     <message>
         <source>Above 85 %</source>
-        <translation>高于 85 %</translation>
+        <translation>高于 85%</translation>
     </message>
     <message>
         <source>Most of the way in ten updates: the habit was nearly everything that was wrong.</source>
@@ -23970,7 +23970,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Right answers can be counted in two ways: the likeliest answer to each prompt, or answers that are drawn. Ask of every published figure which of the two it is.</source>
-        <translation>正确的答案可以用两种方式计数：每个提示词最可能的答案，或抽取的答案。对每个发表的数字都要问是哪一种。</translation>
+        <translation>正确的答案可以用两种方式统计：每个提示词最可能的答案，或抽取的答案。对每个发表的数字都要问是哪一种。</translation>
     </message>
     <message>
         <source>At update 31 the likeliest answers are right in 93 of 100 held-out prompts. And sampled ones, at temperature 1?</source>
@@ -24038,7 +24038,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: our model went from a wrong habit to nearly all right. Had it moved by one nat per token, its old self would find each token 2.7 times less likely, on average. How far did it move?</source>
-        <translation>迁移：我们的模型从错误的习惯变到几乎全对。如果它移动了每个 token 一 nat，旧的它就会认为每个 token 平均低 2.7 倍。它移动了多远？</translation>
+        <translation>迁移：我们的模型从错误的习惯变到几乎全对。如果它在每个 token 上移动了一 nat，旧的它给每个 token 的概率平均就会是现在的 1/2.7。它移动了多远？</translation>
     </message>
     <message>
         <source>KL, in nats per token</source>
@@ -24154,7 +24154,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Over thousands of answers it is 40 %. A group of eight typically misses that by 17 points, one of sixty-four by 6.</source>
-        <translation>对几千个答案，它是 40 %。八个一组通常与它相差 17 个百分点，六十四个一组相差 6 个。</translation>
+        <translation>对几千个答案，它是 40%。八个一组通常与它相差 17 个百分点，六十四个一组相差 6 个。</translation>
     </message>
     <message>
         <source>Ten updates of eight answers, and the habit is gone on this sum. Nobody wrote down 2+12: it was sampled, paid, and made likelier.</source>
@@ -24166,11 +24166,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Back to groups of eight, and now ten updates on this one sum. Where does the mean reward go?</source>
-        <translation>回到八个一组，现在在这一道算式上做十次更新。平均奖励到哪里去？</translation>
+        <translation>回到八个一组，现在在这一道算式上做十次更新。平均奖励会怎样变化？</translation>
     </message>
     <message>
         <source>Up, to all or nearly all right.</source>
-        <translation>往上，到全部或几乎全部正确。</translation>
+        <translation>上升，到全部或几乎全部正确。</translation>
     </message>
     <message>
         <source>Eight right answers leave nothing to compare: the [dead group] has no push, only the pull of the [KL penalty] back to the start. This sum has nothing left to teach; training needs others.</source>
@@ -24338,7 +24338,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>To 59 %, in the very next update: one good batch does not mean that training is done.</source>
-        <translation>到 59 %，就在下一次更新：一批好并不意味着训练完成。</translation>
+        <translation>到 59%，就在下一次更新：一批好并不意味着训练完成。</translation>
     </message>
     <message>
         <source>With β = 0.1 the [distance] from the start ends at 0.32 nats instead of 1.01. Nine out of ten are right two updates later than before, and the share still falls back as far.</source>
@@ -24354,11 +24354,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Hardly at all: it stays at 80 % or more</source>
-        <translation>几乎不降：保持在 80 % 或更高</translation>
+        <translation>几乎不降：保持在 80% 或更高</translation>
     </message>
     <message>
         <source>Less than before: to between 65 and 80 %</source>
-        <translation>比以前降得少：到 65 与 80 % 之间</translation>
+        <translation>比以前降得少：到 65 与 80% 之间</translation>
     </message>
     <message>
         <source>As low as before</source>
@@ -24366,7 +24366,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>To 59 % again, in update 12. The penalty is on the distance from the start; it does not know which answers are wrong.</source>
-        <translation>又到 59 %，在第 12 次更新。惩罚针对离起点的距离；它不知道哪些答案是错的。</translation>
+        <translation>又到 59%，在第 12 次更新。惩罚针对离起点的距离；它不知道哪些答案是错的。</translation>
     </message>
     <message>
         <source>Nothing is paid, so every group is [dead|dead group] and no weight moves. The question asks for the number only; this model hardly ever samples such an answer.</source>
@@ -24562,15 +24562,15 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>As many: 72 % or more</source>
-        <translation>一样多：72 % 或更多</translation>
+        <translation>一样多：72% 或更多</translation>
     </message>
     <message>
         <source>Fewer: from 40 to 72 %</source>
-        <translation>更少：40 到 72 %</translation>
+        <translation>更少：40 到 72%</translation>
     </message>
     <message>
         <source>It learns nothing: below 40 %</source>
-        <translation>什么也学不到：低于 40 %</translation>
+        <translation>什么也学不到：低于 40%</translation>
     </message>
     <message>
         <source>Clearly fewer. It learns the same things, only more slowly.</source>
@@ -24586,7 +24586,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>From update 1 to update 30, where does the probability go that the policy gives the tool's words?</source>
-        <translation>从第 1 次更新到第 30 次更新，策略给工具的话的概率到哪里去？</translation>
+        <translation>从第 1 次更新到第 30 次更新，策略给工具的话的概率会怎样变化？</translation>
     </message>
     <message>
         <source>Change, in nats per token</source>
@@ -24594,7 +24594,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up, by about four nats: it learns to predict the calculator, which will answer by itself anyway.</source>
-        <translation>往上，约四 nat：它学会预测计算器，而计算器反正会自己回答。</translation>
+        <translation>上升，约四 nat：它学会预测计算器，而计算器反正会自己回答。</translation>
     </message>
     <message>
         <source>Slower, but it gets there: the tool's words only take up a part of each step. In long runs with long observations the same leak can end in collapse; one mask avoids it.</source>
@@ -24650,7 +24650,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Prompts at which the right answer has less than 1 % left: even 64 attempts seldom find it.</source>
-        <translation>正确答案只剩不到 1 % 的提示词：即使尝试 64 次也很少找到它。</translation>
+        <translation>正确答案只剩不到 1% 的提示词：即使尝试 64 次也很少找到它。</translation>
     </message>
     <message>
         <source>If accuracy has risen, the model can do more than before.</source>
@@ -24666,7 +24666,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>64 prompts, twenty possible answers to each. A [plausible] one comes in half of all cases; the right one, which is paid 1, in 2.7 %. So one attempt solves 2.7 % of the prompts: [pass@1|passk].</source>
-        <translation>64 个提示词，每个有二十个可能的答案。一个[看似合理|plausible]的答案有一半时候出现；奖励为 1 的正确答案为 2.7 %。所以一次尝试解出 2.7 % 的提示词：[pass@1|passk]。</translation>
+        <translation>64 个提示词，每个有二十个可能的答案。一个[看似合理|plausible]的答案有一半时候出现；奖励为 1 的正确答案为 2.7%。所以一次尝试解出 2.7% 的提示词：[pass@1|passk]。</translation>
     </message>
     <message>
         <source>The lower picture shows up to eight attempts; its line goes on. Ask who would call this policy able to solve these prompts.</source>
@@ -24678,11 +24678,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Each attempt fails in 97.3 % of cases; 64 failures in a row are rare.</source>
-        <translation>每次尝试有 97.3 % 失败；连续 64 次失败很少见。</translation>
+        <translation>每次尝试有 97.3% 失败；连续 64 次失败很少见。</translation>
     </message>
     <message>
         <source>Before training, one attempt is right in 2.7 % of cases. At which share of the prompts is at least one of 64 attempts right?</source>
-        <translation>训练之前，一次尝试有 2.7 % 正确。在多少提示词上，64 次尝试中至少一次正确？</translation>
+        <translation>训练之前，一次尝试有 2.7% 正确。在多少提示词上，64 次尝试中至少一次正确？</translation>
     </message>
     <message>
         <source>pass@64 before training</source>
@@ -24698,11 +24698,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Let them defend their guess before the curve plays. Most expect up.</source>
-        <translation>在曲线播放之前，请学生为自己的猜测辩护。大多数人预期往上。</translation>
+        <translation>在曲线播放之前，请学生为自己的猜测辩护。大多数人会猜上升。</translation>
     </message>
     <message>
         <source>A hundred updates raise pass@1 from 3 % to more than half. Where does pass@64 go?</source>
-        <translation>一百次更新把 pass@1 从 3 % 提高到一半以上。pass@64 到哪里去？</translation>
+        <translation>一百次更新把 pass@1 从 3% 提高到一半以上。pass@64 会怎样变化？</translation>
     </message>
     <message>
         <source>Change of pass@64</source>
@@ -24710,7 +24710,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Down. Training made it surer, not more able: it narrowed.</source>
-        <translation>往下。训练使它更确定，而不是更能干：它变窄了。</translation>
+        <translation>下降。训练使它更确定，而不是更能干：它变窄了。</translation>
     </message>
     <message>
         <source>The curves cross: with more than some forty attempts the untrained policy is better. What it gives now at a prompt is nearly certain, right or wrong, so more attempts do not help.</source>
@@ -24722,7 +24722,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>At how many of the 64 prompts does the right answer have less than 1 % left? It had 2.7 % at each.</source>
-        <translation>64 个提示词中，有多少个的正确答案只剩不到 1 %？原来每个都是 2.7 %。</translation>
+        <translation>64 个提示词中，有多少个的正确答案只剩不到 1%？原来每个都是 2.7%。</translation>
     </message>
     <message>
         <source>At none</source>
@@ -24758,15 +24758,15 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Not above 70 %: no better than without</source>
-        <translation>不超过 70 %：不比没有惩罚时好</translation>
+        <translation>不超过 70%：不比没有惩罚时好</translation>
     </message>
     <message>
         <source>From 70 to 95 %: about where it began</source>
-        <translation>70 到 95 %：大致在开始的地方</translation>
+        <translation>70 到 95%：大致在开始的地方</translation>
     </message>
     <message>
         <source>At nearly all prompts: above 95 %</source>
-        <translation>几乎所有提示词：高于 95 %</translation>
+        <translation>几乎所有提示词：高于 95%</translation>
     </message>
     <message>
         <source>Higher than without the penalty: fewer prompts were lost.</source>
@@ -24786,11 +24786,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>As with groups of 8: below 75 %</source>
-        <translation>与 8 个一组时一样：低于 75 %</translation>
+        <translation>与 8 个一组时一样：低于 75%</translation>
     </message>
     <message>
         <source>About where it began: 75 to 95 %</source>
-        <translation>大致在开始的地方：75 到 95 %</translation>
+        <translation>大致在开始的地方：75 到 95%</translation>
     </message>
     <message>
         <source>At nearly all. In a group of 32 the right answer is there more often than not; in a group of 8 once in five.</source>
@@ -24822,7 +24822,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Its likeliest answer is not the best one. Answer 9 is paid 0.7 and begins at 45 %, answer 10 is paid 1 and begins at 6 %.</source>
-        <translation>它最可能的答案不是最好的。答案 9 奖励 0.7，从 45 % 开始；答案 10 奖励 1，从 6 % 开始。</translation>
+        <translation>它最可能的答案不是最好的。答案 9 奖励 0.7，从 45% 开始；答案 10 奖励 1，从 6% 开始。</translation>
     </message>
     <message>
         <source>Samples are samples: what was right some updates ago is still right, or else all of it is useless.</source>
@@ -24862,11 +24862,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Fewer than 20 %</source>
-        <translation>低于 20 %</translation>
+        <translation>低于 20%</translation>
     </message>
     <message>
         <source>From 20 to 50 %: about as many</source>
-        <translation>20 到 50 %：差不多</translation>
+        <translation>20 到 50%：差不多</translation>
     </message>
     <message>
         <source>More than half</source>
@@ -24950,15 +24950,15 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>In nearly all runs again: more than 60 %</source>
-        <translation>又是几乎所有运行：超过 60 %</translation>
+        <translation>又是几乎所有运行：超过 60%</translation>
     </message>
     <message>
         <source>In more than before: from 15 to 60 %</source>
-        <translation>比以前多：15 到 60 %</translation>
+        <translation>比以前多：15 到 60%</translation>
     </message>
     <message>
         <source>In as few, or fewer: less than 15 %</source>
-        <translation>一样少或更少：低于 15 %</translation>
+        <translation>一样少或更少：低于 15%</translation>
     </message>
     <message>
         <source>In hardly any: fewer than with fresh samples.</source>
@@ -25166,7 +25166,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Lower: β stops the policy part of the way, before it reaches the best answer.</source>
-        <translation>更低：β 使策略停在途中，还没有到达最佳动作。</translation>
+        <translation>更低：β 使策略停在途中，还没有到达最佳答案。</translation>
     </message>
     <message>
         <source>With a range this wide ε stops hardly any push: a batch moves the policy as far as eight passes carry it. {Drag ε⁺ back to 0.2, and the clipped share rises. || With ε⁺ at 0.2, the clipped share rises.}</source>
@@ -25190,7 +25190,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: β 0 and ε 0.2 as at first, but two answers in a group instead of eight. With eight, the likeliest answer had 85 % after ten updates. And with two?</source>
-        <translation>迁移：像开始时那样 β 为 0、ε 为 0.2，但组里是两个答案而不是八个。八个时，十次更新之后最可能的答案有 85 %。两个时呢？</translation>
+        <translation>迁移：像开始时那样 β 为 0、ε 为 0.2，但组里是两个答案而不是八个。八个时，十次更新之后最可能的答案有 85%。两个时呢？</translation>
     </message>
     <message>
         <source>About as much</source>
@@ -25386,7 +25386,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>MATH, from the instruction-tuned model to the same model after GRPO; GSM8K in the same step from 82.9 to 88.2 %.</source>
-        <translation>MATH，从指令微调模型到经过 GRPO 的同一模型；GSM8K 在同一步从 82.9 到 88.2 %。</translation>
+        <translation>MATH，从指令微调模型到经过 GRPO 的同一模型；GSM8K 在同一步从 82.9 到 88.2%。</translation>
     </message>
     <message>
         <source>How that run was set</source>
@@ -25402,7 +25402,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>AIME 2024, one answer a question, without any supervised fine-tuning before; 86.7 % by majority vote of 64. Rewards by rule.</source>
-        <translation>AIME 2024，每个问题一个答案，之前没有任何监督微调；64 个答案多数表决为 86.7 %。奖励由规则给出。</translation>
+        <translation>AIME 2024，每个问题一个答案，之前没有任何监督微调；64 个答案多数表决为 86.7%。奖励由规则给出。</translation>
     </message>
     <message>
         <source>DeepSeek-R1-Zero, peer reviewed</source>
