@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 _NAME = re.compile(r"[\w.\[\]]*", re.ASCII)
@@ -52,11 +52,21 @@ def plural(one: str, many: str, count: int) -> str:
     return _translate(one, many, int(count)) or (one if count == 1 else many)
 
 
+def listed(words: Iterable[str]) -> str:
+    """Return the words as a list: “A, B, C”."""
+    return tr(", ").join(words)
+
+
+def clauses(parts: Iterable[str]) -> str:
+    """Return the clauses of one sentence, without its full stop: “a; b; c”."""
+    return tr("; ").join(parts)
+
+
 def enumeration(names: Sequence[str]) -> str:
     """Return the names in one phrase: “A, B and C”."""
     if len(names) < 2:
         return "".join(names)
-    return tr("{names} and {last}").format(names=tr(", ").join(names[:-1]), last=names[-1])
+    return tr("{names} and {last}").format(names=listed(names[:-1]), last=names[-1])
 
 
 def as_sentence(clause: str) -> str:
@@ -95,7 +105,8 @@ def misfit(source: str, translation: str, many: str = "") -> str:
 def _fields(text: str) -> Iterator[str]:
     """Yield the names of the placeholders in a template, including those nested in a format specification.
 
-    Words in braces are those of a lesson: “{in the window || on paper}” or “{in the window}”, of which only the kind counts.
+    Words in braces are those of a lesson: “{in the window || on paper}” or “{in the window}”, of which only the kind
+    counts.
     """
     for _, name, format, _ in string.Formatter().parse(text):
         if name is not None and _NAME.fullmatch(name):

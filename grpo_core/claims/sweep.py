@@ -11,7 +11,7 @@ from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
-from grpo_core.text import enumeration, plural, tr
+from grpo_core.text import enumeration, listed, plural, tr
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -203,7 +203,7 @@ class StillClimbing(Claim[Swept]):
             "Still climbing after {updates:,} update: {places}",
             "Still climbing after {updates:,} updates: {places}",
             self.updates,
-        ).format(updates=self.updates, places=", ".join(self.names))
+        ).format(updates=self.updates, places=listed(self.names))
 
 
 def falls(courses: np.ndarray) -> np.ndarray:

@@ -750,7 +750,7 @@
     </message>
     <message>
         <source>, </source>
-        <translation>、 </translation>
+        <translation>、</translation>
     </message>
     <message>
         <source>PNG picture (*.png)</source>
@@ -1564,6 +1564,10 @@
         <translation>KL(π‖π_ref)，精确值；参考策略是起点的策略。</translation>
     </message>
     <message>
+        <source>nats</source>
+        <translation>nat</translation>
+    </message>
+    <message>
         <source>Entropy</source>
         <translation>熵</translation>
     </message>
@@ -1634,6 +1638,10 @@
     <message>
         <source>Bands contain the middle half of the seeds.</source>
         <translation>色带包含中间一半的种子。</translation>
+    </message>
+    <message>
+        <source>; </source>
+        <translation>；</translation>
     </message>
     <message>
         <source>{names} and {last}</source>
@@ -5967,7 +5975,7 @@
     </message>
     <message>
         <source>Prompt {group}: </source>
-        <translation>提示词 {group}： </translation>
+        <translation>提示词 {group}：</translation>
     </message>
     <message>
         <source>{help} Colours run from “{low}” to “{high}”.</source>
@@ -6502,7 +6510,7 @@
     </message>
     <message>
         <source>chance of a right answer p</source>
-        <translation>答对的机会 p</translation>
+        <translation>答对的概率 p</translation>
     </message>
     <message>
         <source>expected</source>
@@ -6514,11 +6522,11 @@
     </message>
     <message>
         <source>Chance of a right answer</source>
-        <translation>答对的机会</translation>
+        <translation>答对的概率</translation>
     </message>
     <message>
         <source>Chance of a right answer p</source>
-        <translation>答对的机会 p</translation>
+        <translation>答对的概率 p</translation>
     </message>
     <message>
         <source>expected p{power} + (1 − p){power} = {chance}</source>
@@ -7209,15 +7217,15 @@
     </message>
     <message>
         <source>The policy is right with chance {chance}; no batch has been drawn yet.</source>
-        <translation>策略答对的机会为 {chance}；还没有抽取批。</translation>
+        <translation>策略答对的概率为 {chance}；还没有抽取批。</translation>
     </message>
     <message>
         <source>Right with chance {chance}: the gradient norm of this batch is {norm}.</source>
-        <translation>答对的机会为 {chance}：这一批的梯度范数为 {norm}。</translation>
+        <translation>答对的概率为 {chance}：这一批的梯度范数为 {norm}。</translation>
     </message>
     <message>
         <source>Update {update}: right with chance {chance}, gradient norm {norm}.</source>
-        <translation>第 {update} 次更新：答对的机会为 {chance}，梯度范数为 {norm}。</translation>
+        <translation>第 {update} 次更新：答对的概率为 {chance}，梯度范数为 {norm}。</translation>
     </message>
     <message>
         <source>sampled at T</source>
@@ -7454,11 +7462,11 @@
     </message>
     <message>
         <source>new · {right} of {placed} predicted right</source>
-        <translation>新 · {placed} 个预测中 {right} 个正确</translation>
+        <translation>未开始 · {placed} 个预测中 {right} 个正确</translation>
     </message>
     <message>
         <source>new</source>
-        <translation>新</translation>
+        <translation>未开始</translation>
     </message>
     <message>
         <source>number: {number} is taken or reserved for shipped lessons; your own lessons begin at {first}</source>
@@ -9066,7 +9074,7 @@
     </message>
     <message>
         <source>Give the reward functions of a recorded run other weights here: open one with File &gt; Open.</source>
-        <translation>在这里给所记录运行的奖励函数其他权重：请用 文件 &gt; 打开 打开一个。</translation>
+        <translation>在这里给所记录运行的奖励函数其他权重：请先用“文件 &gt; 打开”打开一个。</translation>
     </message>
     <message>
         <source>The completions stay as the policy wrote them: only what they are worth changes.</source>
@@ -9154,7 +9162,7 @@
     </message>
     <message>
         <source>Runs of other trainers are compared here: open one with File &gt; Open.</source>
-        <translation>其他训练框架的运行在这里比较：请用 文件 &gt; 打开 打开一个。</translation>
+        <translation>其他训练框架的运行在这里比较：请先用“文件 &gt; 打开”打开一个。</translation>
     </message>
     <message>
         <source>There</source>
@@ -10908,7 +10916,7 @@
     </message>
     <message>
         <source>The model writes it less than 1 time in ten billion (log π {total}).</source>
-        <translation>模型写出它的机会不到一百亿分之一（log π {total}）。</translation>
+        <translation>模型写出它的概率不到一百亿分之一（log π {total}）。</translation>
     </message>
     <message>
         <source>All rewards of the group would be equal.</source>
@@ -20497,7 +20505,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The chance that a group of eight holds no success at all is 0.95.</source>
-        <translation>八个一组、一次成功也没有的机会是 0.95。</translation>
+        <translation>八个一组、一次成功也没有的概率是 0.95。</translation>
     </message>
     <message>
         <source>A group without a success has equal rewards, so every advantage in it is 0.</source>
@@ -21257,11 +21265,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A group dies in two ways: all right, with chance p to the G, or all wrong, with 1 − p to the G.</source>
-        <translation>组以两种方式失去信号：全对，机会为 p 的 G 次方；或全错，机会为 1 − p 的 G 次方。</translation>
+        <translation>组以两种方式失去信号：全对，概率为 p 的 G 次方；或全错，概率为 1 − p 的 G 次方。</translation>
     </message>
     <message>
         <source>At a chance of 0.8 for a right answer, some 17 % of the groups were dead. The policy improves to 0.9. What share of the groups is dead now?</source>
-        <translation>答对的机会为 0.8 时，约 17% 的组是零方差组。策略进步到 0.9。现在零方差组占多少？</translation>
+        <translation>答对的概率为 0.8 时，约 17% 的组是零方差组。策略进步到 0.9。现在零方差组占多少？</translation>
     </message>
     <message>
         <source>Share of dead groups</source>
@@ -21321,11 +21329,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Three in ten answers are right, and each prompt gets one answer: G = 1. We train fifty updates. Where does the chance of a right answer go?</source>
-        <translation>十个答案中三个正确，每个提示词只给一个答案：G = 1。我们训练五十次更新。答对的机会会怎样变化？</translation>
+        <translation>十个答案中三个正确，每个提示词只给一个答案：G = 1。我们训练五十次更新。答对的概率会怎样变化？</translation>
     </message>
     <message>
         <source>Change of the chance</source>
-        <translation>机会的变化</translation>
+        <translation>概率的变化</translation>
     </message>
     <message>
         <source>Nowhere, whatever the reward: with one sample there is nothing to compare it with.</source>
@@ -21517,7 +21525,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>With two answers the chance of the right one is 1 / (1 + exp(bias)).</source>
-        <translation>有两个答案时，答对的机会是 1 / (1 + exp(偏置))。</translation>
+        <translation>有两个答案时，答对的概率是 1 / (1 + exp(偏置))。</translation>
     </message>
     <message>
         <source>With the deviation as the unit, a group pushes by the deviation of its own rewards.</source>
@@ -21721,7 +21729,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Where right answers come with chance p, theory expects this share.</source>
-        <translation>答对的机会为 p 时，理论预期这个比例。</translation>
+        <translation>答对的概率为 p 时，理论预期这个比例。</translation>
     </message>
     <message>
         <source>At temperature 0 the likeliest answer is always taken: good for an exam, useless for a group.</source>
@@ -24086,11 +24094,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Two answers agree about as often as they differ here: then the group is dead.</source>
-        <translation>这里两个答案一致的机会与不一致的大致相同：一致时，组就是零方差组。</translation>
+        <translation>这里两个答案一致与不一致的概率大致相同：一致时，组就是零方差组。</translation>
     </message>
     <message>
         <source>With p = 0.4, the chance of being right, that is 0.52.</source>
-        <translation>答对的机会 p = 0.4 时，为 0.52。</translation>
+        <translation>答对的概率 p = 0.4 时，为 0.52。</translation>
     </message>
     <message>
         <source>The likeliest answer is wrong, so the model cannot do this sum.</source>

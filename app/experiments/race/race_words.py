@@ -13,7 +13,7 @@ from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.race import spoken
-from grpo_core.text import enumeration, plural, tr
+from grpo_core.text import enumeration, listed, plural, tr
 
 BANDS = tr("Bands contain the middle half of the seeds.")
 
@@ -101,7 +101,7 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
         "Raced before a change of {settings} and {count} more setting; press Race.",
         "Raced before a change of {settings} and {count} more settings; press Race.",
         len(titles) - 2,
-    ).format(settings=", ".join(titles[:2]), count=len(titles) - 2)
+    ).format(settings=listed(titles[:2]), count=len(titles) - 2)
 
 
 def of_opening(name: str, runs: Ensemble, place: int) -> str:
@@ -128,7 +128,7 @@ def summary(results: RaceResults) -> str:
             "Race over {seeds} seed and {updates:,} updates; mean of the final reward, the best first: {best}.",
             "Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.",
             plan.seeds,
-        ).format(seeds=plan.seeds, updates=plan.updates, best=", ".join(best)),
+        ).format(seeds=plan.seeds, updates=plan.updates, best=listed(best)),
         of_same(results),
         tr("{lost} became non-finite.").format(lost=enumeration(lost)) if lost else "",
         results.note,

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from app.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import plain_tip
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 FIRST = 4
 """Number of columns that are shown at first."""
@@ -43,7 +43,7 @@ class RaceStanding(TableTwin):
         bar = self.verticalScrollBar().sizeHint().width()
         wanted = range(len(COLUMNS) if self._all else FIRST)
         hidden = self.fit_columns(wanted, self.width() - 2 * self.frameWidth() - bar)
-        names = ", ".join(COLUMNS[n].title for n in hidden)
+        names = listed(COLUMNS[n].title for n in hidden)
         told = tr("In a wider panel: {names}.") if self._all else tr("Set up shows more: {names}.")
         self.setToolTip(plain_tip(told.format(names=names) if names else ""))
 

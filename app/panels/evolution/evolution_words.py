@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import shorten
-
 from app.panels.evolution.row_painter import RowsPicture
 from grpo_core.claims.answered import signs_in
 from grpo_core.config import Settings
+from grpo_core.errors import shortened
 from grpo_core.kl import ESTIMATORS
 from grpo_core.record import Step
 from grpo_core.text import enumeration, tr
@@ -114,9 +113,15 @@ def story(picture: RowsPicture) -> str:
         None: tr("{prompt} was answered {former}; since update {step:,} it is {answer}."),
     }[now.verdict.right]
     if picture.evolution.run.origin.settings.model.folder:  # prompts and answers are sentences themselves
-        prompt = _in_quotes(shorten(prompt, LONGEST, placeholder=" …"))
-        return pattern.format(prompt=prompt, former=_in_quotes(former), step=turn.since, answer=_in_quotes(now.text))
+        return pattern.format(
+            prompt=quoted(prompt), former=_in_quotes(former), step=turn.since, answer=_in_quotes(now.text)
+        )
     return pattern.format(prompt=prompt, former=former or NOTHING, step=turn.since, answer=now.text or NOTHING)
+
+
+def quoted(prompt: str) -> str:
+    """Return a prompt in quotation marks and on one line, shortened to :data:`LONGEST` characters."""
+    return _in_quotes(shortened(" ".join(prompt.split()), LONGEST))
 
 
 def _is_unread(picture: RowsPicture) -> bool:

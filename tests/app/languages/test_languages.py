@@ -19,6 +19,8 @@ import pytest
 from app import language
 from app.start import start
 from grpo_core import text
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.comparison import Climbs
 from tools import catalogue, pseudo
 
 ROOT = Path(__file__).parents[3]
@@ -131,7 +133,7 @@ INTERNAL = (ast.Raise, ast.Assert)
 
 SHOWN = {"unit", "title", "label", "help", "note", "low", "high", "phrase", "caption", "chip", "tip", "column", "short"}
 """Arguments that contain a word or a sentence for users."""
-SAME_EVERYWHERE = {"nats", "PFLOP", "TRL", "verl", "π_ref", "SGD", "Adam"}
+SAME_EVERYWHERE = {"PFLOP", "TRL", "verl", "π_ref", "SGD", "Adam"}
 """Units and names."""
 
 
@@ -226,9 +228,13 @@ def test_each_count_has_its_form(tmp_path: Path) -> None:
 def test_lists_and_full_stops_are_those_of_the_language(tmp_path: Path) -> None:
     assert [text.enumeration(names) for names in ((), ("A",), ("A", "B"), "ABC")] == ["", "A", "A and B", "A, B and C"]
     words = {(", ", ""): "、", ("{names} and {last}", ""): "{names}和{last}", ("{clause}.", ""): "{clause}。"}
+    words["; ", ""] = "；"
     catalogue.release(written(tmp_path / "zh_CN.ts", words))
     assert language.choose(["--language", "zh_CN"], tmp_path) == ""
     assert text.enumeration(("甲", "乙", "丙")) == "甲、乙和丙"
+    assert text.listed(("甲", "乙", "丙")) == "甲、乙、丙"
+    claims = [Climbs(name=name, by=0.1, low=0.0, high=0.2) for name in "甲乙"]
+    assert sentence(*claims) == f"{claims[0].words()}；{claims[1].words()}。"
     assert text.as_sentence("文件已损坏") == "文件已损坏。"
     assert [text.without_stop(said) for said in ("文件已损坏。", "It is damaged.")] == ["文件已损坏", "It is damaged"]
 
