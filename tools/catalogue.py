@@ -41,6 +41,7 @@ TRANSLATIONS = ROOT / "resources" / "translations"
 ALIKE = 0.75
 """Minimum similarity, as computed by difflib, at which two messages count as versions of the same message."""
 SAID = {
+    "analogy",
     "title",
     "gist",
     "text",

@@ -7489,7 +7489,7 @@
     </message>
     <message>
         <source>{place} of {count}</source>
-        <translation>{place}，共 {count}</translation>
+        <translation>{place} / {count}</translation>
     </message>
     <message>
         <source>Each lesson computes live numbers in its own run. Return opens it, Esc leaves it.</source>
@@ -10314,7 +10314,7 @@
     </message>
     <message>
         <source>Two scored completions can give it a signal.</source>
-        <translation>有两个评了分的回答可以使它有信号。</translation>
+        <translation>有两个评了分的回答，就可以使它有信号。</translation>
     </message>
     <message>
         <source>An easier prompt or a larger group may bring a right answer.</source>
@@ -16934,7 +16934,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>{what}: {low} to {high}, most in step {step}</source>
-        <translation>{what}：{low} 到 {high}，最多在第 {step} 步</translation>
+        <translation>{what}：{low} 到 {high}，在第 {step} 步最大</translation>
     </message>
     <message>
         <source>below 0.1%</source>
@@ -20556,6 +20556,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>习惯很强时，第一次成功要靠运气。如果上升的开始比句子所说的早或晚，就读出这个运行的数，然后减小偏置，直到上升来得足够早。如果一根几乎从零开始的柱升了起来，那是有人改了偏置。</translation>
     </message>
     <message>
+        <source>A child learns to throw a ball at a target that only rings when hit. Nobody shows the throw; but a child who never hits hears nothing. The comparison ends there: the child sees how far off it was, the model is told nothing but right or wrong.</source>
+        <translation>一个孩子学习向靶子投球，靶子只在击中时才响。没有人示范怎样投；而从来投不中的孩子什么也听不到。比方到此为止：孩子看得见自己偏了多少，模型只被告知对或错。</translation>
+    </message>
+    <message>
         <source>Ten answers to one [prompt]; 7 is right. Nobody [shows] the policy that. A [checker] looks at the eight answers it samples: 1 for a 7, 0 for anything else.</source>
         <translation>一个[提示词|prompt]有十个答案；7 是正确的。没有人向策略[示范|shows]它。一个[检查器|checker]查看它采样的八个答案：是 7 就给 1，其他都给 0。</translation>
     </message>
@@ -20746,6 +20750,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The bill is arithmetic and does not depend on a seed. If a number differs, a slider has been moved: one step back and forward sets it again. Only the last step counts real tensors, and may change a little from one version of the program to the next.</source>
         <translation>账单是算术，不依赖种子。如果某个数不同，就是有人移动了滑块：后退一步再前进，就会恢复。只有最后一步统计真实的张量，在不同版本的程序之间可能略有变化。</translation>
+    </message>
+    <message>
+        <source>Moving house: the van has to hold not only the furniture but boxes, blankets and the crew. The weights are the furniture. Unlike a van, each model that is added brings boxes of its own only if it is trained.</source>
+        <translation>搬家：车上要装的不只是家具，还有纸箱、毯子和搬运工。权重就是家具。与车不同，每增加一个模型，只有训练它时才会带来它自己的纸箱。</translation>
     </message>
     <message>
         <source>PPO with four models of seven billion parameters: two frozen, two trained by plain gradient steps, without Adam. {A click on a block opens its formula. Drag the size from 0.1 to 700 billion.}</source>
@@ -20940,6 +20948,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>每个答案分量相同、又没有 KL 项时，无论哪个种子，第一个损失都为零。如果不是，就是有人改了 β 或归约：请比较设置。在答案长度不等的那一步，符号确实取决于样本，所以以屏幕上的为准，并问哪些答案较长。</translation>
     </message>
     <message>
+        <source>A steering wheel: how far it is turned says where the car goes next, not where it is. The loss is such a handle. A car has one wheel; here every probability is turned at once.</source>
+        <translation>方向盘：它转了多少，说明车接下来往哪里走，而不是车在哪里。损失就是这样的把手。车只有一个方向盘；这里每个概率同时转动。</translation>
+    </message>
+    <message>
         <source>A [group]: eight actions, drawn from a policy that finds all ten equally likely. Dots mark what was drawn, diamonds the reward that each action would pay.</source>
         <translation>一个[组|group]：从认为十个动作同样可能的策略抽取的八个动作。圆点标出抽到的动作，菱形是每个动作会得到的奖励。</translation>
     </message>
@@ -21112,6 +21124,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>这里没有任何随机抽取，所以不一致就意味着有人移动了柱或旋钮。后退一步再前进，就恢复原来的奖励。如果调大了标准差旁边的常数，微小的差别确实推得更少：请展示这一点，它属于这一课。</translation>
     </message>
     <message>
+        <source>Marking on a curve: a mark says how a pupil did compared with this class, not how much was known. Unlike a class, the group is drawn anew for each prompt.</source>
+        <translation>按班级排名打分：分数说明一个学生与这个班相比怎样，而不是他懂得多少。与班级不同，组对每个提示词都重新抽取。</translation>
+    </message>
+    <message>
         <source>Eight [rewards|reward] above, their [advantages|advantage] below. {Drag any bar: all eight advantages move, because || When one reward changes, all eight advantages move, because} all share one mean. Their sum stays zero.</source>
         <translation>上面是八个[奖励|reward]，下面是它们的[优势|advantage]。{拖动任何一根柱：八个优势全都移动，因为 || 一个奖励改变时，八个优势全都移动，因为}它们共有一个均值。它们的和始终为零。</translation>
     </message>
@@ -21256,6 +21272,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>零方差组是在抽到的组中数出来的，偶然会使数目与曲线不同。请把两者都给学生看，并说明组更多时两者会接近。如果在全部正确处梯度不恰好为零，就是开了 KL 项或熵奖励。</translation>
     </message>
     <message>
+        <source>A quiz in which everybody gave the same answer tells the teacher nothing about who knows more. The comparison ends where the teacher could still read the working; the update cannot.</source>
+        <translation>一次测验，人人答案相同，老师就看不出谁懂得更多。比方到此为止：老师还能看演算过程，而更新不能。</translation>
+    </message>
+    <message>
         <source>Sixty-four prompts, a [group] of eight answers each. Filled is right, hollow is wrong. Grey groups are [dead|dead group]: all their rewards are equal.</source>
         <translation>六十四个提示词，每个一个由八个答案组成的[组|group]。实心为对，空心为错。灰色的组是[零方差组|dead group]：它的奖励全部相等。</translation>
     </message>
@@ -21394,6 +21414,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>A bar is a median, its whisker the middle half of the seeds. Where two whiskers overlap, their order is not settled: call them level. Compare the smallest group with the largest, which are furthest apart.</source>
         <translation>柱是中位数，须线是种子的中间一半。两条须线重叠时，次序就没有定论：请称之为持平。请比较最小的组和最大的组，它们相差最远。</translation>
+    </message>
+    <message>
+        <source>Asking passers-by for the way: asking more of them gives a surer answer to one question, but in the same time you ask fewer questions. Passers-by are not you, though; the group is always the same policy.</source>
+        <translation>向路人问路：问的人越多，一个问题的答案越可靠，但同样的时间里问的问题就少了。不过路人不是你自己；组始终是同一个策略。</translation>
     </message>
     <message>
         <source>One right answer in ten. Bars: how many of 64 runs drew a first [group] in which all were equally wrong. Such a group is [silent|dead_group]: it costs samples and moves nothing.</source>
@@ -21554,6 +21578,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The gradient of one batch is partly chance, most of all with hard prompts, where few groups live. If easy and hard do not come out alike, look at the curve below the point: the point scatters around this expectation.</source>
         <translation>一批的梯度有一部分出于偶然，难的提示词尤其如此，因为有信号的组很少。如果容易的和难的结果不同，请看点下面的曲线：点围绕这个期望分散。</translation>
+    </message>
+    <message>
+        <source>Practice at the right level: exercises that always succeed or never do teach little. A pupil can still gain speed from easy ones; a policy with equal rewards gains nothing.</source>
+        <translation>难度合适的练习：总能做对或从来做不对的练习教得很少。学生做容易的题还能提高速度；策略遇到相等的奖励，则什么也得不到。</translation>
     </message>
     <message>
         <source>Sixty-four [prompts|prompt], eight answers each, and the policy is right half the time. The height of the point, the [gradient norm], says how strongly this batch pushes.</source>
@@ -21772,6 +21800,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>各点是在样本上测量的，有信号的组很少时，它们因种子而异。两端都不好，这一点始终成立。如果语言模型的最佳温度与预期的差一格，请说明格子粗、样本少。</translation>
     </message>
     <message>
+        <source>Brainstorming: a cautious group repeats one idea, a wild one says mostly nonsense. In a model the same knob also changes the ratio, unless scores are taken at the temperature of the samples.</source>
+        <translation>头脑风暴：谨慎的小组重复同一个主意，放开的小组说的多半是胡话。在模型里，同一个旋钮还会改变比率，除非在样本的温度下评分。</translation>
+    </message>
+    <message>
         <source>Forty answers; the policy prefers the right one, at 0.43. At [temperature] 1 nearly every group of eight holds [different answers|differ] and is [live].</source>
         <translation>四十个答案；策略偏爱正确的那个，为 0.43。[温度|temperature]为 1 时，几乎每个八个一组里都有[不同的答案|differ]，并且[有信号|live]。</translation>
     </message>
@@ -21940,6 +21972,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>每个比例都是在抽到的组上数出来的，所以末几位数字属于这个运行。小的组更常出错，这一点始终成立。最后一步的符号取决于训练走了多远：如果这个运行学得较慢，动作 5 可能仍在线的上方，那么问题就是线在哪里。</translation>
     </message>
     <message>
+        <source>Being above average and still last in a strong heat. A runner's time is measured with a clock; an answer here only against its heat.</source>
+        <translation>水平高于平均，却在强手云集的一组里跑了最后。跑步者的成绩用秒表测量；这里的答案只与同组的比较。</translation>
+    </message>
+    <message>
         <source>Ten equally likely actions, and what each pays. The line is the policy's [average]. Action 5 pays more than that: a good answer, by this policy's measure.</source>
         <translation>十个同样可能的动作，以及各自的奖励。线是策略的[平均|average]。动作 5 的奖励比它多：以这个策略衡量，是好的答案。</translation>
     </message>
@@ -22064,6 +22100,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>比率由两个策略用算术得出。如果某个数不同，就是有人把一根柱拖到了别的高度：请重新进入这一步。哪个动作最少见，取决于之前的运行。最少见的比率移动最多，则与之无关。</translation>
     </message>
     <message>
+        <source>Percentages of a pie: a larger slice makes the others smaller, and a crumb can become ten times as large, half a pie at most twice. A pie is cut by hand; here the share follows from logits.</source>
+        <translation>分一张饼：一块大了，其他的就小了；一点碎屑可以变成十倍大，而半张饼最多变成两倍。饼是用手切的；这里各份的大小由 logit 决定。</translation>
+    </message>
+    <message>
         <source>Frames: the [old policy|old], after twenty updates. Somebody has dragged action 5 up. All bars add up to 1, so the others gave way. {Drag more.}</source>
         <translation>细框：[旧策略|old]，在二十次更新之后。有人把动作 5 往上拖了。所有柱之和为 1，所以其他柱让出了份额。{再拖一拖。}</translation>
     </message>
@@ -22183,6 +22223,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>How far the ratios go, and whether training without the clip gets stuck, depends on what eight samples happened to praise. If the run without the clip has found the best action after all, say that one seed proves little, open it in the full app and repeat it over seeds.</source>
         <translation>比率走多远，没有裁剪的训练是否会卡住，取决于八个样本碰巧表扬了什么。如果没有裁剪的运行还是找到了最佳动作，请说明一个种子证明不了什么，在完整的程序中打开它，用多个种子重复。</translation>
+    </message>
+    <message>
+        <source>A thermostat that switches the heating off at a set temperature: the room may still get warmer, it is just not heated further. Unlike a room, a ratio past the edge does not cool down by itself.</source>
+        <translation>恒温器到了设定的温度就关掉暖气：房间仍可能继续变暖，只是不再加热。与房间不同，越过边界的比率不会自己降下来。</translation>
     </message>
     <message>
         <source>No clip yet. The [surrogate] over the [ratio], praised answers on the left, blamed ones on the right: a straight line, so the push never stops. Dots are the tokens of a real pass.</source>
@@ -22347,6 +22391,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the fifth step. The gradients are exact averages. If they differ, a policy has been dragged.</source>
         <translation>少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第五步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
+    </message>
+    <message>
+        <source>Two road signs that give the same distance and point in different directions: the value of an estimator is the distance, its gradient the direction. Unlike signs, each is right only on average.</source>
+        <translation>两块路牌写着同样的距离，却指向不同的方向：估计的值是距离，它的梯度是方向。与路牌不同，两者都只在平均意义上正确。</translation>
     </message>
     <message>
         <source>Two policies. {Drag a bar: the || When one bar grows, the} others give way in proportion. The [KL|kl_divergence] says in nats how far apart they are, and it has two [directions|ways].</source>
@@ -22545,6 +22593,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>每个点是固定长度的几个运行的均值。β 最小时，它们可能还没有到达，所以线旁的点在那里反驳不了什么。请先看较大的 β，那里它们已经到达。</translation>
     </message>
     <message>
+        <source>A dog on a lead: a longer lead lets it nearer to the sausage. A lead is slack until it is taut; a KL penalty pulls from the first step.</source>
+        <translation>用绳子牵着的狗：绳子越长，它离香肠越近。绳子绷紧之前是松的；KL 惩罚从第一步起就在拉。</translation>
+    </message>
+    <message>
         <source>[REINFORCE] with the exact KL in its loss, at seven values of β. Dots are means of sixteen runs, the dotted line is [theory]: a small β earns more reward at the price of more KL. {Drag β.}</source>
         <translation>损失中带精确 KL 的 [REINFORCE]，β 取七个值。点是十六个运行的均值，虚线是[理论|theory]：β 小则奖励多，代价是 KL 大。{拖动 β。}</translation>
     </message>
@@ -22687,6 +22739,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>When the loophole is found depends on the first lucky draw. If this run has not found it yet, say that the bug is still there, open the run in the full app and train on. Which β is best may move a little. It remains true that neither end is best.</source>
         <translation>漏洞何时被发现，取决于第一次碰巧抽到。如果这个运行还没有发现，请说明漏洞仍在，在完整的程序中打开运行，继续训练。哪个 β 最好可能略有变动。两端都不是最好，这一点始终成立。</translation>
+    </message>
+    <message>
+        <source>Paying by the number of rats' tails brought in: soon somebody breeds rats. People know that they cheat; a policy just follows what is paid.</source>
+        <translation>按交来的老鼠尾巴数量给钱：很快就有人养老鼠。人知道自己在作弊；策略只是跟着奖励走。</translation>
     </message>
     <message>
         <source>Answer 7 is right and pays 0.8. The checker has a bug: answer 2 pays 1 and is worth nothing. Bar 7 is the [true reward|true_reward]; the checker's is a [proxy].</source>
@@ -22903,6 +22959,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>That wrong answers grow is said of the median run; a single one may go either way. Show the median and say how far apart the runs are. What the language model writes depends on the seed: if its completion reads otherwise, find one whose later steps are right and ask about those.</source>
         <translation>错误的答案变长，说的是中位数的运行；单个运行两种情形都可能。请展示中位数，并说明各运行相差多远。语言模型写什么取决于种子：如果它的回答不同，请找一个后面的步骤正确的，并就此提问。</translation>
+    </message>
+    <message>
+        <source>A team's bonus: one result, an equal share for everybody, no matter who scored. Over a season the good players show; so do the tokens, over many completions.</source>
+        <translation>球队的奖金：一个结果，人人平分，不管是谁进的球。一个赛季下来，好球员会显现出来；在许多回答上，好的 token 也一样。</translation>
     </message>
     <message>
         <source>A [toy]: say right or wrong, then go on as long as you like, until “stop”. Only the answer is paid; whatever follows earns nothing and costs nothing.</source>
@@ -23149,6 +23209,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>更新次数是各运行的中位数，随种子变动几次。如果换了种子，步长相同时的领先消失，请如实说：可以肯定的是，更长的步长占了大部分。</translation>
     </message>
     <message>
+        <source>Marking only the result of a long sum, or every line of it. The second says more and takes longer, and a marker of lines who can be fooled is fooled at every line. A teacher reads for sense; a checker by its rule.</source>
+        <translation>批改一道长算式，只看结果，还是看每一行。后者说明得更多，也更费时间；而看每一行的批改者如果能被骗，每一行都会被骗。老师看的是道理，检查器看的是规则。</translation>
+    </message>
+    <message>
         <source>A [chain]: eight decisions, ten actions each, one of them right (✓). With an [outcome] reward a completion has one [advantage], and its wrong decisions share it.</source>
         <translation>一条[链|chain]：八个决定，每个有十个动作，其中一个正确（✓）。用[结果|outcome]奖励时，一个回答有一个[优势|advantage]，它的错误决定也共用它。</translation>
     </message>
@@ -23337,6 +23401,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>步长相同、一个提示词、没有 KL、只学一遍时，两者在每个种子上都相同：如果不是，就是有人改了其中之一。在其他竞速中请看色带。重叠之处，请称之为持平。</translation>
     </message>
     <message>
+        <source>Comparing two cars: over the same distance, with the same fuel, or at the same speed are three different races. Runs of training differ by chance as well, so each is run many times.</source>
+        <translation>比较两辆车：跑同样的距离、用同样多的燃料、开同样的速度，是三场不同的竞速。训练的运行还会出于偶然而不同，所以每种都运行许多次。</translation>
+    </message>
+    <message>
         <source>Fifty updates each, same landscape, same seeds, same [learning rate]. [GRPO] is far ahead of [REINFORCE] with the mean as [baseline]. Is it the better algorithm?</source>
         <translation>各五十次更新，地形相同，种子相同，[学习率|learning rate]相同。[GRPO] 远远领先于以均值为[基线|baseline]的 [REINFORCE]。它是更好的算法吗？</translation>
     </message>
@@ -23503,6 +23571,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The patients are runs under fixed seeds, so their dials look the same on every machine. A remedy is something else: more than one may help. Let the class try each, and compare how much of the run it changes.</source>
         <translation>各病例是固定种子的运行，所以它们的仪表在每台机器上都一样。补救则不然：有帮助的可能不止一种。请全班逐个尝试，并比较它改变了运行的多少。</translation>
+    </message>
+    <message>
+        <source>A doctor reads pulse, temperature and blood before naming an illness, and more than one can give the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</source>
+        <translatorcomment>without: temperature</translatorcomment><translation>医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有几种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
     </message>
     <message>
         <source>A healthy run, to compare with. Reward and [right answers|audit] rise together, [entropy] falls gradually, and groups die only once there is nothing left to learn.</source>
@@ -23701,6 +23773,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>哪个开关增加最多，取决于学习率、遍数和任务，步骤里说明了是在什么条件下。如果一个据说不起作用的开关移动了什么，请先看裁剪的比例：有比率到达了裁剪。</translation>
     </message>
     <message>
+        <source>Recipes of one family: the names differ, and what was changed is an ingredient or two. Taste depends on the cook's oven as well, as these runs do on the rate and the number of passes.</source>
+        <translation>一个家族的菜谱：名称不同，改动的只是一两样配料。味道还取决于厨师的烤箱，正如这些运行还取决于学习率和遍数。</translation>
+    </message>
+    <message>
         <source>Every answer to this prompt pays a little more than ten, so [REINFORCE] praises whatever it draws, good or bad. Its descendants stand below it, each a few switches further on.</source>
         <translation>这个提示词的每个答案奖励都比十多一点，所以 [REINFORCE] 抽到什么就表扬什么，不论好坏。它的后代在它下面，每个多改了几个开关。</translation>
     </message>
@@ -23875,6 +23951,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The run is recorded, so it is the same everywhere. If an answer looks different, see at which update the cursor is. Published figures change between versions of a report: if somebody has another one, compare the versions before you argue.</source>
         <translation>运行是记录好的，所以处处相同。如果某个答案看起来不同，请看游标在哪次更新。发表的数字在报告的不同版本之间会变：如果有人拿着另一个数字，请先比较版本再争论。</translation>
+    </message>
+    <message>
+        <source>A before and after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</source>
+        <translatorcomment>without: picture</translatorcomment><translation>前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
     </message>
     <message>
         <source>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit].</source>
@@ -24113,6 +24193,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>八个样本很少，换一个种子就不同。如果这个组碰巧全对或全错，那就是提前出现的零方差组：请如实说，然后转到更大的组，它偏差较小。</translation>
     </message>
     <message>
+        <source>Tossing a coin that may be bent: a few tosses hint at it, many measure it. A coin stays as it is; the model changes with each update.</source>
+        <translation>抛一枚可能不均匀的硬币：抛几次能看出一点，抛许多次才能量准。硬币一直不变；模型每次更新都会变。</translation>
+    </message>
+    <message>
         <source>Asked for 2+2*6, this model most likely writes 4*6=24: from left to right, its [habit|habits]. But training does not look at the likeliest answer. It samples a [group].</source>
         <translation>问它 2+2*6，这个模型最可能写 4*6=24：从左往右，这是它的[习惯|habits]。但训练不看最可能的答案。它采样一个[组|group]。</translation>
     </message>
@@ -24275,6 +24359,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>These are recorded runs, one of each kind, and they are the same everywhere. What may be doubted is the conclusion: with one run each, a dip or a delay can be chance. Say so before somebody else does. If you want more evidence, train the model again with other seeds.</source>
         <translation>这些是记录的运行，每种一个，处处相同。可以怀疑的是结论：每种只有一个运行，下跌或延迟可能出于偶然。请在别人之前先说出来。如果想要更多证据，请用其他种子再训练模型。</translation>
+    </message>
+    <message>
+        <source>Dusting a shelf: what was there already comes to light, and nothing new is put on it. Dusting takes nothing away; training can.</source>
+        <translation>给架子除尘：原来就在那里的东西显露出来，没有放上新的东西。除尘不会拿走什么；训练则可能。</translation>
     </message>
     <message>
         <source>A [recorded] real model: 134.5 million parameters. It is asked to “reply with the number only”, and talks. An answer is paid where the [last number|right] is right.</source>
@@ -24501,6 +24589,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>三十次更新之后两个运行相距多远，取决于种子；在十二个种子的每一个上，带掩码的都领先。如果这个班的运行很接近，请展示曲线，而不是最后的数。</translation>
     </message>
     <message>
+        <source>An exam with a calculator: pupils are marked for what they ask it and what they make of its answer, not for the digits that it shows. The analogy ends where pupils also learn from the digits.</source>
+        <translation>可以用计算器的考试：学生得分靠的是问了它什么、怎样利用它的答案，而不是它显示的数字。学生也会从这些数字中学习，比方到此为止。</translation>
+    </message>
+    <message>
         <source>An [agent] learns sums that are too large for it. It may ask a calculator, whose [words|theirs] stand in ‹ ›. Mostly it guesses: one answer in four is right.</source>
         <translation>一个[智能体|agent]学习对它来说太大的算式。它可以询问计算器，计算器的[话|theirs]在 ‹ › 中。它大多在猜：四个答案有一个正确。</translation>
     </message>
@@ -24671,6 +24763,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>How many prompts are lost varies with the seed: from a little under a third of them to half, over twelve seeds. If a number is off, say so and keep to the direction.</source>
         <translation>丢失多少提示词因种子而异：在十二个种子上，从略少于三分之一到一半。如果某个数不符，请如实说，并保留方向。</translation>
+    </message>
+    <message>
+        <source>A class drilled on one way of solving: more pupils are right at the first try, fewer find another way when that fails. A model's attempts are drawn from one policy; pupils are many.</source>
+        <translation>一个班只练一种解法：第一次就做对的学生多了，但行不通时能另找办法的少了。模型的各次尝试都抽自同一个策略；学生则有许多个。</translation>
     </message>
     <message>
         <source>64 prompts, twenty possible answers to each. A [plausible] one comes in half of all cases; the right one, which is paid 1, in 2.7 %. So one attempt solves 2.7 % of the prompts: [pass@1|passk].</source>
@@ -24845,6 +24941,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>这些比例来自真实的运行，随种子变动几个百分点。相邻的滞后可能互换位置；两端不会。</translation>
     </message>
     <message>
+        <source>Steering by yesterday's weather report: that will do while the weather changes slowly. How old it may be depends on how fast things change, as here on the learning rate.</source>
+        <translation>按昨天的天气预报驾船：天气变化慢时还行。预报可以多旧，取决于变化有多快，正如这里取决于学习率。</translation>
+    </message>
+    <message>
         <source>Sampling takes most of the time, so labs let it [run beside the training|asynchronous]. The batch is then [stale]: here it was drawn eight updates ago, by a policy that gave unpaid answers far more often.</source>
         <translation>采样占大部分时间，所以各实验室让它[与训练并行|asynchronous]。这时的批是[滞后|stale]的：在这里，它在八次更新之前抽取，那时的策略给出没有奖励的答案要频繁得多。</translation>
     </message>
@@ -25005,6 +25105,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>换一个种子，回答就不同。公式是一样的：请从屏幕上读出输入，让全班算出这一行。</translation>
     </message>
     <message>
+        <source>A payslip: a few lines, each worked out from those above, and the last is what counts. On a payslip more is better; a loss is made smaller.</source>
+        <translation>工资单：几行，每行由上面各行算出，最后一行才算数。工资单上越多越好；损失则要变小。</translation>
+    </message>
+    <message>
         <source>Eight completions to one sum. We follow one token: the first of completion 1, in the [second pass|second_pass]. Its loss is like a payslip (an analogy): a few lines, each worked out from those above.</source>
         <translation>一道算式的八个回答。我们跟踪一个 token：回答 1 的第一个，在[第二遍|second_pass]。它的损失就像一张工资单（打个比方）：几行，每行由上面各行算出。</translation>
     </message>
@@ -25141,6 +25245,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>这些仪表属于固定种子的一个运行。换一个种子，曲线的细节不同；KL 随其权重下降，大的组里零方差组变得少见，这两点应当不变。如果不是，请比较几个种子。</translation>
     </message>
     <message>
+        <source>Three taps on one bath: each is turned alone, yet all of them decide how warm the water gets. Here, unlike there, every mixture can be tried again from the start.</source>
+        <translation>一个浴缸的三个龙头：每个单独转动，但水温由它们共同决定。这里与浴缸不同，每种组合都可以从头再试。</translation>
+    </message>
+    <message>
         <source>One run with eight passes per batch, and the three settings of [GRPO]: [ε|clipping], [β|KL penalty] and [G|group]. {Change one at a time, and watch which curve reacts first.}</source>
         <translation>一个每批学八遍的运行，以及 [GRPO] 的三项设置：[ε|clipping]、[β|KL penalty] 和 [G|group]。{一次改变一项，看哪条曲线先有反应。}</translation>
     </message>
@@ -25241,6 +25349,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>critic 学到什么，取决于抽到的奖励，所以换一个种子，值就不同。在第一次更新时，无论哪个种子，它都什么也不知道。如果那里的优势与奖励不同，请看 critic 的设置。</translation>
     </message>
     <message>
+        <source>A critic is like a teacher who knows what to expect of a class, and praises what is above it. Here, unlike in a school, the expectation itself is learned from the same answers.</source>
+        <translation>critic 就像一位老师，知道该对一个班有什么预期，并表扬高于预期的。这里与学校不同，预期本身也是从同样的答案中学来的。</translation>
+    </message>
+    <message>
         <source>Step one of five: [PPO] samples from its [policy]. There are eight answers to one prompt here; PPO would also work with one.</source>
         <translation>五步之一：[PPO] 从它的[策略|policy]采样。这里对一个提示词有八个答案；PPO 只有一个也行。</translation>
     </message>
@@ -25331,6 +25443,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The first and the third stage are trained on the screen, so other seeds give other answers. That an untrained model earns next to nothing, and that training goes on from what pretraining left, should remain. If not, look at which checkpoint the run begins from.</source>
         <translation>第一和第三阶段是在屏幕上训练的，所以换种子，答案就不同。未训练的模型几乎什么也挣不到，而训练从预训练留下的地方继续，这一点应当不变。如果不是，请看运行从哪个检查点开始。</translation>
+    </message>
+    <message>
+        <source>Learning a language by listening, then from a teacher's examples, then by talking and being understood or not. Talking first, without a word to say, would teach nothing; there, unlike here, people also learn from answers that fail.</source>
+        <translation>学一门语言：先听，再看老师的例句，然后开口说，看别人听不听得懂。一个词也不会就先开口，什么也学不到；与这里不同，人还能从失败的回答中学习。</translation>
     </message>
     <message>
         <source>Before the first stage: no training at all. The model knows the characters and nothing about their order. Eight prompts, and what it finds likeliest.</source>

@@ -177,6 +177,12 @@ def test_the_catalogue_holds_every_sentence_and_keeps_what_is_translated(tmp_pat
     assert text.tr("Pause") == "Pause", "what is not translated stays as it is written"
 
 
+def test_the_catalogue_holds_every_key_of_a_lesson_that_is_translated() -> None:
+    read = "".join(path.read_text("utf-8") for path in (ROOT / "grpo_core/teaching/lessons").glob("*.py"))
+    keys = {*re.findall(r'\.said\("(\w+)"', read)}
+    assert "analogy" in keys <= catalogue.SAID
+
+
 def seeds(count: int) -> str:
     return text.plural("{count} seed", "{count} seeds", count).format(count=count)
 
