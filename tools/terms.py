@@ -21,12 +21,15 @@ _STYLE = {
             rf"{_HAN}[A-Za-z0-9\u0370-\u03ff]|[A-Za-z0-9\u0370-\u03ff]{_HAN}",
             "Chinese and Latin are separated by a space",
         ),
-        (r" [，。：；？！、（）《》]|[，。：；？！、（《》] ", "no space stands beside punctuation of full width"),
+        (
+            r"(?<! ) [，。：；？！、（）《》]|[，。：；？！、（《》] (?! )",
+            "no space stands beside punctuation of full width",
+        ),
     )
 }
 """Patterns that a translation must not have, with what is wrong, by language."""
-_UNSEEN = re.compile(r"</?[a-z][^<>]*>|\[(?=[^\[\]|]*[|\]])|\|[^\[\]|]*\]|\]")
-"""Tags and what marks a link."""
+_UNSEEN = re.compile(r"</?(?:a|b|br|i|p)\b[^<>]*>| (?=\|\|)|(?<=\|\|) |\[(?=[^\[\]|]*[|\]])|\|[^\[\]|]*\]|\]")
+"""Tags of HTML, what marks a link, and spaces between two wordings of a lesson, “{in the window || on paper}”."""
 
 
 @dataclass(frozen=True, kw_only=True)

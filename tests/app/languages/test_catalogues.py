@@ -188,7 +188,9 @@ def test_white_space_is_kept_except_beside_punctuation_of_full_width(source: str
 
 def test_style_is_asked_of_what_is_shown() -> None:
     good = "第 {n} 遍的[比率|ratio]为 0.8，见“文件 > 打开”（π_old）；50%、文件.grpo、文件(&F)：https://a.b"
-    assert terms.style_fault(good, "zh_CN") == ""
+    lesson = "{拖动它。 || 它移动。}写在 <answer> 里（用 <think>），姓名：      日期："
+    assert terms.style_fault(good, "zh_CN") == terms.style_fault(lesson, "zh_CN") == ""
+    assert terms.style_fault("<b>优势</b>， 比率", "zh_CN") and terms.style_fault("{拖动它A || 它}", "zh_CN")
     assert terms.style_fault("优势A", "de") == ""
 
 
