@@ -1910,7 +1910,7 @@
     </message>
     <message>
         <source>Estimators</source>
-        <translation>估计</translation>
+        <translation>估计方法</translation>
     </message>
     <message>
         <source>Add runs of a sweep…</source>
@@ -6699,7 +6699,7 @@
     </message>
     <message>
         <source>In the member that this one came from.</source>
-        <translation>在它所由来的成员中。</translation>
+        <translation>在派生出它的成员中。</translation>
     </message>
     <message>
         <source>Here</source>
@@ -6908,7 +6908,7 @@
         <source>{generated} completion of {length:,} tokens: {shown} times the work of PPO with one completion.</source>
         <comment>{generated} completions of {length:,} tokens: {shown} times the work of PPO with one completion.</comment>
         <translation>
-            <numerusform>{generated} 个 {length:,} 个 token 的回答：工作量是 PPO 一个回答的 {shown} 倍。</numerusform>
+            <numerusform>{generated} 个回答，各 {length:,} 个 token：工作量是 PPO 一个回答的 {shown} 倍。</numerusform>
         </translation>
     </message>
     <message>
@@ -6938,7 +6938,7 @@
     </message>
     <message>
         <source>Advantage: its reward, compared with its group.</source>
-        <translation>优势：它的奖励，与它的组比较。</translation>
+        <translation>优势：它的奖励，与同组的奖励比较。</translation>
     </message>
     <message>
         <source>Ratio: how much likelier the policy makes it now than when it was drawn.</source>
@@ -10127,7 +10127,7 @@
     </message>
     <message>
         <source>no probability moves by a thousandth</source>
-        <translation>没有概率移动千分之一</translation>
+        <translation>没有哪个概率的变化达到千分之一</translation>
     </message>
     <message>
         <source>A cap below {high} would act.</source>
@@ -10491,7 +10491,7 @@
         <source>The only group gives a signal.</source>
         <comment>Each of {all} groups gives a signal.</comment>
         <translation>
-            <numerusform>{all} 个组个个都有信号。</numerusform>
+            <numerusform>{all} 个组都有信号。</numerusform>
         </translation>
     </message>
     <message>
@@ -13779,7 +13779,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Update {step} contains no weights, and the updates before it are missing; choose an update of a run that was trained here, and keep the run that it branched from.</source>
-        <translation>第 {step} 次更新不包含权重，而它之前的更新也缺失；请选择在这里训练的运行的更新，并保留它由之分支的运行。</translation>
+        <translation>第 {step} 次更新不包含权重，而它之前的更新也缺失；请选择在这里训练的运行的更新，并保留分支前的那个运行。</translation>
     </message>
     <message numerus="yes">
         <source>There is not enough memory for {completions} completion of up to {max_tokens} tokens. The run is at update {step}; halve the prompts or the group size, or choose shorter completions.</source>
@@ -14711,7 +14711,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Update {number} is in the run that {name} was branched from, and that run no longer exists; its curves are kept here.</source>
-        <translation>第 {number} 次更新在 {name} 由之分支的运行中，而那个运行已不存在；它的曲线保留在这里。</translation>
+        <translation>{name} 是另一个运行的分支，第 {number} 次更新在那个运行中，而那个运行已不存在；它的曲线保留在这里。</translation>
     </message>
     <message numerus="yes">
         <source>{name} has reached the limit of {most:,} update for a run; continue in a new run.</source>
@@ -14889,7 +14889,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Update {number} is before the branch point, in the run that {name} was branched from.</source>
-        <translation>第 {number} 次更新在分支点之前，属于 {name} 由之分支的运行。</translation>
+        <translation>第 {number} 次更新在分支点之前，属于 {name} 分支前的那个运行。</translation>
     </message>
     <message>
         <source>There is no update {number} in {name}; it contains no updates.</source>
@@ -17470,7 +17470,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Advantages far beyond the others</source>
-        <translation>远大于其他的优势</translation>
+        <translation>远大于其他优势的优势</translation>
     </message>
     <message>
         <source>largest advantage</source>
@@ -17482,7 +17482,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Rewards far beyond the others</source>
-        <translation>远离其他的奖励</translation>
+        <translation>远远偏离其他奖励的奖励</translation>
     </message>
     <message>
         <source>reward farthest from the median</source>
@@ -19817,7 +19817,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The distribution from which the next action or token is drawn; it is what training changes.</source>
-        <translation>下一个动作或 token 由之抽取的分布；训练改变的就是它。</translation>
+        <translation>用来抽取下一个动作或 token 的分布；训练改变的就是它。</translation>
     </message>
     <message>
         <source>Policy optimization</source>
@@ -20129,7 +20129,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Dividing by the group's standard deviation gives very easy and very hard prompts more weight than their rewards alone would.</source>
-        <translation>除以组的标准差，使很容易和很难的提示词得到的权重比它们的奖励本身给的更大。</translation>
+        <translation>除以组的标准差之后，很容易和很难的提示词的权重，大于它们的奖励本身应给的权重。</translation>
     </message>
     <message>
         <source>Largest probability</source>
@@ -20293,7 +20293,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>For each prompt the policy samples a group of completions, and each completion gets a reward, often from a checker that needs no other model. A completion's advantage is its reward minus the mean of its group, divided by the group's standard deviation: better than the others is positive, worse is negative, and a group of equal rewards teaches nothing. Every token of a completion is then pushed by that advantage, through the ratio of its probability now to that when it was sampled; a clip stops the push once the ratio has left a band around 1, so that a batch can be used for several passes. A KL penalty of weight β pulls the policy back towards the reference, from which training started. PPO has the same loss; its baseline comes from a critic, a second model that has to be kept in memory and trained.</source>
-        <translation>对每个提示词，策略采样一组回答，每个回答得到一个奖励，奖励往往来自不需要其他模型的检查器。一个回答的优势是它的奖励减去组均值，再除以组的标准差：比其他好则为正，差则为负，而奖励全部相等的组什么也教不了。然后，回答中的每个 token 都被这个优势推动，通过它现在的概率与采样时的概率之比；一旦比率离开 1 附近的范围，裁剪就停止推力，使一批可以学习几遍。权重为 β 的 KL 惩罚把策略拉回训练开始时的参考策略。PPO 的损失与此相同；它的基线来自 critic，即第二个需要放在内存中并加以训练的模型。</translation>
+        <translation>对每个提示词，策略采样一组回答，每个回答得到一个奖励，奖励往往来自不需要其他模型的检查器。一个回答的优势是它的奖励减去组均值，再除以组的标准差：比其他好则为正，差则为负，而奖励全部相等的组什么也教不了。然后，这个优势推动回答中的每个 token，推动时乘以它的比率，即现在的概率与采样时的概率之比；一旦比率离开 1 附近的范围，裁剪就停止推力，使一批可以学习几遍。权重为 β 的 KL 惩罚把策略拉回训练开始时的参考策略。PPO 的损失与此相同；它的基线来自 critic，即第二个需要放在内存中并加以训练的模型。</translation>
     </message>
     <message>
         <source>Dr. GRPO</source>
@@ -20445,7 +20445,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The number from which all chance of a run is drawn; the same seed and settings give the same run, bit for bit on the same kind of processor.</source>
-        <translation>运行的所有随机性由之而来的数；相同的种子和设置给出相同的运行，在同类处理器上逐位相同。</translation>
+        <translation>运行的一切随机性都出自这个数；相同的种子和设置给出相同的运行，在同类处理器上逐位相同。</translation>
     </message>
     <message>
         <source>Preset</source>
@@ -20501,7 +20501,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A reward model trained on people's comparisons stands in (arXiv:2203.02155). It is a proxy and can be gamed: lesson 14.</source>
-        <translation>这时由根据人的比较训练出的奖励模型代替（arXiv:2203.02155）。它只是替代，可以钻它的空子：见第 14 课。</translation>
+        <translation>这时改用奖励模型，它由人作出的比较训练而成（arXiv:2203.02155）。它只是替代品，可以钻它的空子：见第 14 课。</translation>
     </message>
     <message>
         <source>The chance that a group of eight holds no success at all is 0.95.</source>
@@ -20545,7 +20545,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The checker tells the policy the right answer, so this is imitation under another name.</source>
-        <translation>检查器把正确答案告诉了策略，所以这只是换了名称的模仿。</translation>
+        <translation>检查器把正确答案告诉了策略，所以这不过是换了名称的模仿。</translation>
     </message>
     <message>
         <source>Ask which number reached the policy in one update: a reward for an answer that it had chosen itself. The right answer was never written down. Then ask what becomes of an answer that nobody ever chooses.</source>
@@ -20657,11 +20657,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Hence the usual [order|pipeline]: pretraining gives habits, supervised fine-tuning (SFT) gives good answers some probability, and RL makes those that pass the check likelier.</source>
-        <translation>所以通常的[次序|pipeline]是：预训练形成习惯，监督微调（SFT）给好的答案一些概率，强化学习使其中通过检查的更可能。</translation>
+        <translation>所以通常的[次序|pipeline]是：预训练形成习惯，监督微调（SFT）给好的答案一些概率，强化学习再提高其中通过检查者的概率。</translation>
     </message>
     <message>
         <source>SFT is not computed here: only what it leaves behind, a bar that is not zero.</source>
-        <translation>这里不计算 SFT，只取它留下的结果：一根不为零的柱。</translation>
+        <translation>这里不计算 SFT，只取它留下的结果：即一根不为零的柱。</translation>
     </message>
     <message>
         <source>A few shown answers (SFT) have weakened the habit and lifted bar 7 from nothing to 0.085. How tall do fifty updates make it now?</source>
@@ -20733,7 +20733,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Low-rank adapters: small trained matrices beside frozen weights (arXiv:2106.09685).</source>
-        <translation>低秩适配器：冻结的权重旁边的、训练的小矩阵（arXiv:2106.09685）。</translation>
+        <translation>低秩适配器：在冻结的权重旁边训练的小矩阵（arXiv:2106.09685）。</translation>
     </message>
     <message>
         <source>Activations and keys and values depend on the model's shape; here a dense transformer's is assumed.</source>
@@ -20757,7 +20757,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>PPO with four models of seven billion parameters: two frozen, two trained by plain gradient steps, without Adam. {A click on a block opens its formula. Drag the size from 0.1 to 700 billion.}</source>
-        <translation>PPO，四个各有七十亿参数的模型：两个冻结，两个用不带 Adam 的普通梯度步训练。{点击一块，打开它的公式。把大小从 1 亿拖到 7000 亿。}</translation>
+        <translation>PPO 有四个模型，各有七十亿个参数：两个冻结，两个用不带 Adam 的普通梯度步训练。{点击一块，打开它的公式。把大小从 1 亿拖到 7000 亿。}</translation>
     </message>
     <message>
         <source>Ask first how many graphics cards of 80 GB this would take; then read the bill. Up and Down go from block to block. Hatched blocks are estimates and say so.</source>
@@ -22117,7 +22117,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Only action 5 was dragged. What are the ratios of the nine others?</source>
-        <translation>只拖动了动作 5。其他九个的比率是多少？</translation>
+        <translation>只拖动了动作 5。其他九个动作的比率是多少？</translation>
     </message>
     <message>
         <source>All at 1</source>
@@ -22438,7 +22438,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>k2 is half the square of k1. Averaged over endlessly many samples, where does it end up?</source>
-        <translation>k2 是 k1 平方的一半。对无穷多的样本取平均，它最终在哪里？</translation>
+        <translation>k2 是 k1 平方的一半。对无穷多的样本取平均，它最终趋于什么值？</translation>
     </message>
     <message>
         <source>Mean k2 minus KL</source>
@@ -22614,7 +22614,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Trainers of language models usually estimate the KL, and k2's value is biased. Where do runs with k2, or with ratio × k3, end?</source>
-        <translation>语言模型的训练框架通常估计 KL，而 k2 的值有偏。用 k2，或用比率 × k3 的运行，最终在哪里？</translation>
+        <translation>语言模型的训练框架通常估计 KL，而 k2 的值有偏。用 k2，或用比率 × k3 的运行，最终落在哪里？</translation>
     </message>
     <message>
         <source>Largest distance from theory, in nats</source>
@@ -22638,7 +22638,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>k3 alone, as published, pulls in the other direction, KL(π_ref‖π). Where do its runs end, on an axis of 2.5 nats?</source>
-        <translation>单独的 k3，如论文所发表，拉向另一个方向 KL(π_ref‖π)。在 2.5 nat 的轴上，它的运行最终在哪里？</translation>
+        <translation>单独的 k3，如论文所发表，拉向另一个方向 KL(π_ref‖π)。在 2.5 nat 的轴上，它的运行最终落在哪里？</translation>
     </message>
     <message>
         <source>Near it: less than 0.3 nats off</source>
@@ -22834,7 +22834,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>β = 0 left bar 7 at 0, β = 0.6 left it below 0.4. Where is it at β = 0.2?</source>
-        <translation>β = 0 使第 7 根柱停在 0，β = 0.6 使它停在 0.4 以下。β = 0.2 时它在哪里？</translation>
+        <translation>β = 0 使第 7 根柱停在 0，β = 0.6 使它停在 0.4 以下。β = 0.2 时它有多高？</translation>
     </message>
     <message>
         <source>Higher than with either of the others: the policy stays close enough to the reference for the loophole to stay rare.</source>
@@ -22898,7 +22898,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>An answer, right or wrong, and then “more” until “stop”, at most sixteen tokens.</source>
-        <translation>先是一个对或错的答案，然后是“更多”，直到“停止”，最多十六个 token。</translation>
+        <translation>先给出一个对或错的答案，再写“更多”，直到“停止”，最多十六个 token。</translation>
     </message>
     <message>
         <source>The reward is that of the answer alone: 1 or 0. Whatever follows earns nothing and costs nothing.</source>
@@ -23418,7 +23418,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Now every update is rescaled to the same length. Where does GRPO end, compared with REINFORCE with a baseline?</source>
-        <translation>现在把每次更新都缩放到同样的长度。与带基线的 REINFORCE 相比，GRPO 最终在哪里？</translation>
+        <translation>现在把每次更新都缩放到同样的长度。与带基线的 REINFORCE 相比，GRPO 最终怎样？</translation>
     </message>
     <message>
         <source>Lead of GRPO</source>
@@ -23458,7 +23458,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>And GRPO, with 10 added to every reward? Without, the best action ended at 98 %. Where does it end now?</source>
-        <translation>每个奖励加 10 时，GRPO 呢？不加时，最佳动作最终为 98%。现在最终在哪里？</translation>
+        <translation>每个奖励加 10 时，GRPO 呢？不加时，最佳动作最终为 98%。现在最终是多少？</translation>
     </message>
     <message>
         <source>Probability of the best action</source>
@@ -23486,7 +23486,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Three prompts now, paying 0, 5 and 10 on top. REINFORCE subtracts one mean from all of them, GRPO one from each group. Where does GRPO end?</source>
-        <translation>现在是三个提示词，分别多给 0、5 和 10。REINFORCE 从所有奖励中减去同一个均值，GRPO 从每个组减去自己的。GRPO 最终在哪里？</translation>
+        <translation>现在是三个提示词，分别多给 0、5 和 10。REINFORCE 从所有奖励中减去同一个均值，GRPO 从每个组减去它自己的均值。GRPO 最终怎样？</translation>
     </message>
     <message>
         <source>Far ahead: one baseline for all three prompts fits none of them.</source>
@@ -23498,7 +23498,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>PPO's critic learns a value for every prompt, from nothing. After fifty updates, where does GRPO stand, compared with PPO?</source>
-        <translation>PPO 的 critic 从零开始，为每个提示词学习一个值。五十次更新之后，与 PPO 相比，GRPO 在哪里？</translation>
+        <translation>PPO 的 critic 从零开始，为每个提示词学习一个值。五十次更新之后，与 PPO 相比，GRPO 怎样？</translation>
     </message>
     <message>
         <source>Ahead: PPO's values are still being learned. PPO pays for its baseline with a critic, GRPO with samples.</source>
@@ -23510,7 +23510,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>We let the critic adopt each new value at once (its learning rate is 1). Where does GRPO stand now, compared with PPO?</source>
-        <translation>我们让 critic 立即采用每个新值（它的学习率为 1）。现在与 PPO 相比，GRPO 在哪里？</translation>
+        <translation>我们让 critic 立即采用每个新值（它的学习率为 1）。现在与 PPO 相比，GRPO 怎样？</translation>
     </message>
     <message>
         <source>Level. What counts is a good baseline for each prompt, wherever it comes from.</source>
@@ -23574,7 +23574,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A doctor reads pulse, temperature and blood before naming an illness, and more than one can give the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</source>
-        <translatorcomment>without: temperature</translatorcomment><translation>医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有几种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
+        <translatorcomment>without: temperature</translatorcomment>
+        <translation>医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有几种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
     </message>
     <message>
         <source>A healthy run, to compare with. Reward and [right answers|audit] rise together, [entropy] falls gradually, and groups die only once there is nothing left to learn.</source>
@@ -23582,7 +23583,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Seven sick runs follow. A cause may come twice, or not at all. Let the class vote on each before anybody predicts.</source>
-        <translation>下面是七个有问题的运行。一个原因可能出现两次，也可能不出现。在任何人预测之前，请全班对每个投票。</translation>
+        <translation>下面是七个有问题的运行。一个原因可能出现两次，也可能不出现。在任何人预测之前，请全班逐个投票。</translation>
     </message>
     <message>
         <source>The first patient. The reward hovers and does not rise. Which dials move at all? Settle on a diagnosis before you go on.</source>
@@ -23734,7 +23735,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Six algorithms of one family: each changes a few switches of one loss, and is run against the one it came from.</source>
-        <translation>同一家族的六种算法：每种改变同一个损失的几个开关，并与它所由来的算法比较。</translation>
+        <translation>同一家族的六种算法：每种改变同一个损失的几个开关，并与派生出它的算法比较。</translation>
     </message>
     <message>
         <source>The switches are changed in the order of the table, each on top of those above it.</source>
@@ -23862,7 +23863,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Dr. GRPO does not divide by the deviation, so at a rate of 0.2 its steps are short and it falls far behind. Now both train at a rate of 1. Where does it end, compared with GRPO?</source>
-        <translation>Dr. GRPO 不除以标准差，所以学习率为 0.2 时它的步很短，远远落后。现在两者都用学习率 1 训练。与 GRPO 相比，它最终在哪里？</translation>
+        <translation>Dr. GRPO 不除以标准差，所以学习率为 0.2 时它的步很短，远远落后。现在两者都用学习率 1 训练。与 GRPO 相比，它最终怎样？</translation>
     </message>
     <message>
         <source>Still far behind</source>
@@ -23878,7 +23879,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The same in a table: critic, [baseline], [clipping], [KL penalty|kl_penalty], and the number of answers in each update. {A click on a row runs that algorithm against the one it came from.}</source>
-        <translation>同样的内容列成表：critic、[基线|baseline]、[裁剪|clipping]、[KL 惩罚|kl_penalty]，以及每次更新的答案个数。{点击一行，把那种算法与它所由来的算法比较。}</translation>
+        <translation>同样的内容列成表：critic、[基线|baseline]、[裁剪|clipping]、[KL 惩罚|kl_penalty]，以及每次更新的答案个数。{点击一行，把那种算法与派生出它的算法比较。}</translation>
     </message>
     <message>
         <source>Read a column, not a row: what does each algorithm do without, and what takes its place?</source>
@@ -23906,7 +23907,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: GSPO clips at 0.0003, a range for ratios of whole long answers. Our answers are one token. Compared with GRPO, where does it end?</source>
-        <translation>迁移：GSPO 在 0.0003 处裁剪，这是整个长答案的比率的范围。我们的答案是一个 token。与 GRPO 相比，它最终在哪里？</translation>
+        <translation>迁移：GSPO 在 0.0003 处裁剪，这是整个长答案的比率的范围。我们的答案是一个 token。与 GRPO 相比，它最终怎样？</translation>
     </message>
     <message>
         <source>Far below: in three of the four passes nearly every push is stopped.</source>
@@ -23954,7 +23955,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A before and after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</source>
-        <translatorcomment>without: picture</translatorcomment><translation>前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
+        <translatorcomment>without: picture</translatorcomment>
+        <translation>前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
     </message>
     <message>
         <source>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit].</source>
@@ -24114,11 +24116,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Right more often: the right way was there</source>
-        <translation>更常正确：正确的做法已经在那里</translation>
+        <translation>更常正确：正确的做法已经在其中</translation>
     </message>
     <message>
         <source>About half of them were right. Training did not have to invent the right way; it made it the likeliest.</source>
-        <translation>其中约一半正确。训练不必发明正确的做法；它只是使之成为最可能的。</translation>
+        <translation>其中约一半正确。训练不必发明正确的做法；它只是把它变成最可能的。</translation>
     </message>
     <message>
         <source>Open questions. Our small model shows only one thing: little had to change for most answers to become right.</source>
@@ -24222,7 +24224,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A good share: the right way is there, only a little less likely. That is all that training needs.</source>
-        <translation>相当多：正确的做法就在那里，只是略不可能一些。训练所需的就是这些。</translation>
+        <translation>相当多：正确的做法已经在其中，只是概率略低一些。训练需要的就是这一点。</translation>
     </message>
     <message>
         <source>{Your turn: type an answer such as 2+12=14 or 14 alone, and score it. The checker and the model judge it, and it joins the group as a ninth. || In the program, an answer of one's own can be scored too: the checker and the model judge it, and it joins the group as a ninth.}</source>
@@ -24394,7 +24396,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>It could add before; training changed how often it does. Update 6: “6 + 5 equals 11 in Roman numerals.” The sum comes first now. What follows does no harm as long as it contains no other number.</source>
-        <translation>它以前就会加法；训练改变了它多常去做。第 6 次更新：“6 + 5 equals 11 in Roman numerals.”现在和写在最前面。后面的内容只要不含别的数，就没有害处。</translation>
+        <translation>它以前就会加法；训练改变了它多常去做。第 6 次更新：“6 + 5 equals 11 in Roman numerals.”现在，结果写在最前面。后面的内容只要不含别的数，就没有害处。</translation>
     </message>
     <message>
         <source>Sampled answers were right in about one in five cases at first. And the [likeliest] answers to nine held-out questions, before any training?</source>
@@ -24450,7 +24452,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Hardly at all: it stays at 80 % or more</source>
-        <translation>几乎不降：保持在 80% 或更高</translation>
+        <translation>几乎不降：保持在 80% 以上（含）</translation>
     </message>
     <message>
         <source>Less than before: to between 65 and 80 %</source>
@@ -24570,7 +24572,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Each completion averages the loss over the tokens that its mask counts. A masked token has no share in it, so the update does not push on it. The model still reads them.</source>
-        <translation>每个回答把损失对掩码计入的 token 取平均。被屏蔽的 token 没有份，所以更新不推动它。模型仍然会读到它们。</translation>
+        <translation>每个回答把损失对掩码计入的 token 取平均。被屏蔽的 token 不占份额，所以更新不推动它。模型仍然会读到它们。</translation>
     </message>
     <message>
         <source>The geometric mean of the probabilities that the policy gives the tool's tokens: exp of the mean log-probability.</source>
@@ -24706,7 +24708,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: nobody notices, and the run goes on without the mask to update 60. Where does it stand over the last five updates?</source>
-        <translation>迁移：没有人注意到，运行没有掩码，一直进行到第 60 次更新。最后五次更新时它在哪里？</translation>
+        <translation>迁移：没有人注意到，运行没有掩码，一直进行到第 60 次更新。最后五次更新时它到了什么水平？</translation>
     </message>
     <message>
         <source>Right answers, updates 56 to 60</source>
@@ -24778,15 +24780,15 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Seldom is not never. Given [64 tries|passk], the policy solves more than four prompts in five: the right answer was there.</source>
-        <translation>很少不等于从不。给 [64 次尝试|passk]，策略解出的提示词五个中超过四个：正确的答案本来就在。</translation>
+        <translation>很少不等于从不。给 [64 次尝试|passk]，策略能解出五分之四以上的提示词：正确的答案本来就有。</translation>
     </message>
     <message>
         <source>Each attempt fails in 97.3 % of cases; 64 failures in a row are rare.</source>
-        <translation>每次尝试有 97.3% 失败；连续 64 次失败很少见。</translation>
+        <translation>每次尝试失败的概率为 97.3%；连续 64 次失败很少见。</translation>
     </message>
     <message>
         <source>Before training, one attempt is right in 2.7 % of cases. At which share of the prompts is at least one of 64 attempts right?</source>
-        <translation>训练之前，一次尝试有 2.7% 正确。在多少提示词上，64 次尝试中至少一次正确？</translation>
+        <translation>训练之前，一次尝试答对的概率为 2.7%。有多少提示词，64 次尝试中至少有一次正确？</translation>
     </message>
     <message>
         <source>pass@64 before training</source>
@@ -24798,7 +24800,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>With one attempt it now solves twenty times as many prompts. With 64 it solves fewer than before: where the right answer was never drawn early, the plausible one took everything.</source>
-        <translation>一次尝试时，它现在解出的提示词是二十倍。64 次时，它解出的比以前少：正确的答案没有及早抽到的地方，看似合理的答案占去了一切。</translation>
+        <translation>一次尝试时，它现在解出的提示词是二十倍。64 次时，它解出的比以前少：凡是没有及早抽到正确答案的提示词，概率都被看似合理的答案占去了。</translation>
     </message>
     <message>
         <source>Let them defend their guess before the curve plays. Most expect up.</source>
@@ -24854,7 +24856,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The same with β = 0.1 from the start. Where does pass@64 end?</source>
-        <translation>同样的情形，从一开始就用 β = 0.1。pass@64 最终在哪里？</translation>
+        <translation>同样的情形，从一开始就用 β = 0.1。pass@64 最终是多少？</translation>
     </message>
     <message>
         <source>pass@64 after training</source>
@@ -24886,7 +24888,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Transfer: no penalty, but groups of 32 in place of 8. Where does pass@64 end?</source>
-        <translation>迁移：没有惩罚，但是 32 个一组而不是 8 个。pass@64 最终在哪里？</translation>
+        <translation>迁移：没有惩罚，但是 32 个一组而不是 8 个。pass@64 最终是多少？</translation>
     </message>
     <message>
         <source>As with groups of 8: below 75 %</source>
@@ -25010,7 +25012,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Unpaid answers: a quarter of all samples eight updates ago, one or two in a hundred now. How much should one of them count?</source>
-        <translation>没有奖励的答案：八次更新之前占所有样本的四分之一，现在占百分之一二。其中一个应当计多少？</translation>
+        <translation>没有奖励的答案：八次更新之前占所有样本的四分之一，现在占百分之一二。现在每个这样的答案应当计多少？</translation>
     </message>
     <message>
         <source>Now over then</source>
@@ -25018,7 +25020,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Fully: it was a fair sample</source>
-        <translation>全部：它是公平的样本</translation>
+        <translation>全部计入：它是公平的样本</translation>
     </message>
     <message>
         <source>Less than an eighth</source>
@@ -25026,7 +25028,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Less than an eighth: what the present policy would draw, over what was drawn.</source>
-        <translation>不到八分之一：当前策略会抽取的，除以当时抽取的。</translation>
+        <translation>不到八分之一：当前策略抽到它的概率，除以当时的概率。</translation>
     </message>
     <message>
         <source>With weights of at most 1, samples from sixteen updates ago are nearly as good as fresh ones. Nothing was drawn anew: the same stale answers, counted by what they are worth now.</source>
@@ -25134,7 +25136,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>One pass has been made on these samples; this is the second. The completion is right. What is the ratio of its first token?</source>
-        <translation>对这些样本已经学了一遍；这是第二遍。回答是正确的。它的第一个 token 的比率是多少？</translation>
+        <translation>对这些样本已经学了一遍，这是第二遍。这个回答是正确的。它的第一个 token 的比率是多少？</translation>
     </message>
     <message>
         <source>Below 1</source>
@@ -25262,7 +25264,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Without a KL penalty, the KL of this run ends at 2.2 nats. Where does it end with β = 0.5?</source>
-        <translation>没有 KL 惩罚时，这个运行的 KL 最终为 2.2 nat。β = 0.5 时最终在哪里？</translation>
+        <translation>没有 KL 惩罚时，这个运行的 KL 最终为 2.2 nat。β = 0.5 时最终是多少？</translation>
     </message>
     <message>
         <source>KL, in nats</source>
