@@ -4228,7 +4228,7 @@
     </message>
     <message>
         <source>−∂L/∂log π: up makes the token likelier.</source>
-        <translation>−∂L/∂log π：向上表示使这个 token 更可能。</translation>
+        <translation>−∂L/∂log π：向上表示使这个 token 的概率升高。</translation>
     </message>
     <message>
         <source>One row per sample appears here, with every number of the update. Press Step to compute an update.</source>
@@ -6913,7 +6913,7 @@
     </message>
     <message>
         <source>{blocks}, of which {known} without estimates: {percent} of what all four models take.</source>
-        <translation>{blocks}，其中不含估计值的为 {known}：四个模型全部所占的 {percent}。</translation>
+        <translation>{blocks}，其中不含估计值的为 {known}：占四个模型总量的 {percent}。</translation>
     </message>
     <message>
         <source>{blocks} of real tensors, all of which NumPy holds between updates too.</source>
@@ -6954,7 +6954,7 @@
     </message>
     <message>
         <source>−∂L/∂log π: up makes it likelier.</source>
-        <translation>−∂L/∂log π：向上使它更可能。</translation>
+        <translation>−∂L/∂log π：向上使它的概率升高。</translation>
     </message>
     <message>
         <source>Length of the completion.</source>
@@ -8041,11 +8041,11 @@
     </message>
     <message>
         <source>less likely</source>
-        <translation>更不可能</translation>
+        <translation>概率降低</translation>
     </message>
     <message>
         <source>more likely</source>
-        <translation>更可能</translation>
+        <translation>概率升高</translation>
     </message>
     <message>
         <source>The token's own term, before its weight.</source>
@@ -8145,7 +8145,7 @@
     </message>
     <message>
         <source>unlikely</source>
-        <translation>不可能</translation>
+        <translation>概率低</translation>
     </message>
     <message>
         <source>The advantage of the token: its own, or that of its completion.</source>
@@ -8920,7 +8920,7 @@
         <source>Read every update and look for {count} fault. Also recompute another trainer's losses.</source>
         <comment>Read every update and look for {count} faults. Also recompute another trainer's losses.</comment>
         <translation>
-            <numerusform>读取每次更新，查找 {count} 种缺陷。还重新计算其他训练框架的损失。</numerusform>
+            <numerusform>读取每次更新，查找 {count} 种缺陷，并重新计算其他训练框架的损失。</numerusform>
         </translation>
     </message>
     <message>
@@ -11058,7 +11058,7 @@
     </message>
     <message>
         <source>Each pass shows the push of the other loss at the policy that the run had before that pass. Where that would have led is not known, because the model is not available.</source>
-        <translation>每一遍显示另一种损失在运行于那一遍之前的策略处的推力。它会导向哪里是未知的，因为模型不可用。</translation>
+        <translation>每一遍显示另一种损失在运行于那一遍之前的策略处的推力。它会把策略带向哪里，无从得知，因为模型不可用。</translation>
     </message>
     <message>
         <source>The first pass is exact. Later passes and the policy after the update need the model.</source>
@@ -15369,7 +15369,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>This loss has no clip: SAPO's gate takes more and more off the unclipped push and never stops it. The clip range has no effect.</source>
-        <translation>这个损失没有裁剪：SAPO 的门从未裁剪的推力中减去越来越多，但从不停止它。裁剪范围不起作用。</translation>
+        <translation>这个损失没有裁剪：SAPO 的门逐渐削弱原本不加裁剪的推力，减去的部分越来越多，但从不使它停止。裁剪范围不起作用。</translation>
     </message>
     <message>
         <source>Tokens of the last pass whose push was stopped, out of all tokens. A ratio outside the band on the side where the push leads back is not clipped and does not count.</source>
@@ -16862,7 +16862,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>At {share:.0%} of the tokens, the trainer's importance weight is not the one that its settings give for the log-probabilities of policy and sampler: the mean is {theirs:.3g}, and by the settings {ours:.3g}.</source>
-        <translation>在 {share:.0%} 的 token 上，训练框架的重要性权重不是它的设置根据策略和采样器的对数概率给出的：均值为 {theirs:.3g}，按设置为 {ours:.3g}。</translation>
+        <translation>在 {share:.0%} 的 token 上，训练框架的重要性权重，与按其设置由策略和采样器的对数概率算出的不符：均值为 {theirs:.3g}，按设置应为 {ours:.3g}。</translation>
     </message>
     <message>
         <source>They follow from the sum of the ratios of a completion's tokens, in place of their product.</source>
@@ -17622,7 +17622,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Lower the learning rate, take fewer passes over a batch (μ), or widen the clip range ε.</source>
-        <translation>请降低学习率，减少对一批的遍数（μ），或放宽裁剪范围 ε。</translation>
+        <translation>请降低学习率，减少每批学习的遍数（μ），或放宽裁剪范围 ε。</translation>
     </message>
     <message>
         <source>Clip saturation, as the trainer logs it</source>
@@ -18846,7 +18846,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>NeMo-RL's truncated_importance_sampling_type “{name}” is unknown.</source>
-        <translation>NeMo-RL 的 truncated_importance_sampling_type“{name}”是未知的。</translation>
+        <translation>NeMo-RL 的 truncated_importance_sampling_type“{name}”未知。</translation>
     </message>
     <message>
         <source>These rows contain no token numbers with a log-probability for each (columns such as completion_ids and logprobs), so there is no loss to recompute.</source>
@@ -18971,11 +18971,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>prime-rl's loss “{name}” is unknown, so it cannot be recomputed; the known ones are {known}.</source>
-        <translation>prime-rl 的损失“{name}”是未知的，所以无法重新计算；已知的有 {known}。</translation>
+        <translation>prime-rl 的损失“{name}”未知，所以无法重新计算；已知的有 {known}。</translation>
     </message>
     <message>
         <source>The setting “{name}” of prime-rl's loss “{kind}” is unknown (another version of prime-rl?), so the loss cannot be recomputed; the known ones are {known}.</source>
-        <translation>prime-rl 损失“{kind}”的设置“{name}”是未知的（prime-rl 的另一个版本？），所以损失无法重新计算；已知的有 {known}。</translation>
+        <translation>prime-rl 损失“{kind}”的设置“{name}”未知（prime-rl 的另一个版本？），所以损失无法重新计算；已知的有 {known}。</translation>
     </message>
     <message>
         <source>The setting “{name}” of prime-rl's loss is {value!r}; it must be a number from 0 to {most:g}, so the loss cannot be recomputed.</source>
@@ -19254,11 +19254,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The loss type “{kind}” is unknown; the known ones are {known}.</source>
-        <translation>损失类型“{kind}”是未知的；已知的有 {known}。</translation>
+        <translation>损失类型“{kind}”未知；已知的有 {known}。</translation>
     </message>
     <message>
         <source>Rewards are scaled by “{scaled}”, which is unknown; the known ones are {known}.</source>
-        <translation>奖励的缩放方式“{scaled}”是未知的；已知的有 {known}。</translation>
+        <translation>奖励的缩放方式“{scaled}”未知；已知的有 {known}。</translation>
     </message>
     <message>
         <source>{name} is {value}; it must be a number.</source>
@@ -19490,7 +19490,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>verl's loss_agg_mode “{name}” is unknown; the known ones are {known}.</source>
-        <translation>verl 的 loss_agg_mode“{name}”是未知的；已知的有 {known}。</translation>
+        <translation>verl 的 loss_agg_mode“{name}”未知；已知的有 {known}。</translation>
     </message>
     <message>
         <source>verl's loss “{name}” cannot be recomputed: the loss here does not have this surrogate (it has {known}).</source>
@@ -19522,7 +19522,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>verl's loss “{name}” is unknown.</source>
-        <translation>verl 的损失“{name}”是未知的。</translation>
+        <translation>verl 的损失“{name}”未知。</translation>
     </message>
     <message numerus="yes">
         <source>verl cut the KL of {count} token at {limit:g}, so the loss of this update cannot be recomputed.</source>
@@ -19699,7 +19699,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The time for an update is measured once the model is loaded; until then it is unknown.</source>
-        <translation>模型加载之后才测量一次更新的时间；在此之前是未知的。</translation>
+        <translation>模型加载之后才测量一次更新的时间；在此之前未知。</translation>
     </message>
     <message>
         <source>What the KL term alone does to a token's log π.</source>
@@ -19945,7 +19945,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>An upper bound on the ratio that is taken before the minimum, so that a bad sample which has become more probable cannot push without limit.</source>
-        <translation>取最小值之前比率的上界，防止已变得更可能的差样本无限制地推。</translation>
+        <translation>取最小值之前比率的上界，防止概率已经升高的差样本无限制地推。</translation>
     </message>
     <message>
         <source>Importance sampling</source>
@@ -20141,7 +20141,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>What the policy is asked; all completions of a group answer the same prompt.</source>
-        <translation>问策略的内容；同一组的所有回答都针对同一个提示词。</translation>
+        <translation>向策略提出的内容；同一组的所有回答都针对同一个提示词。</translation>
     </message>
     <message>
         <source>What the policy answers to a prompt, token by token; on the bandit it is a single action.</source>
@@ -20365,7 +20365,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Each completion is weighted by a smooth function of the product of its tokens' ratios, held constant, which fades for completions that have become much more or much less probable.</source>
-        <translation>每个回答按其各 token 比率之积的平滑函数加权，权重保持为常数；变得可能得多或不可能得多的回答，权重会消失。</translation>
+        <translation>每个回答按其各 token 比率之积的平滑函数加权，权重保持为常数；概率大幅升高或大幅降低的回答，其权重趋于消失。</translation>
     </message>
     <message>
         <source>DPPO</source>
@@ -20525,7 +20525,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>An answer of many tokens is hardly ever impossible, only rare. Whether RL widens what a language model can do is disputed: arXiv:2504.13837 finds that it does not, arXiv:2505.24864 that long training does.</source>
-        <translation>由许多 token 组成的答案几乎从不是不可能的，只是少见。强化学习能否扩大语言模型的能力，尚有争议：arXiv:2504.13837 认为不能，arXiv:2505.24864 认为长时间的训练可以。</translation>
+        <translation>由许多 token 组成的答案几乎不会绝无可能，只是少见。强化学习能否扩大语言模型的能力，尚有争议：arXiv:2504.13837 认为不能，arXiv:2505.24864 认为长时间的训练可以。</translation>
     </message>
     <message>
         <source>Pretraining on text, supervised fine-tuning (SFT) on shown answers, RL on rewards.</source>
@@ -20569,7 +20569,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A [verifiable reward] is enough: rewarded answers became likelier, and so were sampled more often. Nobody wrote an answer to imitate, which is why RL comes [after pretraining|after_pretraining].</source>
-        <translation>[可验证奖励|verifiable reward]就够了：得到奖励的答案变得更可能，因而更常被采样。没有人写下可以模仿的答案，所以强化学习排在[预训练之后|after_pretraining]。</translation>
+        <translation>[可验证奖励|verifiable reward]就够了：得到奖励的答案概率升高，因而更常被采样。没有人写下可以模仿的答案，所以强化学习排在[预训练之后|after_pretraining]。</translation>
     </message>
     <message>
         <source>Drag along the timeline: the bar climbs as its samples are paid.</source>
@@ -20621,7 +20621,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Slow at first, then fast: each success makes the next one likelier. {Drag the starting bias (how strong the habit is) and watch when the climb begins. || The stronger the habit, the later the climb begins.}</source>
-        <translation>起初慢，后来快：每次成功都使下一次更可能。{拖动起始偏置（习惯有多强），看上升从何时开始。 || 习惯越强，上升开始得越晚。}</translation>
+        <translation>起初慢，后来快：每次成功都提高下一次成功的概率。{拖动起始偏置（习惯有多强），看上升从何时开始。 || 习惯越强，上升开始得越晚。}</translation>
     </message>
     <message>
         <source>We train on with the same checker, to update 300. Where does bar 7 go?</source>
@@ -20989,7 +20989,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 7?</source>
-        <translation>比率说明策略现在给出一个样本的概率是抽取它时的多少倍。这是第一遍。样本 7 的比率是多少？</translation>
+        <translation>比率说明策略现在给一个样本的概率是抽取它时的多少倍。这是第一遍。样本 7 的比率是多少？</translation>
     </message>
     <message>
         <source>Ratio of sample 7</source>
@@ -21177,7 +21177,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>This is the practical warning of the lesson: think of a learned judge that gives 5, 5 and 5.1.</source>
-        <translation>这是这一课在实践上的提醒：想想一个给出 5、5 和 5.1 的、学习得到的评判者。</translation>
+        <translation>这是这一课在实践上的提醒：想想一个学习得到的评判者给出 5、5 和 5.1。</translation>
     </message>
     <message>
         <source>Rewards 0, 0, 100 gave the last one an advantage of about 1.15. Now a judge says 5, 5, 5.1. How large is it?</source>
@@ -22238,7 +22238,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Praised and already likelier, blamed and already rarer: there the curve is [flat], and the push stops. In the other two corners the policy has gone the wrong way, and it is pushed back at full strength.</source>
-        <translation>受表扬且已更可能，受责备且已更少见：那里曲线是[平的|flat]，推力停止。在另外两个角落，策略走错了方向，会被以全部强度推回来。</translation>
+        <translation>受表扬且概率已经升高，受责备且概率已经降低：那里曲线是[平的|flat]，推力停止。在另外两个角落，策略走错了方向，会被以全部强度推回来。</translation>
     </message>
     <message>
         <source>The band from 0.8 to 1.2 is the clip range. Let somebody point at the two flat pieces.</source>
@@ -22430,7 +22430,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Yes, for the samples that the reference finds likelier than the policy does.</source>
-        <translation>能，对参考策略认为比策略更可能的那些样本。</translation>
+        <translation>能，对参考策略给出的概率高于策略的那些样本。</translation>
     </message>
     <message>
         <source>Mean of a hundred thousand real samples. k1 and k3 settle on the exact KL(π‖π_ref); k2 settles on another value, unless the two policies are close.</source>
@@ -22946,7 +22946,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A token that the policy writes with probability 1 cannot be made likelier: the push is there and moves nothing.</source>
-        <translation>策略以概率 1 写出的 token 不能变得更可能：推力存在，却什么也不移动。</translation>
+        <translation>策略以概率 1 写出的 token，概率不能再升高：推力存在，却什么也不移动。</translation>
     </message>
     <message>
         <source>Each token has an advantage of its own, so GRPO knows which one made the answer right.</source>
@@ -23831,7 +23831,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The passes: the same samples are used four times. The clip has nothing to do at this rate.</source>
-        <translation>遍数：同样的样本使用四次。在这个学习率下，裁剪没有事可做。</translation>
+        <translation>遍数：同样的样本使用四次。在这个学习率下，裁剪不起作用。</translation>
     </message>
     <message>
         <source>[GRPO] gives up the critic and divides by the group's [deviation|standard deviation]. At this rate that makes [longer steps|longer_steps], which account for most of its lead.</source>
@@ -24092,7 +24092,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Who uses GRPO. Defaults differ from program to program: read them before you compare results.</source>
-        <translation>谁在使用 GRPO。各程序的默认值不同：比较结果之前，请先读它们。</translation>
+        <translation>谁在使用 GRPO。各程序的默认值不同：比较结果之前，请先看清这些默认值。</translation>
     </message>
     <message>
         <source>The “aha moment”: reported as something that training brought about, and what later work found. The papers' words; none of it is computed here. Ask of any new ability: what did samples look like before?</source>
@@ -24252,7 +24252,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Ten updates of eight answers, and the habit is gone on this sum. Nobody wrote down 2+12: it was sampled, paid, and made likelier.</source>
-        <translation>十次更新，各八个答案，这道算式上的习惯就没有了。没有人写下 2+12：它被采样到，得到奖励，变得更可能。</translation>
+        <translation>十次更新，各八个答案，这道算式上的习惯就没有了。没有人写下 2+12：它被采样到，得到奖励，概率随之升高。</translation>
     </message>
     <message>
         <source>Scrub back in Evolution: the likeliest answer turns from one habit to the other.</source>
@@ -24288,7 +24288,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Two answers are cheap, but half of the time they are [alike|alike]. A larger G makes it likelier that a group holds both right and wrong answers.</source>
-        <translation>两个答案很省，但有一半时候它们[一样|alike]。更大的 G 使组里更可能既有正确的答案又有错误的答案。</translation>
+        <translation>两个答案很省，但有一半时候它们[一样|alike]。G 越大，组里越有可能既有正确的答案又有错误的答案。</translation>
     </message>
     <message>
         <source>Under other seeds about half of the pairs are live.</source>
@@ -24584,7 +24584,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Ask for each part of a conversation who chose it. The loss strengthens or weakens choices; the calculator's digits were nobody's choice. They are also the tokens that the model finds least likely, so they pull hardest.</source>
-        <translation>对话的每一部分，都请问是谁选的。损失加强或削弱选择；计算器的数字不是谁的选择。它们又是模型认为最不可能的 token，所以拉得最用力。</translation>
+        <translation>对话的每一部分，都请问是谁选的。损失加强或削弱选择；计算器的数字不是谁的选择。它们又是模型给出概率最低的 token，所以拉得最用力。</translation>
     </message>
     <message>
         <source>How far the two runs are apart after thirty updates depends on the seed; the masked one was ahead with each of twelve seeds. If this class's run is close, show the curves instead of the last number.</source>
@@ -24604,7 +24604,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The digits of a product are news to the model: that is why it asks. To the policy they look like very unlikely choices.</source>
-        <translation>积的各位数字对模型是新消息：它正因此才问。对策略来说，它们像是很不可能的选择。</translation>
+        <translation>积的各位数字对模型是新消息：它正因此才问。对策略来说，它们像是概率很低的选择。</translation>
     </message>
     <message>
         <source>If someone says “likely, it has just read the sum”, answer that the class has read it too. What is 47 times 38?</source>
@@ -24612,11 +24612,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The policy gives every token a probability, even those that the tool wrote. How likely does it find a [word that the tool wrote|chance], on average?</source>
-        <translation>策略给每个 token 一个概率，连工具写的也给。它认为[工具写的词|chance]平均有多可能？</translation>
+        <translation>策略给每个 token 一个概率，连工具写的也给。它给[工具写的词|chance]的概率平均有多高？</translation>
     </message>
     <message>
         <source>Likely: above one in five</source>
-        <translation>可能：高于五分之一</translation>
+        <translation>较高：高于五分之一</translation>
     </message>
     <message>
         <source>About as good as guessing a digit: one in five to one in fifty</source>
@@ -24624,7 +24624,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Far less likely: below one in fifty</source>
-        <translation>不可能得多：低于五十分之一</translation>
+        <translation>低得多：低于五十分之一</translation>
     </message>
     <message>
         <source>Below one in a thousand. It cannot calculate, and it was never taught to speak as the tool.</source>
@@ -24680,7 +24680,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The least likely tokens have the largest gradients. When a right answer's whole text is praised, the loudest part of the praise goes to the calculator's digits.</source>
-        <translation>最不可能的 token 梯度最大。表扬正确答案的全部文字时，表扬中最响亮的部分归了计算器的数字。</translation>
+        <translation>概率最低的 token 梯度最大。表扬正确答案的全部文字时，表扬中最响亮的部分归了计算器的数字。</translation>
     </message>
     <message>
         <source>The model is never asked to write these digits: what it learns here is of no use to it.</source>
@@ -25152,7 +25152,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Above 1: the first pass has made it likelier already.</source>
-        <translation>大于 1：第一遍已经使它更可能。</translation>
+        <translation>大于 1：第一遍已经提高了它的概率。</translation>
     </message>
     <message>
         <source>Line three, the [surrogate]: ratio times advantage, or its [clipped|clipping] version, whichever is smaller. Beyond 1.2 this token would no longer be pushed.</source>
@@ -25188,7 +25188,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The loss is what training makes smaller; this token is to become likelier. What is the sign of its loss?</source>
-        <translation>损失是训练要变小的；这个 token 应当变得更可能。它的损失是什么符号？</translation>
+        <translation>训练要使损失变小；这个 token 的概率应当升高。它的损失是什么符号？</translation>
     </message>
     <message>
         <source>Loss before weighting</source>
@@ -25336,7 +25336,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Here the critic is one number for the prompt, learned at a rate of its own. In a language model it is a network, typically as large as the policy.</source>
-        <translation>这里 critic 对这个提示词只有一个数，以自己的学习率学习。在语言模型中它是一个网络，通常与策略一样大。</translation>
+        <translation>这里 critic 对这个提示词只是一个数，用自己的学习率学习。在语言模型中它是一个网络，通常与策略一样大。</translation>
     </message>
     <message>
         <source>PPO compares the answers to a prompt with each other.</source>
