@@ -7515,7 +7515,7 @@
     </message>
     <message>
         <source>Part of this picture is hidden until the question is answered.</source>
-        <translation>回答问题之前，这张图的一部分隐藏。</translation>
+        <translation>回答问题之前，这张图有一部分是隐藏的。</translation>
     </message>
     <message>
         <source>You continue with the lesson's run. The run that you came from is in the list of runs.</source>
@@ -20113,7 +20113,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>How strongly the loss wants a sampled token's log-probability to rise, or, if negative, to fall.</source>
-        <translation>损失多么强烈地要采样到的 token 的对数概率升高，为负时则是降低。</translation>
+        <translation>损失使采样到的 token 的对数概率升高的力度；为负时则使它降低。</translation>
     </message>
     <message>
         <source>Length bias</source>
@@ -25004,7 +25004,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Count each answer by how likely it is now, over how likely it was then: an [importance weight|weight]. What the policy has stopped giving hardly counts; what it gives more often would count more, but no more than C times.</source>
-        <translation>每个答案按它现在有多可能、除以当时有多可能来计：即[重要性权重|weight]。策略不再给出的几乎不计；给出得更多的会计得更多，但不超过 C 倍。</translation>
+        <translation>每个答案按它现在的概率除以当时的概率来计：这就是[重要性权重|weight]。策略不再给出的几乎不计；给出得更多的会计得更多，但不超过 C 倍。</translation>
     </message>
     <message>
         <source>Let them divide the two percentages under the picture.</source>
@@ -25860,11 +25860,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The trainer whose loss types and defaults several presets follow (version 1.16).</source>
-        <translation>若干预设所遵循其损失类型和默认值的训练框架（版本 1.16）。</translation>
+        <translation>几个预设的损失类型和默认值出自这个训练框架（版本 1.16）。</translation>
     </message>
     <message>
         <source>The trainer whose GRPO defaults one preset follows (version 0.9).</source>
-        <translation>一个预设所遵循其 GRPO 默认值的训练框架（版本 0.9）。</translation>
+        <translation>有一个预设采用这个训练框架的 GRPO 默认值（版本 0.9）。</translation>
     </message>
     <message>
         <source>Puts errors into chains of thought: models correct themselves early in pre-training, and more and more.</source>
