@@ -58,7 +58,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def clauses(parts: Iterable[str]) -> str:
-    """Return the clauses of one sentence, without its full stop: “a; b; c”."""
+    """Return the clauses of one sentence joined, without its full stop."""
     return tr("; ").join(parts)
 
 
