@@ -65,12 +65,19 @@ from grpo_core.config import PRESETS
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
 from tests.app.painted import painted_words
+from tools.terms import terms
 
 PROPER = re.compile(
-    "|".join(map(re.escape, PRESETS)) + r"|English|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
+    "|".join(map(re.escape, PRESETS))
+    + r"|English|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam|TRPO|max π"
     r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams|^\w+_\w+$"
 )
 """Names of languages, algorithms, programs, settings and units, and formulas, which are the same in every language."""
+KEPT = re.compile(
+    "|".join(re.escape(form) for term in terms(sys.argv[1]) for form in term.forms if form.isascii()) or "(?!)",
+    re.IGNORECASE,
+)
+"""Terms that stay English in a shipped language."""
 QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
 """Parts of Qt, which Qt's own catalogues translate, and of pyqtgraph, which are never visible."""
 NEVER_TURNED = (Plot, TermStrip, FormulaLabel, TokenGrid)
@@ -168,6 +175,7 @@ def untranslated(text: str) -> bool:
     bare = KEYS.sub("", re.sub(r"<small>.*</small>|<[^>]*>|&\w+;", " ", text))
     if not MADE_UP and re.search(r"[\u4e00-\u9fff]", bare):
         return False
+    bare = KEPT.sub(" ", bare)
     while "«" in bare:
         shorter = re.sub(r"«[^«»]*»", " ", bare)
         if shorter == bare:
