@@ -54,9 +54,10 @@ test-long-2: $(VENV)/.test system  ## the cases that the quick tests leave out
 test-model: $(VENV)/.model  ## a real model (SmolLM2, 135 million parameters) learns sums by an adapter; minutes
 	$(BIN)/python -m tools.real_model $(ARGS)
 
-lint: $(VENV)/.lint  ## wording, style, types, and the number of lines
+lint: $(VENV)/.lint  ## wording, translations, style, types, and the number of lines
 	$(BIN)/python -m tools.line_count
 	$(BIN)/python -m tools.wording
+	$(BIN)/python -m tools.catalogue --check
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy grpo_core app tools benchmarks tests

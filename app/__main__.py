@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from app import parts
@@ -32,6 +34,8 @@ def main() -> int:
     if sys.argv[1:2] == [COMMAND]:
         start_child(sys.argv[2:])
         return 0
+    if len(sys.argv) > 1 and sys.argv[1].isalpha():
+        _choose_language(sys.argv[1:])  # before the modules of commands are imported
     if len(sys.argv) > 1 and is_command(sys.argv[1]):
         from grpo_core.commands import cli
 
@@ -54,6 +58,22 @@ def main() -> int:
     if untranslated:
         print(untranslated, file=sys.stderr)
     return start(sys.argv[1:])
+
+
+def _choose_language(arguments: Sequence[str]) -> None:
+    """Choose the language in which a command speaks to a person: English if Qt, which reads catalogues, is missing.
+
+    Qt is not even loaded, which takes 60 ms, where the language is English anyway.
+    """
+    named = next(filter(None, map(os.environ.get, ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))), "C")
+    english = sys.platform == "linux" and named.startswith(("C", "POSIX", "en"))
+    with suppress(ImportError):
+        from app.folders import remembered_language
+
+        if "--json" not in arguments and (remembered_language() or not english):
+            from app import language
+
+            language.choose(())
 
 
 def is_command(argument: str) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLibraryInfo, QLocale, Qt, QTranslator
 
+from app.folders import remembered_language
 from grpo_core import text
 from grpo_core.shipped import resource
 
@@ -23,29 +24,48 @@ TRANSLATIONS = resource("translations")
 For example, de.qm is generated from de.ts by Qt's lrelease (``python -m tools.catalogue``).
 """
 
+START_AGAIN = "start_again"
+"""Property of the window that says whether to start the program again after it ends, in another language."""
+
 _chosen = ""
 _catalogue: QTranslator | None = None
 
 
 def choose(arguments: Sequence[str], folder: Path = TRANSLATIONS) -> str:
-    """Choose the language given by ``--language``, or otherwise the system's, if there is a catalogue for it.
+    """Choose the language given by ``--language``, or otherwise the remembered one, or the system's, if there is a
+    catalogue for it.
 
     Return an error message if the requested language is not available; the program is then in English.
     """
     global _chosen, _catalogue
-    asked = _asked(arguments)
+    asked, _ = split(arguments)
     _chosen, _catalogue = "", None
     _fits.cache_clear()
     text.use(None)
-    name = asked or QLocale.system().name()
-    catalogue = QTranslator()
-    if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
-        _chosen, _catalogue = name, catalogue
-        text.use(_translated, (f"{choose_again.__module__}:{choose_again.__qualname__}", name, str(folder)))
-    elif asked and not asked.startswith("en"):
-        there = sorted({"en", *(path.stem for path in folder.glob("*.qm"))})
-        return f"There is no translation into “{asked}”. Choose one of {', '.join(there)}."
+    wanted = asked or remembered_language()
+    for name in [wanted] if wanted else _of_system():
+        catalogue = QTranslator()
+        if re.fullmatch(r"[\w-]+", name) and catalogue.load(name, str(folder)):  # de_AT falls back to de
+            _chosen, _catalogue = name, catalogue
+            again = (f"{choose_again.__module__}:{choose_again.__qualname__}", name, str(folder))
+            text.use(_translated, again, name.replace("_", "-"))
+            return ""
+    if asked and not asked.startswith("en"):
+        return f"There is no translation into “{asked}”. Choose one of {', '.join(languages(folder))}."
     return ""
+
+
+def languages(folder: Path = TRANSLATIONS) -> list[str]:
+    """Return the codes of the available languages, such as “en” and “zh_CN”."""
+    return sorted({"en", *(path.stem for path in folder.glob("*.qm"))})
+
+
+def _of_system() -> Iterator[str]:
+    """Yield the system's languages in the user's order, up to English: zh-CN as zh_CN, and zh-Hans as zh_CN."""
+    for name in QLocale.system().uiLanguages():
+        if name.startswith("en"):
+            return
+        yield QLocale(name).name() if "-" in name else name
 
 
 def choose_again(name: str, folder: str) -> None:
@@ -86,10 +106,15 @@ def _fits(source: str, translation: str, many: str) -> bool:
     return not why
 
 
-def _asked(arguments: Sequence[str]) -> str:
-    for place, argument in enumerate(arguments):
+def split(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the language given by ``--language``, or "", and the other arguments."""
+    asked, others = "", list[str]()
+    left = iter(arguments)
+    for argument in left:
         if argument == "--language":
-            return arguments[place + 1] if place + 1 < len(arguments) else ""
-        if argument.startswith("--language="):
-            return argument.partition("=")[2]
-    return ""
+            asked = asked or next(left, "")
+        elif argument.startswith("--language="):
+            asked = asked or argument.partition("=")[2]
+        else:
+            others.append(argument)
+    return asked, others

@@ -12,6 +12,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QP
 from PySide6.QtSvg import QSvgRenderer
 
 from grpo_core.shipped import resource as resource
+from grpo_core.text import language
 
 SANS, MONO, SIGNS = "Inter", "JetBrains Mono", "GRPO Lab Signs"
 DRAWN_AS = "#000"
@@ -23,14 +24,18 @@ def load_fonts() -> tuple[str, str]:
     """Register the shipped fonts and return the names of their families (sans, mono).
 
     If a font is missing, its name is empty, which stands for the system's font. Glyphs missing in a family (∇, ⟨, ␣ and
-    others) are taken from the other shipped fonts, not from the system's.
+    others) are taken from the other shipped fonts, not from the system's, and those of the current language from its
+    own fonts, which are registered only for it.
     """
-    for path in sorted(resource("fonts").glob("*.[ot]tf")):
+    fonts, own = resource("fonts"), list[str]()
+    for path in [*sorted(fonts.glob("*.[ot]tf")), *sorted((fonts / language()).glob("*.otf"))]:
         # from memory, because offscreen on Windows, Qt opens files by names in the system's code page, which lacks most
         # letters
-        QFontDatabase.addApplicationFontFromData(QByteArray(path.read_bytes()))
-    QFont.insertSubstitutions(SANS, [SIGNS, MONO])
-    QFont.insertSubstitutions(MONO, [SIGNS, SANS])
+        number = QFontDatabase.addApplicationFontFromData(QByteArray(path.read_bytes()))
+        if path.parent != fonts:
+            own += QFontDatabase.applicationFontFamilies(number)
+    QFont.insertSubstitutions(SANS, [SIGNS, MONO, *own])
+    QFont.insertSubstitutions(MONO, [SIGNS, SANS, *own])
     there = set(QFontDatabase.families())
     return (SANS if SANS in there else "", MONO if MONO in there else "")
 

@@ -6,6 +6,8 @@ import argparse
 import gc
 import logging
 import os
+import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
 from app import parts
-from app.arguments import parser, shown_in_window
+from app.arguments import parser, shown_in_window, this_program
 from app.clock import Timer
 from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
@@ -26,7 +28,7 @@ from app.crash.safe_mode import EARLY_SECONDS, StartMarker
 from app.crash.watchdog import Watchdog
 from app.display import missing_display
 from app.garbage import collect_at
-from app.language import arrange
+from app.language import START_AGAIN, arrange, split
 from app.resources import DRAWN_AS, icon
 from app.settings.paths import find_paths
 from app.settings.preferences import load_preferences
@@ -53,7 +55,7 @@ def start(arguments: list[str]) -> int:
     command = drawing_command(arguments[0]) if arguments else None
     if command is not None:
         with plain_output():
-            return command(arguments[1:])
+            return command(split(arguments[1:])[1])
     options = parser().parse_args(arguments)
     if options.self_test:
         from app.self_test.run import self_test
@@ -155,6 +157,8 @@ def _windowed(options: argparse.Namespace) -> int:
     marker.close()
     hooks.uninstall()
     logs.close()
+    if program.window.property(START_AGAIN):
+        subprocess.Popen(shlex.split(this_program()))
     return status
 
 

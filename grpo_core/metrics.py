@@ -60,11 +60,11 @@ METRICS: dict[str, Metric] = {
         help=tr("Mean over groups of the rewards' standard deviation (n − 1)."),
     ),
     "kl": Metric(
-        title=tr("Exact KL"), short=tr("KL"), symbol="KL", unit="nats", colour="kl", low=0,
+        title=tr("Exact KL"), short=tr("KL"), symbol="KL", unit=tr("nats"), colour="kl", low=0,
         help=tr("Exact KL(π‖π_ref) after the update, averaged over the visited places."),
     ),
     "entropy": Metric(
-        title=tr("Entropy"), short=tr("entropy"), symbol="H", unit="nats", colour="entropy", low=0,
+        title=tr("Entropy"), short=tr("entropy"), symbol="H", unit=tr("nats"), colour="entropy", low=0,
         help=tr("Exact entropy of the policy after the update, averaged over the visited places."),
     ),
     "max_prob": Metric(

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from grpo_core import parts
 from grpo_core.errors import shortened
-from grpo_core.text import tr
+from grpo_core.text import tr, without_stop
 
 GROUP = "grpo_lab.parts"
 """Group of the entry points."""
@@ -229,7 +229,7 @@ def _loaded(offer: Offer) -> tuple[Any, str]:
             why = f"{type(error).__name__}: {error}"
     if why:
         logging.getLogger(__name__).error("%s of %s: %s", offer.entry, offer.package, why)
-    return row, why.rstrip(".")
+    return row, without_stop(why)
 
 
 def _at(place: str) -> Any:

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-_TERM = re.compile(r"\[([A-Za-z][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
+_NAME = re.compile(r"[\w.\[\]]*", re.ASCII)
+_TERM = re.compile(r"\[([^\W\d_][^\[\]|]*)(?:\|([^\[\]|]+))?\]")
 """Pattern of a glossary term in text: [term], or [shown text|term]."""
 
 
@@ -31,6 +32,7 @@ def _as_written(text: str, context: str, count: int | None) -> str:
 
 _translate: Translate = _as_written
 _chooser: tuple[str, ...] = ()
+_language = "en"
 
 
 def tr(text: str, context: str = "") -> str:
@@ -48,6 +50,33 @@ def plural(one: str, many: str, count: int) -> str:
     a language can have any number of forms.
     """
     return _translate(one, many, int(count)) or (one if count == 1 else many)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return the words as a list: “A, B, C”."""
+    return tr(", ").join(words)
+
+
+def clauses(parts: Iterable[str]) -> str:
+    """Return the clauses of one sentence joined, without its full stop."""
+    return tr("; ").join(parts)
+
+
+def enumeration(names: Sequence[str]) -> str:
+    """Return the names in one phrase: “A, B and C”."""
+    if len(names) < 2:
+        return "".join(names)
+    return tr("{names} and {last}").format(names=listed(names[:-1]), last=names[-1])
+
+
+def as_sentence(clause: str) -> str:
+    """Return a clause with the full stop of the current language."""
+    return tr("{clause}.").format(clause=clause)
+
+
+def without_stop(sentence: str) -> str:
+    """Return a sentence without its full stop."""
+    return sentence.rstrip(".。")
 
 
 def misfit(source: str, translation: str, many: str = "") -> str:
@@ -74,26 +103,37 @@ def misfit(source: str, translation: str, many: str = "") -> str:
 
 
 def _fields(text: str) -> Iterator[str]:
-    """Yield the names of the placeholders in a template, including those nested in a format specification."""
+    """Yield the names of the placeholders in a template, including those nested in a format specification.
+
+    Words in braces are those of a lesson: “{in the window || on paper}” or “{in the window}”, of which only the kind
+    counts.
+    """
     for _, name, format, _ in string.Formatter().parse(text):
-        if name is not None:
+        if name is not None and _NAME.fullmatch(name):
             yield name
             yield from _fields(format or "")
+        elif name is not None:
+            yield "… || …" if "||" in f"{name}{format}" else "…"
 
 
 def _listed(names: set[str]) -> str:
     return ", ".join(f"“{name}”" for name in sorted(names)) or "none"
 
 
-def use(translate: Translate | None, chooser: Sequence[str] = ()) -> None:
+def use(translate: Translate | None, chooser: Sequence[str] = (), language: str = "en") -> None:
     """Set the function that ``tr`` and ``plural`` use. With None, text is left in English.
 
     Module constants are translated when they are imported, so the language must be set before that. ``chooser``
     consists of the name of a function, as “module:function”, and its arguments; child processes call it to choose the
-    same language.
+    same language. ``language`` is its code, as for :func:`language`.
     """
-    global _translate, _chooser
-    _translate, _chooser = translate or _as_written, tuple(chooser)
+    global _translate, _chooser, _language
+    _translate, _chooser, _language = translate or _as_written, tuple(chooser), language
+
+
+def language() -> str:
+    """Return the code of the current language as pages declare it, for example “en” or “zh-CN”."""
+    return _language
 
 
 def chooser() -> tuple[str, ...]:

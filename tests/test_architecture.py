@@ -71,6 +71,7 @@ APP_FLOORS = (
         "build",
         "display",
         "examples",
+        "folders",
         "garbage",
         "jobs",
         "qt_features",

@@ -82,6 +82,13 @@ def known(folder: str) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in backend.known_files() if path.parts[0] == folder}
 
 
+def installed_resources() -> set[str]:
+    """Return the known resources that a wheel has: all but licences, which its metadata have, and the texts from which
+    translations are compiled.
+    """
+    return {name for name in known("resources") if "/OFL-" not in name and not name.endswith((".ts", "terms.toml"))}
+
+
 def python_says(code: str, python: Path | str = sys.executable) -> str:
     """Return what a Python prints, which finds neither the tree nor the working folder by itself."""
     done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=False, timeout=200)
@@ -182,7 +189,8 @@ def test_in_the_renamed_tree_nothing_imports_the_old_name_and_every_module_that_
 
 
 def test_the_renamed_tree_holds_every_file_of_both_packages_the_resources_and_the_licence(renamed: Path) -> None:
-    window = {f"resources/{name}" for name in known("resources") if "/OFL-" not in name}
+    window = {f"resources/{name}" for name in installed_resources()}
+    assert "resources/translations/zh_CN.qm" in window
     assert files(renamed / "grpo_lab") == known("app") | window
     assert files(renamed / "grpo_core") == known("grpo_core")
 
@@ -207,9 +215,15 @@ def test_the_wheel_installs_two_names_and_one_program(made: Path) -> None:
     (programs,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     assert wheel.read(programs).decode().split() == ["[console_scripts]", "grpo-lab", "=", "grpo_lab.__main__:main"]
     shipped = {name.removeprefix("grpo_lab/resources/") for name in wheel.namelist()}
-    assert shipped >= {name for name in known("resources") if "/OFL-" not in name}
+    assert shipped >= installed_resources()
     texts = [name.split("/")[-1] for name in wheel.namelist() if "LICENSE" in name or "OFL" in name]
-    assert sorted(texts) == ["LICENSE", "OFL-Inter.txt", "OFL-JetBrainsMono.txt", "OFL-Signs.txt"], "each of them once"
+    assert sorted(texts) == [
+        "LICENSE",
+        "OFL-Chinese.txt",
+        "OFL-Inter.txt",
+        "OFL-JetBrainsMono.txt",
+        "OFL-Signs.txt",
+    ], "each of them once"
 
 
 def test_the_metadata_are_complete_and_pin_nothing(made: Path) -> None:

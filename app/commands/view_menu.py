@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QLocale, Qt
 
 from app.commands.command import REST, Command
-from app.commands.menu_paths import LAYOUT, PANEL, THEME, VIEW
+from app.commands.menu_paths import LANGUAGE, LAYOUT, PANEL, THEME, VIEW
 from app.commands.targets import CommandTargets
+from app.language import START_AGAIN, languages
+from app.messages.message import BarAction, Message
 from app.panel_registry import PANELS
 from app.theme.look import TITLES
 from app.window.layouts import LAYOUTS
@@ -44,6 +46,7 @@ def view_commands(targets: CommandTargets) -> list[Command]:
                 checked=lambda: preferences.current.everything, divided=True,
                 tip=tr("Show every command in the menus, whatever was opened on the first screen.")),
         *_themes(targets),
+        *_languages(targets),
         *_layouts(targets),
         *_panels(targets),
     ]  # fmt: skip # table, one row per line
@@ -65,6 +68,36 @@ def _themes(targets: CommandTargets) -> list[Command]:
             tip=tr("Change the colours; they keep their meaning."),
         )
         for name, title in TITLES.items()
+    ]
+
+
+def _languages(targets: CommandTargets) -> list[Command]:
+    window, preferences = targets.window, targets.preferences
+    own = {name: QLocale(name).nativeLanguageName() for name in languages()} | {"en": "English"}
+
+    def start_again() -> None:
+        window.setProperty(START_AGAIN, True)
+        window.close()
+
+    def choose(name: str) -> None:
+        preferences.change(language=name)
+        text = tr("The program uses another language from its next start.")
+        again = BarAction(text=tr("Start again now"), run=start_again)
+        window.messages.post(Message(text=text, actions=(again,), id=LANGUAGE))
+
+    def chosen(name: str) -> bool:
+        return preferences.current.language == name
+
+    return [
+        Command(
+            id=f"language.{name or 'system'}",
+            text=title,
+            menu=LANGUAGE,
+            run=partial(choose, name),
+            checked=partial(chosen, name),
+            tip=tr("Choose the language of the program."),
+        )
+        for name, title in {"": tr("Language of the system"), **own}.items()
     ]
 
 

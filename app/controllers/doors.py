@@ -17,7 +17,7 @@ from app.window.main_window import MainWindow
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 OF_PLAY = frozenset(
     {
@@ -108,7 +108,7 @@ class DoorsController(QObject):
         if self.shows(subject):
             return ""
         titles = [door.title for door in self.all if subject in door.subjects]
-        return tr(", ").join(titles) or tr("Show everything")
+        return listed(titles) or tr("Show everything")
 
     def _alone(self, id: str) -> None:
         self._run = self._workspace.run

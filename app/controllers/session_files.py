@@ -29,7 +29,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import read_ahead
 from grpo_core.runs.session import SUFFIX, Manifest, SessionRun, save_session
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 SESSIONS = tr("GRPO Lab sessions (*{suffix})").format(suffix=SUFFIX)
 BUSY = "session"
@@ -136,7 +136,7 @@ class SessionFiles(QObject):
         runs = plural("{count} run", "{count} runs", count).format(count=count) if count else tr("no run")
         parts = [runs, in_bytes(target.stat().st_size if target.exists() else 0)]
         parts = [*filter(None, (part.saved(manifest) for part in self._parts)), *parts]
-        sentence = tr("The session is saved as {target}: {parts}.").format(target=target, parts=", ".join(parts))
+        sentence = tr("The session is saved as {target}: {parts}.").format(target=target, parts=listed(parts))
         self._window.messages.say(sentence, Severity.INFO)
         self._recent_files.remember(target)
 

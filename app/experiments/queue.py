@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -20,7 +21,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.queue.queue import Queue
-from grpo_core.text import plural, tr
+from grpo_core.text import plural, tr, without_stop
 
 EMPTY = tr(
     "Trains the language model at each value of a setting, with each seed, in the background. Choose a "
@@ -219,6 +220,7 @@ def _status_text(background: BackgroundQueue | None) -> str:
     troubles = [one.trouble for one in statuses if one.trouble]
     if troubles:
         early = tr("Stopped early: {count} ({reason}).")
-        text = f"{text} {early.format(count=len(troubles), reason=troubles[0].split('. ')[0])}"
+        first = re.split(r"(?<=\.) |(?<=。)", troubles[0])[0]
+        text = f"{text} {early.format(count=len(troubles), reason=without_stop(first))}"
     notes = [f"{run.title}: {one.note}" for run, one in zip(queue.runs, statuses, strict=True) if one.note]
     return " ".join([text, *notes])

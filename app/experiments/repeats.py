@@ -18,7 +18,7 @@ from grpo_core.claims.repeats import Batches, Repeated
 from grpo_core.config import Settings
 from grpo_core.experiments.outcome import of_batches, of_repeats
 from grpo_core.experiments.repeats import SERIES, Repeats
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 COUNT = 16
 """Number of repeats in one batch."""
@@ -94,7 +94,7 @@ class RepeatResults:
         if not differs:
             return plural("{count} repeat", "{count} repeats", len(self.seeds)).format(count=len(self.seeds))
         return plural("{count} repeat, {differences}", "{count} repeats, {differences}", len(self.seeds)).format(
-            count=len(self.seeds), differences=", ".join(differs)
+            count=len(self.seeds), differences=listed(differs)
         )
 
     @property
@@ -133,7 +133,7 @@ class RepeatResults:
         if not self.count:
             return ""
         batches = [*(one for one in earlier if one.settings.task == self.settings.task), self]
-        named = {", ".join(_apart(one.settings, batches)): one._repeated() for one in batches}
+        named = {listed(_apart(one.settings, batches)): one._repeated() for one in batches}
         told = of_batches(Batches(repeated=named, actions=task(self.settings.bandit).vocabulary))
         return sentence(*told)
 

@@ -21,7 +21,7 @@ from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, Glossary, glossary
 from app.theme.labels import Label, RichLabel, plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 _ID = Qt.ItemDataRole.UserRole
 BESIDE = 460
@@ -156,7 +156,7 @@ class _Definition(QWidget):
         self._sentence.setText(entry.sentence if entry else "")
         self._source.setText(tr("Source: {source}").format(source=entry.source) if entry else "")
         links = [f'<a href="term:{other.id}">{html.escape(other.title)}</a>' for other in related]
-        self.see.setText(tr("See also: {links}").format(links=", ".join(links)) if links else "")
+        self.see.setText(tr("See also: {links}").format(links=listed(links)) if links else "")
         latex = entry.latex if entry else ""
         self.formula.setVisible(bool(latex))
         if latex:

@@ -35,7 +35,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.breakpoints import RELATIONS, Breakpoint
 from grpo_core.errors import SettingsError
 from grpo_core.metrics import METRICS
-from grpo_core.text import tr
+from grpo_core.text import as_sentence, tr
 
 OFFERED = tuple(name for name in METRICS if name != "best_action")
 """Series offered for conditions. An action's number is left out because comparing it with a threshold makes no
@@ -218,7 +218,7 @@ class BreakpointsPanel(Panel):
             value: Any = 0.0 if relation == "first" else parsed(self.value.text(), whole=False)
             one = Breakpoint(series=str(self.series.currentData()), relation=relation, value=value)
         except SettingsError as error:
-            self.refusal.setText(f"{error.allowed[:1].upper()}{error.allowed[1:]}.")
+            self.refusal.setText(as_sentence(error.allowed[:1].upper() + error.allowed[1:]))
             self.refusal.show()
             return
         self.refusal.hide()

@@ -21,7 +21,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 CARDS = ("updates", "reward_mean", "kl", "max_prob", "entropy", "clip_fraction")
 CARDS_LANGUAGE = ("updates", "accuracy", "kl", "entropy", "loss", "dead_groups")
@@ -159,9 +159,7 @@ class MetricsPanel(Panel):
 
     def summary(self, view: View) -> str:
         numbers = [f"{METRICS[c.name].title} {_text(c.name, view)}" for c in self.cards[1:]]
-        return tr("Update {step:,}: {numbers}.").format(
-            step=view.run.label(view.cursor.step), numbers=", ".join(numbers)
-        )
+        return tr("Update {step:,}: {numbers}.").format(step=view.run.label(view.cursor.step), numbers=listed(numbers))
 
     def _on_activated(self, name: str) -> None:
         if name in METRICS:

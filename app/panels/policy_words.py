@@ -8,7 +8,7 @@ from app.panels.policy_data import Draws, PolicyPicture
 from app.workspace.cursor import Stage
 from grpo_core.claims.captions import Moved, Sampled, Scored, Undrawn, most_moved
 from grpo_core.reasons.normalized import normalized_words
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 NAMED = 3
 """Maximum number of rising actions, and of falling ones, that are named. Those that move most come first."""
@@ -55,7 +55,7 @@ def in_fewer_words(picture: PolicyPicture) -> str:
     if picture.draws is None or picture.stage is not Stage.UPDATE:
         return ""
     made = moves(picture)
-    up, down = (", ".join(picture.names[n] for n in places) for places in (made.up, made.down))
+    up, down = (listed(picture.names[n] for n in places) for places in (made.up, made.down))
     if not (up or down):
         return ""
     place = {"step": picture.number, "up": up, "down": down, "number": picture.passed + 1, "passes": picture.passes}

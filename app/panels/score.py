@@ -24,7 +24,7 @@ from grpo_core.lm.calculator import counted, own
 from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
 from grpo_core.record import Origin, Step
-from grpo_core.text import tr
+from grpo_core.text import as_sentence, tr
 from grpo_core.texts import question_text
 
 NOTHING_YET = tr("Type your own completion here once a language model has made its first update.")
@@ -146,7 +146,7 @@ class ScorePanel(Panel):
             rewards=rewards,
             advantages=advantages,
         )
-        verdict = f"{words[:1].upper()}{words[1:]}." if words else ""
+        verdict = as_sentence(words[:1].upper() + words[1:]) if words else ""
         text = " ".join(part for part in (verdict, told(claims_on(typed))) if part)
         self.status.setText(f"{text} {self._origin_of_stale(step, view.run.origin)}" if stale else text)
         self.status.setEnabled(not stale)

@@ -22,7 +22,7 @@ from app.workspace.workspace import Workspace
 from grpo_core import step_table
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 FOOT = 0.25
 """Maximum share of the panel's height for the sentences on the groups."""
@@ -148,9 +148,7 @@ class StepDetailPanel(Panel):
         self.wider.setText(
             plural("+ {count} column", "+ {count} columns", len(names)).format(count=len(names)) if names else ""
         )
-        self.wider.setToolTip(
-            plain_tip(tr("In a wider panel: {names}.").format(names=", ".join(names)) if names else "")
-        )
+        self.wider.setToolTip(plain_tip(tr("In a wider panel: {names}.").format(names=listed(names)) if names else ""))
         self.sums.update()
 
     def _fit_foot(self) -> None:

@@ -60,7 +60,7 @@ class TrainingHistoryPanel(Panel):
         self.charts: list[HistoryChart] = []
         self.twins: list[TwinStack] = []
         self._add_chart(HistoryChart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT))
-        self._add_chart(HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit="nats", low=0), NATS))
+        self._add_chart(HistoryChart(tr("KL and entropy over updates, in nats"), Scale(unit=tr("nats"), low=0), NATS))
         self.trials = TrialsRow(workspace.computed_on)
         self._trials_table: TableTwin | None = None
         self.repeats = RepeatController(workspace.jobs, self)

@@ -12,7 +12,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.trials import HALF, Trial, differences
 from grpo_core.config import Settings
 from grpo_core.metrics import METRICS
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 LAST = ("reward_mean", "max_prob", "kl", "entropy")
 """Series whose last value is shown in a column."""
@@ -43,7 +43,7 @@ def trial_rows(
 
 
 def _words(differs: tuple[str, ...]) -> str:
-    return ", ".join(differs) or tr("nothing but the seed")
+    return listed(differs) or tr("nothing but the seed")
 
 
 def _row(run: RunHandle, title: str, differs: str, past_half: int | None) -> list[object]:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Legend(QWidget):
         if tuple(entries) == self._entries:
             return
         self._entries = tuple(entries)
-        self.setAccessibleName(tr("Legend: {entries}").format(entries=", ".join(entry.text for entry in entries)))
-        self.setToolTip(plain_tip(", ".join(entry.text for entry in entries)))
+        self.setAccessibleName(tr("Legend: {entries}").format(entries=listed(entry.text for entry in entries)))
+        self.setToolTip(plain_tip(listed(entry.text for entry in entries)))
         self.updateGeometry()
         self.update()
 

@@ -8,14 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from platformdirs import PlatformDirs
-
+from app.folders import HOME_VARIABLE, KINDS, PREFERENCES, wanted_folders
 from app.settings.files import reason
 from grpo_core.errors import GrpoError
-from grpo_core.text import tr
-
-HOME_VARIABLE = "GRPO_LAB_HOME"
-"""Environment variable for the path of one folder that contains all four folders."""
+from grpo_core.text import enumeration, tr
 
 _PURPOSE = {
     "data": tr("runs"),
@@ -46,7 +42,7 @@ class Paths:
     @property
     def preferences(self) -> Path:
         """The preferences file."""
-        return self.config / "preferences.json"
+        return self.config / PREFERENCES
 
     @property
     def update_times(self) -> Path:
@@ -77,7 +73,7 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
     Raises:
         GrpoError: no folder can be written, not even a temporary one.
     """
-    wanted = _wanted(environment.get(HOME_VARIABLE, ""))
+    wanted = wanted_folders(environment)
     refused = {kind: why for kind, folder in wanted.items() if (why := _refusal(folder))}
     if not refused:
         return _paths(wanted)
@@ -99,7 +95,7 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
 
 
 def _paths(folders: Mapping[str, Path], *problems: str) -> Paths:
-    data, config, cache, log = (folders[kind] for kind in _PURPOSE)
+    data, config, cache, log = (folders[kind] for kind in KINDS)
     return Paths(data=data, config=config, cache=cache, log=log, problems=problems)
 
 
@@ -108,31 +104,16 @@ def _sentence(refused: Mapping[str, tuple[Path, str]], root: Path) -> str:
     names = [_PURPOSE[kind] for kind in refused]
     places, reasons = zip(*refused.values(), strict=True)
     if len(names) == 1:
-        start = tr("The folder for {what}, {place},").format(what=names[0], place=places[0])
-    else:
-        listed = tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
-        one_drive = len({place.drive for place in places}) == 1
-        shown = (
-            tr("below {place}").format(place=os.path.commonpath(places)) if one_drive else ", ".join(map(str, places))
-        )
-        start = tr("The folders for {names}, {places},").format(names=listed, places=shown)
+        return tr(
+            "The folder for {what}, {place}, cannot be written: {reason}. Until this is fixed, {root} is used instead, "
+            "which the system may clear."
+        ).format(what=names[0], place=places[0], reason=reasons[0], root=root)
+    one_drive = len({place.drive for place in places}) == 1
+    shown = tr("below {place}").format(place=os.path.commonpath(places)) if one_drive else ", ".join(map(str, places))
     return tr(
-        "{start} cannot be written: {reason}. Until this is fixed, {root} is used instead, which the system may clear."
-    ).format(start=start, reason=reasons[0], root=root)
-
-
-def _wanted(home: str) -> dict[str, Path]:
-    """Return the preferred folder of each kind."""
-    if home:
-        root = Path(home).expanduser().absolute()
-        return {kind: root / kind for kind in _PURPOSE}
-    system = PlatformDirs("grpo-lab", appauthor=False)
-    return {
-        "data": system.user_data_path,
-        "config": system.user_config_path,
-        "cache": system.user_cache_path,
-        "log": system.user_log_path,
-    }
+        "The folders for {names}, {places}, cannot be written: {reason}. Until this is fixed, {root} is used instead, "
+        "which the system may clear."
+    ).format(names=enumeration(names), places=shown, reason=reasons[0], root=root)
 
 
 def _refusal(folder: Path) -> str:

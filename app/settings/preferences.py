@@ -106,6 +106,7 @@ class Preferences:
         low=0.01,
         high=10_000,
     )
+    language: str = ""
     on_cluster: bool = False
     cluster: str = ""
     layout: str = "Bandit"
@@ -122,6 +123,7 @@ class Preferences:
         _check_text("layout", self.layout)
         _check_text("cluster", self.cluster)
         _check_text("door", self.door)
+        _check_text("language", self.language)
         _check_text("python", self.python)
         for name in ("on_cluster", "everything"):
             if not isinstance(getattr(self, name), bool):

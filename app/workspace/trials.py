@@ -16,7 +16,7 @@ from grpo_core.config import Settings
 from grpo_core.config.presets import nearest_preset
 from grpo_core.config.settings import described_at
 from grpo_core.errors import RunFileError
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 MOST = 5
 """Maximum number of runs compared with the current one: the newest open runs."""
@@ -60,7 +60,7 @@ class Trial:
         """The trial's name: its seed, and its other differences from the current run."""
         if not self.differs:
             return tr("seed {seed}").format(seed=self.seed)
-        return tr("seed {seed}, {differences}").format(seed=self.seed, differences=", ".join(self.differs))
+        return tr("seed {seed}, {differences}").format(seed=self.seed, differences=listed(self.differs))
 
 
 class Trials:

@@ -14,7 +14,7 @@ from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.premises import drawn_by_earlier
 from grpo_core.record import Step
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 MOVED = 1e-3
 """Minimum change of a probability that is reported as a rise or a fall."""
@@ -235,7 +235,7 @@ class Moved(Claim[Change]):
 
     def words(self) -> str:
         """Return the claim as a clause that follows the update number."""
-        up, down = (", ".join(self.names[n] for n in places) for places in (self.up, self.down))
+        up, down = (listed(self.names[n] for n in places) for places in (self.up, self.down))
         if up and down:
             return tr("more probability for {up}, less for {down}").format(up=up, down=down)
         if up and self.others:

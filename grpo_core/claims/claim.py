@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from grpo_core.rounding import DOUBLE, tolerance
+from grpo_core.text import as_sentence, clauses
 from grpo_core.typeset import plain
 
 Data = TypeVar("Data", contravariant=True)
@@ -93,7 +94,7 @@ def told(claims: Sequence[Claim[Any]]) -> str:
 
 def sentence(*claims: Claim[Data]) -> str:
     """Return the claims joined into one sentence, which is empty if there are none."""
-    return "; ".join(claim.words() for claim in claims) + "." if claims else ""
+    return as_sentence(clauses(claim.words() for claim in claims)) if claims else ""
 
 
 def agrees(claimed: float, computed: float) -> bool:

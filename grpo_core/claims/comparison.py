@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted, differences
-from grpo_core.text import plural, tr
+from grpo_core.text import enumeration, plural, tr
 
 NAMED = 3
 """Maximum number of names listed in a sentence. If there are more, only their number is given."""
@@ -157,12 +157,12 @@ class Level(Claim[Trained]):
             )
         if len(self.names) > 2 and least != most:
             return tr("{names} end at {least} to {most}, too close to tell").format(
-                names=joined(self.names), least=least, most=most
+                names=enumeration(self.names), least=least, most=most
             )
         if len(self.names) > 2 or not (self.low or self.by or self.high):
-            return tr("{names} end level at {best}").format(names=joined(self.names), best=most)
+            return tr("{names} end level at {best}").format(names=enumeration(self.names), best=most)
         return tr("{names} end level at {best}, {by} [{low}, {high}] apart").format(
-            names=joined(self.names), best=best, by=by, low=low, high=high
+            names=enumeration(self.names), best=best, by=by, low=low, high=high
         )
 
 
@@ -337,10 +337,3 @@ def climbed(data: Trained) -> dict[str, Difference]:
 def whole(value: float) -> str:
     """Return a number of updates, which can be infinite."""
     return f"{value:.0f}".replace("-", MINUS).replace("inf", "∞")
-
-
-def joined(names: tuple[str, ...]) -> str:
-    """Join names in a sentence: "A, B and C"."""
-    if len(names) < 2:
-        return "".join(names)
-    return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])

@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import Difference, changed, counted
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 HALF = 0.5
 
@@ -118,7 +118,7 @@ class Reached(Claim[Batches]):
             "{of} after {updates:,} update, mean and 95 % interval: {values}",
             "{of} after {updates:,} updates, mean and 95 % interval: {values}",
             self.updates,
-        ).format(of=of, updates=self.updates, values=", ".join(told))
+        ).format(of=of, updates=self.updates, values=listed(told))
 
 
 @dataclass(frozen=True, kw_only=True)

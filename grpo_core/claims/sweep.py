@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core.claims.claim import Claim, agrees
-from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed, joined
+from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
-from grpo_core.text import plural, tr
+from grpo_core.text import enumeration, listed, plural, tr
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +83,7 @@ class Lowest(Claim[Trained]):
                 "lowest at {first} ({value}), level with {count} others",
                 len(self.names) - 1,
             ).format(first=self.names[0], value=value, count=len(self.names) - 1)
-        return tr("lowest at {names} ({value})").format(names=joined(self.names), value=value)
+        return tr("lowest at {names} ({value})").format(names=enumeration(self.names), value=value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +203,7 @@ class StillClimbing(Claim[Swept]):
             "Still climbing after {updates:,} update: {places}",
             "Still climbing after {updates:,} updates: {places}",
             self.updates,
-        ).format(updates=self.updates, places=", ".join(self.names))
+        ).format(updates=self.updates, places=listed(self.names))
 
 
 def falls(courses: np.ndarray) -> np.ndarray:

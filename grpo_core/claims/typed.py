@@ -10,7 +10,7 @@ import numpy as np
 
 from grpo_core.claims.captions import apart
 from grpo_core.claims.claim import Kind, Tabled, agrees
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 RARE = -23
 """Log-probability below which a completion is sampled less than once in ten billion draws."""
@@ -105,7 +105,7 @@ class Typed(Tabled[Joined]):
             times = math.exp(-dict(self.values)["total"])
             facts["times"] = f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
         if "parts" in facts:
-            facts["parts"] = ", ".join(_part(*one) for one in facts["parts"]) or tr("no part of it pays")
+            facts["parts"] = listed(_part(*one) for one in facts["parts"]) or tr("no part of it pays")
         return self.KINDS[self.kind].template(facts).format(**facts)
 
 

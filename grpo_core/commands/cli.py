@@ -21,7 +21,7 @@ from grpo_core.commands.verify_command import add_commands as add_verify
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.host.other_python import run_command
 
-_ENDS = (".", "!", "?", "…", "”")
+_ENDS = (".", "!", "?", "…", "”", "。", "！", "？")
 
 
 def main(arguments: Sequence[str] | None = None, *, here: bool = False) -> int:

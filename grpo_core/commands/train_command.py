@@ -25,6 +25,7 @@ from grpo_core.runs.database import opened
 from grpo_core.runs.files import lock, release, take_place
 from grpo_core.runs.library import free_name
 from grpo_core.runs.run_file import RunWriter
+from grpo_core.text import without_stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,4 +184,4 @@ def _breakpoint(text: str) -> Breakpoint:
     try:
         return breakpoint_from_text(text)
     except SettingsError as error:
-        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
+        raise argparse.ArgumentTypeError(without_stop(str(error))) from None

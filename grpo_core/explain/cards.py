@@ -112,7 +112,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
                 value=value,
                 inputs=tuple(inputs),
                 scale=max(1.0, abs(value)),
-                unit="nats" if name != "max_probability" else "",
+                unit=tr("nats") if name != "max_probability" else "",
                 note=f"{note} {_averaged(n, len(inputs))}",
             )
         return Formula(
@@ -122,7 +122,7 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
             value=math.fsum(k * v for k, v in pairs) / count,
             inputs=tuple(inputs),
             scale=max([1.0, *(abs(v) for _, v in pairs)]),
-            unit="nats" if name != "max_probability" else "",
+            unit=tr("nats") if name != "max_probability" else "",
             note=f"{note} {_averaged(n, len(inputs))}",
         )
 

@@ -39,7 +39,7 @@ def estimate(n: Numbers, q: Quantity) -> Formula:
         value=result,
         inputs=inputs,
         scale=scale,
-        unit="nats",
+        unit=tr("nats"),
         note=_note(n, value.note),
         source=value.source,
     )

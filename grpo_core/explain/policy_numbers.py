@@ -139,7 +139,7 @@ def entropy(n: Numbers, q: Quantity) -> Formula:
         value=-math.fsum(terms),
         inputs=tuple(inputs),
         scale=math.fsum(map(abs, terms)),
-        unit="nats",
+        unit=tr("nats"),
         note=tr(
             "Between 0 (one action has all the probability) and log {count} = {count2:.4g} (all are equally likely)."
         ).format(count=len(logs), count2=math.log(max(len(logs), 1))),
@@ -162,7 +162,7 @@ def exact_kl(n: Numbers, q: Quantity) -> Formula:
         value=math.fsum(terms),
         inputs=(*now, *reference),
         scale=math.fsum(exponential(x) * (abs(x) + abs(ref)) for x, ref in pairs if exponential(x) > 0),
-        unit="nats",
+        unit=tr("nats"),
         note=tr("Over the entire distribution, not only the sampled token."),
     )
 

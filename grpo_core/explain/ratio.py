@@ -36,7 +36,7 @@ def log_ratio(n: Numbers, q: Quantity) -> Formula:
         value=value,
         inputs=(now, old),
         scale=max(abs(n[now]), abs(n[old])),
-        unit="nats",
+        unit=tr("nats"),
         note=note,
     )
 

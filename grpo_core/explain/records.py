@@ -119,7 +119,7 @@ def of_policy(policy: str) -> Rule:
 
     def rule(n: Numbers, q: Quantity) -> Formula:
         return Formula(
-            symbol=rf"\log {policy}({(q.action or 0) + 1})", value=n[q], note=tr("recorded", "number"), unit="nats"
+            symbol=rf"\log {policy}({(q.action or 0) + 1})", value=n[q], note=tr("recorded", "number"), unit=tr("nats")
         )
 
     return rule
@@ -189,10 +189,10 @@ RULES: dict[str, Rule] = {
     "denominator": denominator,
     "gate": gate,
     "value": recorded("V"),
-    "logp": recorded(r"\log \pi", "nats"),
-    "old_logp": recorded(r"\log \pi^{\mathrm{old}}", "nats"),
-    "ref_logp": recorded(r"\log \pi^{\mathrm{ref}}", "nats"),
-    "sampling_logp": recorded(r"\log \pi^{\mathrm{sampler}}", "nats"),
+    "logp": recorded(r"\log \pi", tr("nats")),
+    "old_logp": recorded(r"\log \pi^{\mathrm{old}}", tr("nats")),
+    "ref_logp": recorded(r"\log \pi^{\mathrm{ref}}", tr("nats")),
+    "sampling_logp": recorded(r"\log \pi^{\mathrm{sampler}}", tr("nats")),
     "log_probability": of_policy(r"\pi"),
     "ref_log_probability": of_policy(r"\pi_{\mathrm{ref}}"),
 }

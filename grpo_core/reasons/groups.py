@@ -13,7 +13,7 @@ from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import EXACT, entropy
 from grpo_core.premises import has_difficulty, meaning
 from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 from grpo_core.typeset import plain
 
 BARE_SPREAD = 1e-6
@@ -258,7 +258,7 @@ def _is_failure(n: Numbers, group: int, scored: np.ndarray) -> bool:
 
 
 def _counted(counted: dict[str, int], count: int, total: int) -> str:
-    text = ", ".join(f"{sort}: {number}" for sort, number in counted.items())
+    text = listed(f"{sort}: {number}" for sort, number in counted.items())
     return text if len(text) <= LONGEST_CHIP else tr("{count} of {total} dead").format(count=count, total=total)
 
 

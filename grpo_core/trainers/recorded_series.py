@@ -30,7 +30,7 @@ ESTIMATES: dict[str, Metric] = {
             "update."
         ),
         symbol="KL",
-        unit="nats",
+        unit=tr("nats"),
         colour="kl",
     ),
     "loss_mean": Metric(
@@ -42,7 +42,7 @@ ESTIMATES: dict[str, Metric] = {
         title=tr("Entropy, before"),
         help=tr("Entropy that the trainer measured before the update, mean over the sampled tokens."),
         symbol="H",
-        unit="nats",
+        unit=tr("nats"),
         colour="entropy",
         low=0,
     ),
@@ -53,7 +53,7 @@ ESTIMATES: dict[str, Metric] = {
             "is π over the sampler's probability."
         ),
         symbol="KL",
-        unit="nats",
+        unit=tr("nats"),
         colour="kl",
         low=0,
     ),

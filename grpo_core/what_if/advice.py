@@ -16,6 +16,7 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.reasons.loss import HUGE
 from grpo_core.reasons.policy_reasons import CERTAIN, FAR, MOST
 from grpo_core.record import Step
+from grpo_core.text import listed
 from grpo_core.what_if.replay import differences
 
 UPDATES = 6
@@ -115,7 +116,7 @@ def trials(step: Step, before: Step | None, name: str, *, poll: Poll = lambda: N
                 changed=changed,
                 limit=finding.limit,
                 low=finding.low,
-                setting=", ".join(texts),
+                setting=listed(texts),
                 measure=METRICS[name].title,
                 share=METRICS[name].share,
             )

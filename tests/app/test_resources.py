@@ -5,17 +5,20 @@ shows.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QIcon, QImage, QTextLayout
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QIcon, QImage, QRawFont, QTextLayout
 from PySide6.QtWidgets import QApplication
 
 from app.resources import MONO, SANS, SIGNS, icon, load_fonts, resource
 
 SHOWN = "αβεμπσδτλγρθωΣΔ∇∂√∈∞≈≠‖−±×·÷≤≥→←↑↓▲▼△▽◆◇●○▸◂▶◀■□▪⏎↵␣…“”‘’–—₀₁₂₃ₙᵢⱼₜ⁺⁻¹²³½°✓⟨⟩⌊⌋ᵀ"
+ROOT = Path(__file__).parents[2]
+HINTS = QFont.HintingPreference.PreferNoHinting
 PROGRAM_ICON = "grpo-lab"
 ICONS = sorted({path.stem for path in resource("icons").glob("*.svg")} - {PROGRAM_ICON})
 
@@ -65,6 +68,34 @@ def test_a_line_is_no_higher_for_a_sign_in_it(qapp: QApplication) -> None:
     line = layout.createLine()
     layout.endLayout()
     assert line.height() <= metrics.height() + 1
+
+
+@pytest.mark.parametrize("weight", ["Regular", "Bold"])
+def test_the_font_of_a_language_has_all_its_characters_and_the_height_of_the_others(
+    weight: str, qapp: QApplication
+) -> None:
+    inter, own = QRawFont(), QRawFont()
+    inter.loadFromData(resource("fonts/Inter-Regular.otf").read_bytes(), 100, HINTS)
+    own.loadFromData(resource(f"fonts/zh-CN/Chinese-{weight}.otf").read_bytes(), 100, HINTS)
+    catalogue = ROOT / "resources" / "translations" / "zh_CN.ts"
+    used = {sign for sign in catalogue.read_text("utf-8") if ord(sign) >= 0x2E80}
+    assert len(used) > 100
+    assert not {sign for sign in used if not own.supportsCharacter(ord(sign))}, "python -m tools.make_fonts … zh-CN"
+    assert (own.ascent(), own.descent()) == pytest.approx((inter.ascent(), inter.descent()), abs=1)
+
+
+@pytest.mark.parametrize(("language", "family"), [("zh_CN", "GRPO Lab Chinese"), ("en", "")])
+def test_the_fonts_of_a_language_are_registered_only_for_it(language: str, family: str) -> None:
+    program = (
+        f"from app import language; language.choose(['--language', '{language}'])\n"
+        "from PySide6.QtWidgets import QApplication; application = QApplication([])\n"
+        "from app.resources import load_fonts; load_fonts()\n"
+        "from tests.app.test_resources import families\n"
+        "print(*families('策', 'Inter') | families('策', 'JetBrains Mono'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    drawn_by = done.stdout.strip()
+    assert drawn_by == family if family else "GRPO Lab" not in drawn_by
 
 
 def test_figures_can_be_made_equally_wide(qapp: QApplication) -> None:

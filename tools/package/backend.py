@@ -107,7 +107,7 @@ def write_renamed(target: Path, modules: Container[str] | None = None) -> None:
             if path.suffix == ".py":
                 data = renaming.module(data.decode("utf-8"), path.as_posix()).encode("utf-8")
             _put(target / (INSTALLED if path.parts[0] == HERE else path.parts[0]) / Path(*path.parts[1:]), data)
-        elif path.parts[0] == "resources":
+        elif path.parts[0] == "resources" and not path.match("resources/translations/*.t*"):  # .ts and .toml
             of_font = path.match("fonts/OFL-*.txt")  # which the metadata contain, like our own licence
             _put((target if of_font else target / INSTALLED) / path, (ROOT / path).read_bytes())
     _put(target / "LICENSE", (ROOT / "LICENSE").read_bytes())

@@ -105,12 +105,14 @@ UNUSED_OF_PYARROW = ("arrow_substrait", "arrow_dataset", "arrow_acero")
 removed too (``run_paths.forget``). A trial resolves every function at startup (LD_BIND_NOW), so that a missing one is
 noticed.
 """
+LANGUAGES = tuple(path.stem for path in sorted((Path(__file__).parents[2] / "resources" / "translations").glob("*.qm")))
+"""Languages of the program, whose translations of Qt's own text are included."""
 _OTHER_FAMILIES = re.compile(rf"transformers/models/(?!({'|'.join(FAMILIES)}|__init__|__pycache__)(/|\.))[^/]+/")
 _OUT = tuple(
     re.compile(pattern)
     for pattern in (
-        r"PySide6/Qt/translations/",
-        r"PySide6/translations/",
+        rf"PySide6/(Qt/)?translations/(?!qtbase_({'|'.join(LANGUAGES)})\.qm$)",
+        r"resources/translations/.*(?<!\.qm)$",  # what the translations are compiled from
         r"PySide6/(Qt/)?qml/",
         r"pyqtgraph/(icons|colors|examples)/",
         _OTHER_FAMILIES.pattern,

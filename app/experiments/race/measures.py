@@ -29,8 +29,10 @@ MEASURES: dict[str, Measure] = {
         tr("Expected reward"), help=tr("Exact, under the policy after each update; the mean over the prompts.")
     ),
     "best_prob": Measure(tr("Best action"), help=tr("Probability of the action that pays most.")),
-    "kl": Measure(tr("KL from the start"), "nats", tr("KL(π‖π_ref), exact; the reference is the policy at the start.")),
-    "entropy": Measure(tr("Entropy"), "nats", tr("Of the policy, exact.")),
+    "kl": Measure(
+        tr("KL from the start"), tr("nats"), tr("KL(π‖π_ref), exact; the reference is the policy at the start.")
+    ),
+    "entropy": Measure(tr("Entropy"), tr("nats"), tr("Of the policy, exact.")),
     "signal_to_noise": Measure(
         tr("Signal to noise"),
         "",

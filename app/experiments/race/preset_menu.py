@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from app.theme.labels import plain_tip
 from grpo_core.config import PRESETS
 from grpo_core.experiments.race import SIX
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 
 class StayingMenu(QMenu):
@@ -84,8 +84,8 @@ class PresetMenu(QToolButton):
         count = len(self.names)
         self.setText(plural("{count} algorithm…", "{count} algorithms…", count).format(count=count))
         self.setAccessibleName(tr("Algorithms"))
-        self.setAccessibleDescription(", ".join(self.names))
-        self.setToolTip(plain_tip(", ".join(self.names) or tr("Choose the algorithms to race.")))
+        self.setAccessibleDescription(listed(self.names))
+        self.setToolTip(plain_tip(listed(self.names) or tr("Choose the algorithms to race.")))
 
     @Slot()
     def _on_toggled(self) -> None:

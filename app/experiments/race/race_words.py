@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from app.experiments.race.choices import FAIR
 from app.experiments.race.controller import RaceController
 from app.experiments.race.headline import rest
@@ -15,18 +13,9 @@ from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.race import spoken
-from grpo_core.text import plural, tr
+from grpo_core.text import enumeration, listed, plural, tr
 
 BANDS = tr("Bands contain the middle half of the seeds.")
-
-
-def joined(names: Sequence[str]) -> str:
-    """Return the names as an enumeration: "A, B and C"."""
-    return (
-        tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
-        if len(names) > 1
-        else "".join(names)
-    )
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
@@ -54,7 +43,7 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
 def of_same(results: RaceResults) -> str:
     """Return sentences about algorithms whose runs are identical seed by seed, or an empty string if there are none."""
     return " ".join(
-        tr("{names} coincide: the same runs, seed by seed.").format(names=joined([spoken(name) for name in group]))
+        tr("{names} coincide: the same runs, seed by seed.").format(names=enumeration([spoken(name) for name in group]))
         for group in results.coinciding()
     )
 
@@ -76,7 +65,7 @@ def of_rest(results: RaceResults) -> str:
         highest = max(of_lanes.values(), default=0)
         if len(set(of_lanes.values())) > 1:
             names = [name for name, value in of_lanes.items() if value == highest]
-            sentences.append(pattern.format(highest=highest, names=joined(names)))
+            sentences.append(pattern.format(highest=highest, names=enumeration(names)))
     return " ".join(sentences)
 
 
@@ -107,12 +96,12 @@ def of_change(then: RacePlan, now: RacePlan) -> str:
         return tr("Raced with another kind of task; press Race.")
     titles = [tr("“{title}”").format(title=described_at(path).title) for path in paths]
     if len(titles) <= 3:
-        return tr("Raced before a change of {settings}; press Race.").format(settings=joined(titles))
+        return tr("Raced before a change of {settings}; press Race.").format(settings=enumeration(titles))
     return plural(
         "Raced before a change of {settings} and {count} more setting; press Race.",
         "Raced before a change of {settings} and {count} more settings; press Race.",
         len(titles) - 2,
-    ).format(settings=", ".join(titles[:2]), count=len(titles) - 2)
+    ).format(settings=listed(titles[:2]), count=len(titles) - 2)
 
 
 def of_opening(name: str, runs: Ensemble, place: int) -> str:
@@ -139,9 +128,9 @@ def summary(results: RaceResults) -> str:
             "Race over {seeds} seed and {updates:,} updates; mean of the final reward, the best first: {best}.",
             "Race over {seeds} seeds and {updates:,} updates; mean of the final reward, the best first: {best}.",
             plan.seeds,
-        ).format(seeds=plan.seeds, updates=plan.updates, best=", ".join(best)),
+        ).format(seeds=plan.seeds, updates=plan.updates, best=listed(best)),
         of_same(results),
-        tr("{lost} became non-finite.").format(lost=joined(lost)) if lost else "",
+        tr("{lost} became non-finite.").format(lost=enumeration(lost)) if lost else "",
         results.note,
     ]
     return " ".join(sentence for sentence in sentences if sentence)

@@ -36,7 +36,7 @@ COLUMNS = (
     Column("low", "25 %", chars=7, help=tr("A quarter of the seeds end with less reward than this")),
     Column("high", "75 %", chars=7, help=tr("A quarter of the seeds end with more reward than this")),
     Column("best", tr("Best action"), chars=7, help=tr("Probability of the best action after the last update, median")),
-    Column("kl", "KL", chars=6, unit="nats", help=tr("KL from the start after the last update, median, in nats")),
+    Column("kl", "KL", chars=6, unit=tr("nats"), help=tr("KL from the start after the last update, median, in nats")),
     Column(
         "wrong",
         tr("Wrong way"),

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from app.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import plain_tip
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 FIRST = 4
 """Number of columns that are shown at first."""
@@ -40,7 +40,7 @@ class RaceStanding(TableTwin):
         if self._all:  # in a narrow panel, the numbers of the headline before all others
             wanted = sorted(range(len(COLUMNS)), key=lambda n: COLUMNS[n].key not in ("name", *BEHIND_BY))
         hidden = self.fit_columns(wanted, self.width() - 2 * self.frameWidth() - bar)
-        names = ", ".join(COLUMNS[n].title for n in hidden)
+        names = listed(COLUMNS[n].title for n in hidden)
         told = tr("In a wider panel: {names}.") if self._all else tr("Set up shows more: {names}.")
         self.setToolTip(plain_tip(told.format(names=names) if names else ""))
 

@@ -30,13 +30,13 @@ def frontier_picture(state: SweepState) -> LinePicture:
     """Return a chart with one mark per point, joined in grid order, and the exact frontier if theory provides one."""
     results, front = state.results, state.front()
     if results is None:
-        return LinePicture(x=Scale(label=titled("kl"), unit="nats", low=0), y=Scale(label=titled("reward")))
+        return LinePicture(x=Scale(label=titled("kl"), unit=tr("nats"), low=0), y=Scale(label=titled("reward")))
     best, rows = results.optimum(front), range(len(results.sweep.rows))
     lines = [_row_of_frontier(results, row, front=row == front) for row in rows]
     chosen = chosen_mark(state, lines, None)
     right = np.concatenate([best["kl"], *(results.final("kl", row).high for row in rows)])
     return LinePicture(
-        x=Scale(label=titled("kl"), unit="nats", low=0, high=float(np.nanmax([*right, LEAST])) * 1.05),
+        x=Scale(label=titled("kl"), unit=tr("nats"), low=0, high=float(np.nanmax([*right, LEAST])) * 1.05),
         y=Scale(label=titled("reward")),
         lines=(*lines, theory_line(best["kl"], best["reward"])),
         subject=results,

@@ -25,7 +25,7 @@ from app.experiments.sweep.results import DIVERGED, TITLES, UNITS, SweepResults
 from app.plotting.numbers import hover, plain, shown
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 Index = QModelIndex | QPersistentModelIndex
 PALEST, STRONGEST = 0.06, 0.75
@@ -88,7 +88,7 @@ class HeatModel(QAbstractTableModel):
             self.headerData(section, way)
             for section, way in ((column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical))
         )
-        return ", ".join(side for side in sides if side)
+        return listed(side for side in sides if side)
 
     def _why_none(self, index: Index) -> str:
         come = self.results is not None and (index.column(), index.row()) in self.results.done

@@ -11,7 +11,7 @@ from app.experiments.sweep.plan import Sweep
 from grpo_core.experiments.ensemble import Ensemble, band
 from grpo_core.text import plural, tr
 
-UNITS = {"kl": "nats", "reward": ""}
+UNITS = {"kl": tr("nats"), "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
 CENTRES = {"kl": tr("median"), "reward": tr("mean")}
 """Measure -> name of the statistic that is used as the centre of the seeds, as in the headline.

@@ -16,7 +16,7 @@ from grpo_core.config import Settings, described_at
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.language_ensemble import COMPARABLE
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
-from grpo_core.text import plural, tr
+from grpo_core.text import as_sentence, plural, tr
 
 FOLDER = tr("A sweep trains the built-in model only. For a model from a folder, queue real runs.")
 
@@ -37,7 +37,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
         return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
     if not (math.isfinite(kl[0]) and math.isfinite(reward[0])):
-        return f"{sweep.over.symbol} {name(value)}: {DIVERGED}."
+        return as_sentence(f"{sweep.over.symbol} {name(value)}: {DIVERGED}")
     come = len(runs.measures["kl"]) - 1
     pattern = (
         plural(

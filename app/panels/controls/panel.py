@@ -31,7 +31,7 @@ from grpo_core.config import PRESETS, BanditTask, LanguageTask, Objective, Setti
 from grpo_core.config.presets import nearest_preset
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 FIRST = (
     "task.prompts",
@@ -233,7 +233,7 @@ class ControlsPanel(Panel):
         self.model_note.setVisible(wanted.is_language)
         for row in self._rows:
             if row.paths == ("model.device",):
-                row.remark(tr("Here: {devices}.").format(devices=", ".join(self.devices())) if self.devices() else "")
+                row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
         self.restraints.hold(self._controls(), view)
         for row in self._rows:
             row.setVisible(not row.isHidden() and all(applies(path, wanted) for path in row.paths))
@@ -258,7 +258,7 @@ class ControlsPanel(Panel):
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()
         if changed:
-            values = ", ".join(f"{described_at(path).title}: {shown(now)}" for path, (_, now) in changed.items())
+            values = listed(f"{described_at(path).title}: {shown(now)}" for path, (_, now) in changed.items())
             description = tr("{description} Changed here: {values}.").format(description=description, values=values)
         self.preset.show_preset(name, changed=bool(changed))
         self.preset.setToolTip(wrapped_tip(description))

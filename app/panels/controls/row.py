@@ -12,7 +12,7 @@ from app.help.hover import explain_on_hover
 from app.theme.labels import Label
 from grpo_core.config import About
 from grpo_core.config.value_names import headed
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 
 class Row(QWidget):
@@ -84,7 +84,7 @@ def usual(about: About) -> str:
         else [tr("Usual: {low:g} to {high:g}.").format(low=about.usual[0], high=about.usual[1])]
     )
     if about.choices:
-        parts.append(tr("Choices: {choices}.").format(choices=", ".join(headed(choice) for choice in about.offered)))
+        parts.append(tr("Choices: {choices}.").format(choices=listed(headed(choice) for choice in about.offered)))
     else:
         parts.append(tr("Allowed: {allowed}.").format(allowed=about.allowed))
     return " ".join(parts)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from textwrap import shorten
-
 from app.panels.evolution.row_painter import RowsPicture
 from grpo_core.claims.answered import signs_in
 from grpo_core.config import Settings
+from grpo_core.errors import shortened
 from grpo_core.kl import ESTIMATORS
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import enumeration, tr
 
 IN_WORDS = {
     "sums": (
@@ -51,7 +50,7 @@ def what_to_watch(settings: Settings, step: Step | None) -> str:
         if not acting:
             return tr("It is asked what it cannot do: while no answer is right, nothing changes.")
         return tr("It is asked what it cannot do: only {what} can change it while no answer is right.").format(
-            what=_listed(acting)
+            what=enumeration(acting)
         )
     if settings.model.checkpoint == "shipped":
         return tr("It reads left to right: watch it learn precedence.")
@@ -76,7 +75,7 @@ def why(settings: Settings) -> str:
         if not acting:
             return tr("While all rewards of a group are equal, every advantage is 0 and nothing is pushed.")
         return tr("If all answers are wrong, their equal rewards push nothing; {what} can.").format(
-            what=_listed(acting)
+            what=enumeration(acting)
         )
     if settings.model.checkpoint == "shipped":
         return tr("Its habit gives wrong answers where “*” comes after “+”. No prompt below is ever trained on.")
@@ -94,13 +93,6 @@ def acts_without_answers(settings: Settings) -> tuple[str, ...]:
         (goal.beta != 0 and not goal.kl_in_reward and k1, tr("the noise of k1")),
     )
     return tuple(name for true, name in acting if true and optimizer.learning_rate)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    """Return the names joined into one phrase, the last after “and”."""
-    if len(names) == 1:
-        return names[0]
-    return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
 
 
 def story(picture: RowsPicture) -> str:
@@ -121,9 +113,15 @@ def story(picture: RowsPicture) -> str:
         None: tr("{prompt} was answered {former}; since update {step:,} it is {answer}."),
     }[now.verdict.right]
     if picture.evolution.run.origin.settings.model.folder:  # prompts and answers are sentences themselves
-        prompt = _in_quotes(shorten(prompt, LONGEST, placeholder=" …"))
-        return pattern.format(prompt=prompt, former=_in_quotes(former), step=turn.since, answer=_in_quotes(now.text))
+        return pattern.format(
+            prompt=quoted(prompt), former=_in_quotes(former), step=turn.since, answer=_in_quotes(now.text)
+        )
     return pattern.format(prompt=prompt, former=former or NOTHING, step=turn.since, answer=now.text or NOTHING)
+
+
+def quoted(prompt: str) -> str:
+    """Return a prompt in quotation marks and on one line, shortened to :data:`LONGEST` characters."""
+    return _in_quotes(shortened(" ".join(prompt.split()), LONGEST))
 
 
 def _is_unread(picture: RowsPicture) -> bool:

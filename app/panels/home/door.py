@@ -26,7 +26,7 @@ class DoorButton(QAbstractButton):
         self.door = door
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.setText(door.title)
         self.setAccessibleName(door.title)
         self.setAccessibleDescription(door.sentence)

@@ -18,7 +18,7 @@ from app.widgets.panel import Panel
 from app.widgets.wrap import Wrap
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 NO_RUNS = tr("Every run is saved automatically; those with an update appear here next time.")
 
@@ -134,7 +134,7 @@ class HomePanel(RunsPanel):
             door.set_look(view.theme, view.scale)
 
     def summary(self, view: View) -> str:
-        titles = tr(", ").join(door.door.title for door in self.doors)
+        titles = listed(door.door.title for door in self.doors)
         return tr("Ways in: {titles}. {runs}").format(titles=titles, runs=super().summary(view))
 
     def focus_picture(self) -> None:

@@ -20,7 +20,7 @@ from app.workspace.answers import on_one_line
 from app.workspace.view import View
 from grpo_core.progress import Phase, Progress
 from grpo_core.record import Origin
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 from grpo_core.texts import question_in
 
 CARET = "▌"
@@ -85,7 +85,7 @@ class Writing:
         """A sentence with the written fraction of each group, or an empty string once all are sampled."""
         if not self.groups:
             return ""
-        return tr("Written of each group: {shares}.").format(shares=", ".join(f"{share:.0%}" for share in self.groups))
+        return tr("Written of each group: {shares}.").format(shares=listed(f"{share:.0%}" for share in self.groups))
 
 
 class BeingWritten(QWidget):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from app.panels.what_if.question import AS_IT_RAN, WhatIfPicture
 from app.plotting.numbers import shown
-from grpo_core.text import tr
+from grpo_core.text import clauses, tr
 from grpo_core.what_if import notes
 
 
@@ -55,7 +55,7 @@ def description(picture: WhatIfPicture, preset: str) -> str:
 
 def differing(picture: WhatIfPicture, preset: str, update: int) -> str:
     """Return a sentence on the settings of ``preset`` that differ from those of update ``update``."""
-    differences = "; ".join(d.text for d in picture.what_if.differences if d.replayed)
+    differences = clauses(d.text for d in picture.what_if.differences if d.replayed)
     sentence = (
         tr("Update {update:,} under {preset} differs in its settings: {differences}.")
         if differences

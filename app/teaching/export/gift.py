@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from app.teaching.lessons.prediction import DIRECTIONS, Placed, lesson_of
 from grpo_core.teaching.lessons import Lesson, Prediction, direction, holds, spoken
-from grpo_core.text import tr
+from grpo_core.text import language, tr
 
 SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n": "\\n"})
 """Characters with a special meaning in GIFT, and their escaped forms."""
@@ -21,7 +21,8 @@ def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
         values: the answers computed in a walk through the lesson, by step, counted from 0.
     """
     name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
-    return "\n\n".join([f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"
+    said = "// language: " + language()
+    return "\n\n".join([said, f"$CATEGORY: GRPO Lab/{name.replace('/', '//')}", *_questions(lesson, values)]) + "\n"
 
 
 def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from app.theme.labels import Label
 from grpo_core.teaching.homework import Homework, answer_to
 from grpo_core.teaching.homework.file import ENDING, LONGEST_NAME, LONGEST_TEXT
 from grpo_core.teaching.lessons import Lesson
-from grpo_core.text import tr
+from grpo_core.text import language, tr
 
 HOLDS = tr(
     "One text file below 64 KB: your name or number as you type it, the lesson and the program's version, your "
@@ -36,6 +36,7 @@ def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", co
             if lesson.steps[place].predict is not None
         ),
         conclusion=conclusion[:LONGEST_TEXT],
+        language=language(),
     )
 
 

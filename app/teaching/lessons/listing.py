@@ -21,7 +21,7 @@ from app.teaching.lessons.progress import LessonProgress, Reached
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.teaching.lessons import Lesson
-from grpo_core.text import tr
+from grpo_core.text import as_sentence, tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
@@ -190,7 +190,7 @@ class _Entry(QStyledItemDelegate):
 
     def _below(self, view: LessonList, line: Line, space: int) -> str:
         """Return the text below the question, which includes the duration if that does not fit on the right."""
-        return line.below if self._aside(view, space) or not line.length else f"{line.below} {line.length}."
+        return line.below if self._aside(view, space) or not line.length else f"{line.below} {as_sentence(line.length)}"
 
     def _text_width(self, view: LessonList, space: int) -> float:
         return max(space - 54 * view.factor - self._aside(view, space), 60)

@@ -18,7 +18,7 @@ from app.window.main_window import MainWindow
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.foreign.recording import columns_of
-from grpo_core.text import plural, tr
+from grpo_core.text import clauses, listed, plural, tr
 
 FOUND = "recorded findings"
 """Id of the message with the findings on the current run."""
@@ -111,22 +111,22 @@ class Examinations(QObject):
         elif titles and not in_window(self._window.docks[DIAGNOSIS.id]):
             self._say(
                 tr("{title}, problems: {count}. {titles}.").format(
-                    title=self._workspace.run.title, count=len(titles), titles="; ".join(titles)
+                    title=self._workspace.run.title, count=len(titles), titles=clauses(titles)
                 )
             )
 
     def _changed(self, titles: list[str], before: list[str]) -> str:
         """Return a sentence about the findings that another examination has added and removed, or an empty string."""
         new, gone = [t for t in titles if t not in before], [t for t in before if t not in titles]
-        said = [tr("new: {titles}").format(titles=", ".join(new))] if new else []
-        said += [tr("no longer found: {titles}").format(titles=", ".join(gone))] if gone else []
+        said = [tr("new: {titles}").format(titles=listed(new))] if new else []
+        said += [tr("no longer found: {titles}").format(titles=listed(gone))] if gone else []
         run = self._workspace.run
         known = None if run is None else self._examination.of(run.id)
         if not said or run is None or known is None:
             return ""
         return plural(
             "{title}, {count:,} update examined: {said}.", "{title}, {count:,} updates examined: {said}.", known.head
-        ).format(title=run.title, count=known.head, said="; ".join(said))
+        ).format(title=run.title, count=known.head, said=clauses(said))
 
     def _say(self, text: str) -> None:
         if text:

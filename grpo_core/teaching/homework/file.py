@@ -67,6 +67,7 @@ class Homework:
         answers: one for each question that was answered or skipped.
         conclusion: what was learned, in the student's words.
         version: version of the program that wrote the file.
+        language: code of the language of title, answers in words and conclusion, such as “zh-CN”.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Homework:
     answers: tuple[HomeworkAnswer, ...] = ()
     conclusion: str = ""
     version: str = __version__
+    language: str = "en"
 
     def to_bytes(self) -> bytes:
         """Return the file's content. Settings shared by several answers are stored once.
@@ -135,6 +137,7 @@ def _homework(data: Any) -> Homework:
         answers=tuple(_answer(row, runs) for row in rows),
         conclusion=_text(data, "conclusion", LONGEST_TEXT),
         version=_text(data, "version", LONGEST_NAME),
+        language=_text({"language": "en", **data}, "language", LONGEST_NAME),  # absent in earlier versions
     )
 
 

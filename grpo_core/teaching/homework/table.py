@@ -18,7 +18,7 @@ from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import GrpoError
 from grpo_core.teaching.homework.checking import DIFFERS, REFUSED, UNCHECKED, Checker, Verdict
 from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework, well_formed
-from grpo_core.text import plural, tr
+from grpo_core.text import as_sentence, clauses, listed, plural, tr
 
 MOST_FILES = 2000
 MOST_WRONG = 12
@@ -147,7 +147,7 @@ class Collected:
             for said, names in students.items():
                 pattern = tr("{lesson}, step {step}: {count} of {asked} predicted “{said}”, which is wrong: {names}.")
                 sentence = pattern.format(
-                    lesson=lesson, step=step, count=len(names), asked=len(placed), said=said, names=", ".join(names)
+                    lesson=lesson, step=step, count=len(names), asked=len(placed), said=said, names=listed(names)
                 )
                 found.append((len(names), sentence))
         return [sentence for _, sentence in sorted(found, key=lambda one: -one[0])[:MOST_WRONG]]
@@ -182,8 +182,8 @@ class Collected:
                 unknown=unknown
             )
         if not placed:
-            return head + "."
-        return f"{head}. {_guesses(placed)}"
+            return as_sentence(head)
+        return f"{as_sentence(head)} {_guesses(placed)}"
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _guesses(placed: Sequence[HomeworkAnswer]) -> str:
             low=min(numbers), high=max(numbers), median=statistics.median(numbers)
         )
     counted = Counter(answer.said for answer in placed)
-    return "; ".join(f"{said}: {count}" for said, count in counted.most_common()) + "."
+    return as_sentence(clauses(f"{said}: {count}" for said, count in counted.most_common()))
 
 
 def _mistake(answer: HomeworkAnswer) -> str:

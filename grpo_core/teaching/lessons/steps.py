@@ -18,7 +18,7 @@ from grpo_core.teaching.lessons.lesson import KINDS, SHOWN, STAGES, Answer, Choi
 from grpo_core.teaching.lessons.limits import check_choices, check_step
 from grpo_core.teaching.lessons.place import LessonError
 from grpo_core.teaching.lessons.table import MISSING, Table, nearest
-from grpo_core.text import plural, tr
+from grpo_core.text import plural, tr, without_stop
 
 MOST_WORDS = 40
 """Maximum number of words in the text next to a picture."""
@@ -118,7 +118,7 @@ class Steps:
     def _refusal(self, t: Table, base: Settings, error: SettingsError) -> LessonError:
         """Return the error for a rejected setting of ``t``. For an unknown name it suggests the most similar one."""
         close = "" if error.field in flat(base) else nearest(error.field, flat(base))
-        return t.error(error.field if error.field in t else "", str(error).rstrip(".") + close)
+        return t.error(error.field if error.field in t else "", without_stop(str(error)) + close)
 
     def _step(self, t: Table) -> LessonStep:
         settings = t.table("settings", {})

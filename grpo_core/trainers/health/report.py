@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from grpo_core.foreign.recording import Source
-from grpo_core.text import plural, tr
+from grpo_core.text import language, plural, tr
 from grpo_core.trainers.health.chain import first_break, shown_by
 from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding
 from grpo_core.trainers.health.grade import Grade
@@ -159,7 +159,7 @@ def as_html(source: Source, result: Diagnosis) -> str:
     return "\n".join(
         [
             "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
+            f'<html lang="{language()}"><head><meta charset="utf-8">',
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
             f"<h1>{escape(title)}</h1><p>{escape(headline(source, result))}</p>",

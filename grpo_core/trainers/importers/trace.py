@@ -23,7 +23,7 @@ from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortene
 from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp
 from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.record import Step
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 from grpo_core.trainers import token_text
 from grpo_core.trainers.importers import trl_settings, verl_settings
 from grpo_core.trainers.importers.arrays import Arrays, columns_of
@@ -233,7 +233,7 @@ class Trace:
                 tr(
                     "The files of this update lack the columns {names}, so there is no loss to recompute; its texts, "
                     "rewards and advantages are shown. To get them, record again with GRPO Lab's recorder."
-                ).format(names=", ".join(missing))
+                ).format(names=listed(missing))
             )
 
     def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns | Arrays]:
@@ -259,7 +259,7 @@ class Trace:
         try:
             yield
         except (LookupError, ValueError, TypeError, OverflowError, MemoryError, AssertionError) as error:
-            files = ", ".join(piece.path.name for _, piece in sorted(self.steps[position - 1].pieces.items()))
+            files = listed(piece.path.name for _, piece in sorted(self.steps[position - 1].pieces.items()))
             raise RunFileError(
                 tr("{files} and its line in the index do not match ({error}); one of them is damaged.").format(
                     files=files, error=shortened(repr(error))
@@ -342,7 +342,7 @@ class Trace:
         missing = self.steps[position - 1].missing
         if not missing:
             return ""
-        return tr("The files of process {ranks} are missing.").format(ranks=", ".join(map(str, missing)))
+        return tr("The files of process {ranks} are missing.").format(ranks=listed(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
         """Return the trainer's reports from the log of an attempt, by the trainer's step number.

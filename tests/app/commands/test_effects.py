@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from app.application import Application
+from app.language import START_AGAIN
 from tests.app.conftest import Driver
 
 pytestmark = pytest.mark.one_window
@@ -15,6 +16,7 @@ EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
     "zoom_in": (lambda p: p.look.scale, 1.1),
     "zoom_out": (lambda p: p.look.scale, 0.9),
     "theme.projector": (lambda p: p.look.choice, "projector"),
+    "language.en": (lambda p: p.preferences.current.language, "en"),
     "layout.Compare": (lambda p: p.preferences.current.layout, "Compare"),
     "layout.Mine": (lambda p: p.preferences.current.layout, "Mine"),
     "panel.glossary": (lambda p: p.window.docks["glossary"].isVisible(), True),
@@ -99,3 +101,14 @@ def test_a_command_does_what_its_name_promises(shared: Driver, program: Applicat
     if id in SWITCHES:
         action.trigger()
         assert read(program) == before
+
+
+@pytest.mark.own_window
+def test_another_language_is_offered_with_a_new_start(driver: Driver) -> None:
+    program = driver.program
+    program.actions["language.zh_CN"].trigger()
+    assert program.actions["language.zh_CN"].text() == "简体中文"
+    (line,) = [line for line in program.messages.lines if "another language" in line.message.text]
+    line.message.actions[0].run()
+    assert program.window.property(START_AGAIN) is True
+    driver.qtbot.waitUntil(lambda: program.window.may_close)

@@ -43,7 +43,7 @@ def test_no_two_commands_share_an_id_or_a_key_of_one_context(actions: Actions) -
 
 def test_every_command_has_a_title_a_tip_and_a_menu(actions: Actions) -> None:
     for command in actions.commands:
-        assert command.text[0].isupper(), command.id
+        assert not command.text[0].islower(), command.id
         assert "!" not in command.text + command.tip
         assert command.tip.endswith("."), command.id
         assert command.menu

@@ -128,6 +128,16 @@ def test_return_opens_the_first_door_with_and_without_a_window_manager(tmp_path:
         assert [*tmp_path.rglob("*.grpo")], "the ten bars are trained"
 
 
+def test_doors_are_equally_high_also_where_their_sentences_have_more_lines(driver: Driver) -> None:
+    panel, needed = home(driver), set()
+    for width in (760, 1000, 1366):
+        driver.program.window.resize(width, 700)
+        driver.settle()
+        needed |= {len({one.minimumHeight() for one in panel.doors})}
+        assert len({(one.y(), one.height()) for one in panel.doors}) == 1
+    assert max(needed) > 1, "otherwise the sentences have equally many lines"
+
+
 def test_play_shows_its_panels_and_the_bars_move_after_one_key(driver: Driver) -> None:
     panel, window = home(driver), driver.program.window
     QTest.keyClick(panel.doors[0], Qt.Key.Key_Return)

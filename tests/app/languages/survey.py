@@ -1,6 +1,7 @@
-"""Open the complete window in a made-up language and report, as JSON, untranslated text and text that does not fit.
+"""Open the complete window in a made-up or a shipped language and report, as JSON, untranslated text and text that does
+not fit.
 
-python -m tests.app.languages.survey pseudo|pseudo-rtl HOME panels|lessons
+python -m tests.app.languages.survey pseudo|pseudo-rtl|pseudo-zh|zh_CN HOME panels|lessons
 """
 # ruff: noqa: E402
 
@@ -17,9 +18,14 @@ from pathlib import Path
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["QT_LOGGING_RULES"] = "*.debug=false"
 
+from app import language
 from tools import pseudo
 
-pseudo.choose(sys.argv[1])  # before importing the panels, whose constants are strings
+MADE_UP = sys.argv[1].startswith("pseudo")
+if MADE_UP:  # before importing the panels, whose constants are strings
+    pseudo.choose(sys.argv[1])
+else:
+    assert language.choose(["--language", sys.argv[1]]) == ""
 
 from PySide6.QtCore import QAbstractListModel, QEvent, QEventLoop, QModelIndex, Qt, QTimer
 from PySide6.QtGui import QAction
@@ -59,12 +65,19 @@ from grpo_core.config import PRESETS
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
 from tests.app.painted import painted_words
+from tools.terms import terms
 
 PROPER = re.compile(
-    "|".join(map(re.escape, PRESETS)) + r"|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam"
+    "|".join(map(re.escape, PRESETS))
+    + r"|English|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam|TRPO|max π"
     r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams|^\w+_\w+$"
 )
-"""Names of algorithms, programs, settings and units, and formulas, which are the same in every language."""
+"""Names of languages, algorithms, programs, settings and units, and formulas, which are the same in every language."""
+KEPT = re.compile(
+    "|".join(re.escape(form) for term in terms(sys.argv[1]) for form in term.forms if form.isascii()) or "(?!)",
+    re.IGNORECASE,
+)
+"""Terms that stay English in a shipped language."""
 QT = ("qt_", "ScrollLeftButton", "ScrollRightButton", "Export", "Export...")
 """Parts of Qt, which Qt's own catalogues translate, and of pyqtgraph, which are never visible."""
 NEVER_TURNED = (Plot, TermStrip, FormulaLabel, TokenGrid)
@@ -158,8 +171,11 @@ def painted(widget: QWidget) -> Iterator[str]:
 
 
 def untranslated(text: str) -> bool:
-    """Return whether there are words outside « »."""
+    """Return whether there are words outside « », or in a shipped language, a text of English words alone."""
     bare = KEYS.sub("", re.sub(r"<small>.*</small>|<[^>]*>|&\w+;", " ", text))
+    if not MADE_UP and re.search(r"[\u4e00-\u9fff]", bare):
+        return False
+    bare = KEPT.sub(" ", bare)
     while "«" in bare:
         shorter = re.sub(r"«[^«»]*»", " ", bare)
         if shorter == bare:
@@ -195,7 +211,8 @@ def survey(window: QWidget, moment: str, found: dict[str, dict[str, str]]) -> No
             continue
         path = f"{type(widget).__name__} in {_panel(widget)}"
         for where, text in texts(widget):
-            if text and untranslated(text):
+            formula = isinstance(widget, FormulaLabel) and not MADE_UP  # read out with English names of its marks
+            if text and untranslated(text) and not formula:
                 found["untranslated"].setdefault(text, f"{moment}: {where} of {path}")
         for text in painted(widget) if sys.argv[1] == "pseudo" and sys.argv[3] == "panels" else ():
             if ENGLISH.search(text) and not FOREIGN.search(text):
@@ -223,7 +240,7 @@ def _panel(widget: QWidget) -> str:
 
 def main(home: str, what: str) -> None:
     application = QApplication(sys.argv[:1])
-    pseudo.arrange(application, sys.argv[1])
+    pseudo.arrange(application, sys.argv[1]) if MADE_UP else language.arrange(application)
     wanted = Preferences(theme="light", speed=None, reduced_motion=True)  # the window must not move
     program = Application(application, find_paths({"GRPO_LAB_HOME": home}), wanted)
     program.window.resize(1920, 1080)

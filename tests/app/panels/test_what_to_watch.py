@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.panels.evolution.evolution_words import acts_without_answers, what_to_watch, why
+from app.panels.evolution.evolution_words import LONGEST, acts_without_answers, quoted, what_to_watch, why
 from grpo_core.config import language_settings
 from grpo_core.learners import learner
 
@@ -57,3 +57,12 @@ def test_what_moves_a_hopeless_run_all_the_same_is_named(name: str) -> None:
 def test_several_causes_are_listed() -> None:
     settings = language_settings().replace({"objective.entropy_bonus": 0.1, "optimizer.weight_decay": 0.1})
     assert len(acts_without_answers(settings)) == 2
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["What is 6 plus 6? Reply with the number only.", "小明有七个苹果，又买来八个，他一共有多少个苹果？请只回答数字。"],
+)
+def test_a_long_prompt_is_quoted_from_its_beginning_in_every_script(prompt: str) -> None:
+    said = quoted(f" {prompt}\n")
+    assert said.strip("“”") == f"{prompt[: LONGEST - 1]}…" and len(said) == LONGEST + 2

@@ -39,7 +39,9 @@ def cut(text: str, mark: str) -> list[str]:
 def read(source: str) -> tuple[list[str], list[Question]]:
     """Return the categories and the questions of a GIFT file, parsed by its published grammar."""
     categories, found = [], []
-    for part in source.strip().split("\n\n"):
+    assert source.startswith("// language: en\n")
+    without_comments = re.sub(r"(?m)^//.*\n", "", source)
+    for part in without_comments.strip().split("\n\n"):
         if part.lstrip().startswith("$CATEGORY: "):
             categories.append(part.strip().removeprefix("$CATEGORY: "))
             continue

@@ -23,7 +23,7 @@ from app.panel_registry import lesson_panels
 from app.plotting.numbers import full, shown
 from app.resources import resource
 from app.teaching.export.lesson_file import lesson_called
-from app.teaching.export.page.document import LARGEST, document
+from app.teaching.export.page.document import LARGEST, document, html_page
 from app.teaching.export.page.explained import Explained
 from app.teaching.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.lesson_page import lesson_page, walk_through
@@ -41,6 +41,7 @@ from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner, origin
 from grpo_core.runs.run_file import RunReader
 from grpo_core.teaching.lessons import right, spoken
+from grpo_core.text import use
 from tests.app.conftest import Driver
 from tests.core.trainers.sources import DATA, DISEASED
 
@@ -219,6 +220,16 @@ def test_the_policy_of_a_page_lets_in_its_own_style_and_program_alone(run: Path)
 
 
 @pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize("code", ["en", "zh-CN"])
+def test_a_page_says_its_language(code: str) -> None:
+    use(None, language=code)
+    try:
+        page = html_page("t", [], "", largest=LARGEST, without_script="")
+    finally:
+        use(None)
+    assert page.startswith(b'<!DOCTYPE html>\n<html lang="%s">' % code.encode())
+
+
 def test_hostile_words_of_a_run_stay_words() -> None:
     settings = Settings()
     step = next(iter(learner(settings)))

@@ -85,11 +85,19 @@ def collected(folder: Path, lesson: Lesson | None = None) -> Collected:
 
 def test_a_homework_is_read_as_it_was_written(tmp_path: Path) -> None:
     placed = replace(ANSWER, step=3, guess=None, said="", value=None, answer=Answer(quantity=Quantity("reward", row=1)))
-    homework = replace(HOMEWORK, answers=(ANSWER, placed))
+    homework = replace(HOMEWORK, answers=(ANSWER, placed), language="zh-CN")
     read, content = read_homework(written(tmp_path, homework))
     assert read == homework
     assert len(content) < LARGEST
     assert len(json.loads(content)["runs"]) == 1, "shared settings stand in it once"
+
+
+def test_a_homework_of_an_earlier_version_is_in_english(tmp_path: Path) -> None:
+    earlier = json.loads(HOMEWORK.to_bytes())
+    del earlier["language"]
+    path = tmp_path / "ada.json"
+    path.write_text(json.dumps(earlier), "utf-8")
+    assert read_homework(path)[0] == HOMEWORK
 
 
 def test_a_homework_of_64_kb_is_refused_before_it_is_written() -> None:

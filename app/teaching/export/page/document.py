@@ -14,7 +14,7 @@ from grpo_core.assignments import described_settings
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.shipped import resource
-from grpo_core.text import plural, tr
+from grpo_core.text import language, plural, tr
 
 POLICY = (
     "default-src 'none'; style-src '{style}'; script-src '{program}'; img-src data:; base-uri 'none'; "
@@ -104,7 +104,7 @@ def html_page(
             *below,
             element("script", Markup(program)),
         ),
-        lang="en",
+        lang=language(),
     )
     written = ("<!DOCTYPE html>\n" + whole + "\n").encode("utf-8", "replace")
     if len(written) >= largest:

@@ -11,7 +11,7 @@ from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.numbers import shown
-from grpo_core.text import tr
+from grpo_core.text import listed, tr
 
 BAR, FRAME = 0.6, 0.72
 """Widths of a draggable bar and of the frame around it, as shares of the spacing between bars."""
@@ -68,7 +68,7 @@ def distribution(
 def summary_of(chart: BarChart) -> str:
     """Return a text for screen readers: the heights of the first series of ``chart``, and the selected bar."""
     picture = chart.picture
-    heights = ", ".join(
+    heights = listed(
         f"{name} {shown(float(p))}" for name, p in zip(picture.names, picture.series[0].heights, strict=True)
     )
     return tr("{title}: {heights}. Bar {chosen} is chosen.").format(

@@ -24,7 +24,7 @@ from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.teaching.lessons import Offer
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 LOWEST = 1.0
 """Minimum upper end of the axis of rewards."""
@@ -154,9 +154,9 @@ class BuildGroup(Interactive):
         return " ".join(sentences)
 
     def summary(self, view: View) -> str:
-        rewards = ", ".join(shown(float(reward)) for reward in self.rewards)
+        rewards = listed(shown(float(reward)) for reward in self.rewards)
         return tr("Rewards {rewards}; advantages {a}. {text}").format(
-            rewards=rewards, a=", ".join(shown(float(a)) for a in self.now), text=self.foot.text()
+            rewards=rewards, a=listed(shown(float(a)) for a in self.now), text=self.foot.text()
         )
 
     # -- answers and input ---------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.lengths import SEEDS, UPDATES, Lengths
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 LENGTHS = (
     Line(name="wrong", label=tr("wrong answers"), meaning="push_down"),
@@ -123,7 +123,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
             for name, line in self.plot.lines.items()
         }
         return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", len(SEEDS)).format(
-            seeds=len(SEEDS), ends=", ".join(ends.values())
+            seeds=len(SEEDS), ends=listed(ends.values())
         )
 
     # -- answers -------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import outcome, trained
 from grpo_core.experiments.race import spoken
 from grpo_core.teaching.lessons import Offer
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 GRPO, GLOBAL, CRITIC, PLAIN = "GRPO (DeepSeekMath)", "REINFORCE + baseline", "PPO-clip", "REINFORCE"
 EQUAL = {"updates": tr("equal updates"), "samples": tr("equal samples"), "step_length": tr("equal step length")}
@@ -131,7 +131,7 @@ class FairRace(Interactive):
             return tr("The race is running.")
         ends = [f"{short(name)} {shown(_best(runs), 2)}" for name, runs in results.lanes.items()]
         alike = [" and ".join(spoken(name) for name in group) for group in results.coinciding()]
-        sentences = [tr("On average at the end: {ends}.").format(ends=", ".join(ends))]
+        sentences = [tr("On average at the end: {ends}.").format(ends=listed(ends))]
         if results.complete:
             data = trained({short(name): runs for name, runs in results.lanes.items()}, "best_prob")
             sentences.append(sentence(*outcome(data)))

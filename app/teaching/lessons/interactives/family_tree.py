@@ -38,7 +38,7 @@ from grpo_core.teaching.lessons.experiments.family import (
     switches,
 )
 from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 FIRST = "GRPO"
 TREE, TABLE_OF_ALL = "tree", "table"
@@ -192,7 +192,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         for switch in switches(self.member, self.settings or Settings()):
             titles = [described_at(path).title for path in switch.changes]
             before, own = zip(*switch.changes.values(), strict=True)
-            rows.append([self._adds(switch.path), ", ".join(titles), _values_text(before), _values_text(own)])
+            rows.append([self._adds(switch.path), listed(titles), _values_text(before), _values_text(own)])
         self.table.set_rows(rows)
         line, header = self.table.verticalHeader().defaultSectionSize(), self.table.horizontalHeader().sizeHint()
         wanted = header.height() + ROWS * line + round(4 * scale)
@@ -299,4 +299,4 @@ def _values_text(values: tuple[object, ...]) -> str:
         else f"{value:g}"
         for value in values
     ]
-    return ", ".join(words)
+    return listed(words)

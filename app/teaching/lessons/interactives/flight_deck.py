@@ -25,7 +25,7 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
-from grpo_core.text import plural, tr
+from grpo_core.text import as_sentence, clauses, plural, tr
 
 SHOWS = ("dials", "remedies")
 TREATED = BarSeries(name=tr("this alone put right"), meaning="policy")
@@ -139,7 +139,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         if self.problem:
             return self.problem
         if self.shows == "dials":
-            return "; ".join(self.dials.summary_of(name) for name in self.dials.plots) + "."
+            return as_sentence(clauses(self.dials.summary_of(name) for name in self.dials.plots))
         if len(self.runs) <= len(REMEDIES):
             return ""
         name = list(REMEDIES)[max(cause(self.runs, self._right - 1), 1) - 1]

@@ -27,7 +27,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
 from grpo_core.teaching.lessons.experiments.divergence import ANSWERS, Divergence
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 SHOWS = ("policies", "values", "running", "gradients")
 """Views: the two policies alone, or with one of the charts below them."""
@@ -47,7 +47,7 @@ BESIDE = {
     "reference": BarSeries(name="π", meaning="policy", style="outline", width=FRAME),
 }
 """Thin frames around the bars of either policy that show the other policy."""
-NATS, REACH = Scale(unit="nats"), 0.1
+NATS, REACH = Scale(unit=tr("nats")), 0.1
 """The axis of the estimators, and its minimum span."""
 
 
@@ -193,7 +193,7 @@ class KlExplorer(Interactive):
         """
         parts = [part.name for part in (STEPS_TAKEN if what == "gradients" else ESTIMATORS)]
         return tr("{title}: {parts}. The key T shows the numbers as a table.").format(
-            title=self.twins[what].plot.title, parts=", ".join(name for name in parts if name not in self._hidden)
+            title=self.twins[what].plot.title, parts=listed(name for name in parts if name not in self._hidden)
         )
 
     def _fit(self, scale: float) -> bool:

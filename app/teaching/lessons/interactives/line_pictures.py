@@ -57,7 +57,7 @@ def running_means(lines: Sequence[Line], means: Mapping[str, np.ndarray], exact:
     )
     return LinePicture(
         x=Scale(label=tr("samples"), low=0, whole=True),
-        y=Scale(unit="nats"),
+        y=Scale(unit=tr("nats")),
         subject=means,
         lines=(*(line.over(x[first:], means[line.name][first:]) for line in lines), level),
         tags=(Tag(tr("exact"), count * 0.1, exact, "text", above=True),),

@@ -24,7 +24,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import stale_samples
 from grpo_core.teaching.lessons.experiments.stale_samples import AGES, SEEDS
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 LEARNER = BarSeries(name=tr("the policy that learns"), meaning="policy")
 SAMPLER = BarSeries(name=tr("the older one, which sampled"), meaning="old", style="outline", width=FRAME)
@@ -161,11 +161,11 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
             runs = self.runs(weighted) if self._weighted or not weighted else {}
             there = [age for age in self._ages if age in runs]
             if there:
-                listed = ", ".join(
+                shares = listed(
                     tr("{share} at age {age}").format(share=percent(stale_samples.wrong(runs[age])), age=age)
                     for age in sorted({there[0], there[-1]})
                 )
-                said.append(SAID[weighted].format(listed=listed))
+                said.append(SAID[weighted].format(listed=shares))
         return " ".join(said)
 
     # -- answers -------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 
 SHOWS = ("tokens", "race", "faulty")
 """Views: a group token by token, right decisions over training, and the same with rewards from a faulty checker."""
@@ -167,11 +167,11 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
                 "Updates until nine out of ten decisions are right, median of {seeds} run: {ends}.",
                 "Updates until nine out of ten decisions are right, median of {seeds} runs: {ends}.",
                 len(SEEDS),
-            ).format(seeds=len(SEEDS), ends=", ".join(ends))
+            ).format(seeds=len(SEEDS), ends=listed(ends))
         ends = [f"{LINES[name].label} {line.y[-1]:.2f}" for name, line in self.plots[what].lines.items()]
         return plural(
             "At the end, median of {seeds} run: {ends}.", "At the end, median of {seeds} runs: {ends}.", len(SEEDS)
-        ).format(seeds=len(SEEDS), ends=", ".join(ends))
+        ).format(seeds=len(SEEDS), ends=listed(ends))
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Node, Numbers, Quantity, explain_from
 from grpo_core.teaching.lessons import Offer
-from grpo_core.text import tr
+from grpo_core.text import clauses, tr
 
 TOKENS, SHARE = "tokens", "share"
 LINES = ("advantage", "ratio", "surrogate", "kl", "token_loss", "weight", SHARE)
@@ -135,7 +135,7 @@ class TokenLoss(Interactive):
         if numbers is None:
             return tr("No update yet.")
         said = [f"{TITLES[name]} {_plain(self._value(numbers, name))}" for name in self.known]
-        return "; ".join(said)
+        return clauses(said)
 
     @Slot(int, int)
     def _on_chosen(self, row: int, token: int) -> None:

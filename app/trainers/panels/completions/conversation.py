@@ -15,7 +15,7 @@ from app.plotting.numbers import shown
 from app.theme.tokens import Theme
 from grpo_core.foreign.trajectory import Trajectory, Turn, turns_in
 from grpo_core.record import Origin, Step
-from grpo_core.text import plural, tr
+from grpo_core.text import listed, plural, tr
 from grpo_core.texts import tokens_text
 
 PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
@@ -195,10 +195,10 @@ def _end(trajectory: Trajectory) -> Iterator[str]:
             tr("{name} {score} × {weight}").format(name=name, score=shown(score), weight=f"{weight:g}")
             for name, score, weight in trajectory.rewards
         )
-        yield tr("Rewards: {parts}").format(parts=", ".join(parts))
+        yield tr("Rewards: {parts}").format(parts=listed(parts))
     if trajectory.metrics:
         parts = (f"{name} {shown(value)}" for name, value in trajectory.metrics)
-        yield tr("Environment: {parts}").format(parts=", ".join(parts))
+        yield tr("Environment: {parts}").format(parts=listed(parts))
 
 
 class MaskLegend(QWidget):
@@ -209,7 +209,7 @@ class MaskLegend(QWidget):
         self._theme: Theme | None = None
         self._scale = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(tr("Legend: {looks}").format(looks=", ".join(words for _, words in LEGEND)))
+        self.setAccessibleName(tr("Legend: {looks}").format(looks=listed(words for _, words in LEGEND)))
 
     def show_look(self, theme: Theme, scale: float) -> None:
         """Apply the theme and the scale."""

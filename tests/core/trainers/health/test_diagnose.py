@@ -401,6 +401,7 @@ def test_the_page_draws_a_bar_for_each_update_and_marks_those_since_it_began() -
     run = Trace(DISEASED / "rate_too_high")
     result = diagnose(run)
     page = as_html(run, result)
+    assert '<html lang="en">' in page
     drawings = [ET.fromstring(part + "</svg>") for part in re.findall(r"<svg.*?(?=</svg>)", page)]
     assert len(drawings) == len(result.findings)
     for drawing, finding in zip(drawings, result.findings, strict=True):
