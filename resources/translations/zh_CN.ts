@@ -5951,7 +5951,8 @@
     </message>
     <message>
         <source>The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm sets it.</source>
-        <oldsource>The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm has it.</oldsource><translation type="unfinished">奖励、种子、组大小、优化器和学习率相同；其余按各算法自己的。</translation>
+        <oldsource>The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm has it.</oldsource>
+        <translation type="unfinished">奖励、种子、组大小、优化器和学习率相同；其余按各算法自己的。</translation>
     </message>
     <message>
         <source>Compare three algorithms</source>
@@ -7191,7 +7192,8 @@
     </message>
     <message numerus="yes">
         <source>Updates until nine out of ten decisions are right, median of {seeds} run: {ends}.</source>
-        <oldsource>Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.</oldsource><comment>Updates until nine out of ten decisions are right, median of {seeds} runs: {ends}.</comment>
+        <oldsource>Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.</oldsource>
+        <comment>Updates until nine out of ten decisions are right, median of {seeds} runs: {ends}.</comment>
         <translation type="unfinished">
             <numerusform>到十个决定九个正确为止的更新次数，{seeds} 个运行的中位数：{ends}。</numerusform>
         </translation>
@@ -12444,7 +12446,8 @@
     </message>
     <message>
         <source>a number with thousands of digits</source>
-        <oldsource>a number of thousands of digits</oldsource><translation type="unfinished">一个有几千位的数</translation>
+        <oldsource>a number of thousands of digits</oldsource>
+        <translation type="unfinished">一个有几千位的数</translation>
     </message>
     <message>
         <source>{field} cannot be {shown}: {allowed}.</source>
@@ -16144,7 +16147,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Of the trainer's figures for reward, KL, entropy and clipping, {same} of {count} follow from the record.</source>
-        <oldsource>Of the trainer's own figures for KL, entropy and clipping, {same} of {count} follow from them.</oldsource><translation type="unfinished">训练框架自己的 KL、熵和裁剪数字中，{count} 个有 {same} 个可以由它们推出。</translation>
+        <oldsource>Of the trainer's own figures for KL, entropy and clipping, {same} of {count} follow from them.</oldsource>
+        <translation type="unfinished">训练框架自己的 KL、熵和裁剪数字中，{count} 个有 {same} 个可以由它们推出。</translation>
     </message>
     <message>
         <source>These do not: {names}.</source>
@@ -17001,7 +17005,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; the precision of this run explains {noise:g}. The ratios start away from 1.</source>
-        <oldsource>Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; the precision of this run explains {limit:g}. The ratios start away from 1.</oldsource><translation type="unfinished">在从一批学到任何东西之前，新旧对数概率平均相差 {gap:.3g} nat；这次运行的精度能解释 {limit:g}。比率一开始就偏离 1。</translation>
+        <oldsource>Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; the precision of this run explains {limit:g}. The ratios start away from 1.</oldsource>
+        <translation type="unfinished">在从一批学到任何东西之前，新旧对数概率平均相差 {gap:.3g} nat；这次运行的精度能解释 {limit:g}。比率一开始就偏离 1。</translation>
     </message>
     <message>
         <source>Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; {far:.1%} of the tokens differ by a factor of two or more.</source>
@@ -17902,11 +17907,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>If the weights are of whole completions, limited weights of single tokens, or their geometric mean, may help: the product over a long completion is far from 1 even where every token is close to it.</source>
-        <oldsource>If the weights are of whole completions, use weights of single tokens, or their geometric mean, and limit them: the product over a long completion is far from 1 even where every token is close to it.</oldsource><translation type="unfinished">如果权重是整个回答的，请改用单个 token 的权重，或它们的几何平均，并加以限制：在长回答上，即使每个 token 都接近 1，乘积也会远离 1。</translation>
+        <oldsource>If the weights are of whole completions, use weights of single tokens, or their geometric mean, and limit them: the product over a long completion is far from 1 even where every token is close to it.</oldsource>
+        <translation type="unfinished">如果权重是整个回答的，请改用单个 token 的权重，或它们的几何平均，并加以限制：在长回答上，即使每个 token 都接近 1，乘积也会远离 1。</translation>
     </message>
     <message>
         <source>Look at the masks of completions and of tools: TRL's mask_truncated_completions leaves out a completion that does not end on a token that the trainer knows as an end.</source>
-        <oldsource>Look at the masks of completions and of tools: with mask_truncated_completions, a completion is left out that does not end on a token that the trainer knows as an end.</oldsource><translation type="unfinished">请查看回答和工具的掩码：用 mask_truncated_completions 时，没有以训练框架认识的结束 token 结尾的回答会被排除。</translation>
+        <oldsource>Look at the masks of completions and of tools: with mask_truncated_completions, a completion is left out that does not end on a token that the trainer knows as an end.</oldsource>
+        <translation type="unfinished">请查看回答和工具的掩码：用 mask_truncated_completions 时，没有以训练框架认识的结束 token 结尾的回答会被排除。</translation>
     </message>
     <message>
         <source>Find out where an advantage of this size comes from; a limit on the reward may help.</source>
@@ -17914,11 +17921,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Limit the reward: next to it, the others of its group may be hard to tell apart.</source>
-        <oldsource>Limit the reward: next to it, the others of its group cannot be told apart.</oldsource><translation type="unfinished">请限制奖励：与它相比，同组的其他奖励无法区分。</translation>
+        <oldsource>Limit the reward: next to it, the others of its group cannot be told apart.</oldsource>
+        <translation type="unfinished">请限制奖励：与它相比，同组的其他奖励无法区分。</translation>
     </message>
     <message>
         <source>Read completions from before and after that step, fix the reward that can be earned without solving the task, and continue from a checkpoint before it.</source>
-        <oldsource>Read completions from before and after that step, fix the reward that can be earned without solving the task, and continue from a checkpoint before it. A larger β keeps the policy closer to where it began, if the KL term pulls towards the reference.</oldsource><translation type="unfinished">请阅读那一步前后的回答，改正不解题也能拿到的奖励，并从它之前的检查点继续。如果 KL 项拉向参考策略，较大的 β 会使策略更接近起点。</translation>
+        <oldsource>Read completions from before and after that step, fix the reward that can be earned without solving the task, and continue from a checkpoint before it. A larger β keeps the policy closer to where it began, if the KL term pulls towards the reference.</oldsource>
+        <translation type="unfinished">请阅读那一步前后的回答，改正不解题也能拿到的奖励，并从它之前的检查点继续。如果 KL 项拉向参考策略，较大的 β 会使策略更接近起点。</translation>
     </message>
     <message>
         <source>A larger β may keep the policy closer to its reference.</source>
@@ -17926,7 +17935,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Read the shortest completions: if they are not answers, it may help to pay for shortness only together with a right answer, or only beyond a certain length.</source>
-        <oldsource>Read the shortest completions: if they are not answers, pay for shortness only together with a right answer, or only beyond a certain length.</oldsource><translation type="unfinished">请阅读最短的回答：如果它们不是答案，就只在答案正确时才奖励简短，或只在超过一定长度后才奖励。</translation>
+        <oldsource>Read the shortest completions: if they are not answers, pay for shortness only together with a right answer, or only beyond a certain length.</oldsource>
+        <translation type="unfinished">请阅读最短的回答：如果它们不是答案，就只在答案正确时才奖励简短，或只在超过一定长度后才奖励。</translation>
     </message>
     <message>
         <source>A lower learning rate may help.</source>
@@ -17954,7 +17964,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Nothing: the policy knows what the task pays. An entropy bonus may keep it exploring.</source>
-        <oldsource>Nothing: the policy knows what the task pays. An entropy bonus would keep it exploring.</oldsource><translation type="unfinished">没有：策略知道任务奖励什么。熵奖励会使它继续探索。</translation>
+        <oldsource>Nothing: the policy knows what the task pays. An entropy bonus would keep it exploring.</oldsource>
+        <translation type="unfinished">没有：策略知道任务奖励什么。熵奖励会使它继续探索。</translation>
     </message>
     <message>
         <source>If a higher reward can be earned, easier prompts, more completions per prompt or partial rewards may help. Check whether the reward function finds the answer in what the model writes, and whether completions are cut off.</source>
@@ -17970,7 +17981,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>If the reward rises, wait. If it does not, easier prompts, more completions per prompt or partial rewards may help.</source>
-        <oldsource>If the reward rises, wait. If it does not, start with easier prompts, sample more completions per prompt, or give partial rewards.</oldsource><translation type="unfinished">如果奖励在上升，请等待。如果没有，请从更容易的提示词开始，对每个提示词采样更多回答，或给部分奖励。</translation>
+        <oldsource>If the reward rises, wait. If it does not, start with easier prompts, sample more completions per prompt, or give partial rewards.</oldsource>
+        <translation type="unfinished">如果奖励在上升，请等待。如果没有，请从更容易的提示词开始，对每个提示词采样更多回答，或给部分奖励。</translation>
     </message>
     <message>
         <source>If these prompts are solved, harder ones may help; otherwise easier prompts, more completions per prompt or a finer-grained reward may. The completions show which (TRL: log_completions, verl: rollout_data_dir).</source>
@@ -17978,7 +17990,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Read completions from before and after that step. If they got worse, a lower learning rate may help, or a smaller coefficient of the entropy bonus, if there is one; check whether the rewards are noise.</source>
-        <oldsource>Read completions from before and after that step. If they got worse, lower the learning rate, and the coefficient of the entropy bonus if there is one; check whether the rewards are noise.</oldsource><translation type="unfinished">请阅读那一步前后的回答。如果变差了，请降低学习率；有熵奖励时，降低它的系数；并检查奖励是否只是噪声。</translation>
+        <oldsource>Read completions from before and after that step. If they got worse, lower the learning rate, and the coefficient of the entropy bonus if there is one; check whether the rewards are noise.</oldsource>
+        <translation type="unfinished">请阅读那一步前后的回答。如果变差了，请降低学习率；有熵奖励时，降低它的系数；并检查奖励是否只是噪声。</translation>
     </message>
     <message>
         <source>Look at the schedule: its number of steps, and the step at which a resumed run enters it.</source>
@@ -17986,11 +17999,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions (TRL: importance_sampling_level = "sequence").</source>
-        <oldsource>Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions (importance_sampling_level = "sequence").</oldsource><translation type="unfinished">对 token 的比率请用 0.2（TRL：epsilon），或使用整个回答的比率（importance_sampling_level = "sequence"）。</translation>
+        <oldsource>Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions (importance_sampling_level = "sequence").</oldsource>
+        <translation type="unfinished">对 token 的比率请用 0.2（TRL：epsilon），或使用整个回答的比率（importance_sampling_level = "sequence"）。</translation>
     </message>
     <message>
         <source>Look at these tokens: often they end a completion or belong to its format.</source>
-        <oldsource>Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and limit log-ratios.</oldsource><translation type="unfinished">请查看这些 token：它们常常是回答的结尾，或属于回答的格式。请降低学习率，并限制对数比率。</translation>
+        <oldsource>Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and limit log-ratios.</oldsource>
+        <translation type="unfinished">请查看这些 token：它们常常是回答的结尾，或属于回答的格式。请降低学习率，并限制对数比率。</translation>
     </message>
     <message>
         <source>The estimator k2, or k3 times the ratio, may help.</source>
@@ -18002,7 +18017,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Check whether the reward grows with length; a penalty for overlong answers may counteract this.</source>
-        <oldsource>Check whether the reward grows with length; a penalty for overlong answers counteracts this.</oldsource><translation type="unfinished">请检查奖励是否随长度上升；对超长答案的惩罚可以抵消它。</translation>
+        <oldsource>Check whether the reward grows with length; a penalty for overlong answers counteracts this.</oldsource>
+        <translation type="unfinished">请检查奖励是否随长度上升；对超长答案的惩罚可以抵消它。</translation>
     </message>
     <message>
         <source>If each completion's loss is divided by its own length, long wrong answers are favoured: use a token mean (DAPO) or a constant (Dr. GRPO).</source>
@@ -18022,7 +18038,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Add this token to the end tokens of the model's generation settings; otherwise such completions count as cut off in the trainer's figures, and TRL's mask_truncated_completions leaves them out.</source>
-        <oldsource>Add this token to the end tokens of the model's generation settings; otherwise such completions count as cut off in the trainer's figures, and mask_truncated_completions leaves them out.</oldsource><translation type="unfinished">请把这个 token 加到模型生成设置的结束 token 中；否则在训练框架的数字里，这样的回答算作被截断，mask_truncated_completions 会把它们排除在外。</translation>
+        <oldsource>Add this token to the end tokens of the model's generation settings; otherwise such completions count as cut off in the trainer's figures, and mask_truncated_completions leaves them out.</oldsource>
+        <translation type="unfinished">请把这个 token 加到模型生成设置的结束 token 中；否则在训练框架的数字里，这样的回答算作被截断，mask_truncated_completions 会把它们排除在外。</translation>
     </message>
     <message>
         <source>Look at the token on which they end, and whether it is a known end.</source>
@@ -18038,7 +18055,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps).</source>
-        <oldsource>Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with truncated importance weights.</oldsource><translation type="unfinished">请减少采样与训练之间允许的步数（在 prime-rl 中是 max_off_policy_steps），或用截断的重要性权重校正。</translation>
+        <oldsource>Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with truncated importance weights.</oldsource>
+        <translation type="unfinished">请减少采样与训练之间允许的步数（在 prime-rl 中是 max_off_policy_steps），或用截断的重要性权重校正。</translation>
     </message>
     <message>
         <source>Allow fewer updates between sampling and training (“Staleness”).</source>
@@ -18050,7 +18068,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Give both the same weights, precision and temperature, and sample without top-p and top-k.</source>
-        <oldsource>Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with truncated importance weights.</oldsource><translation type="unfinished">请让两者使用相同的权重、精度和温度，采样时不用 top-p 和 top-k，或用截断的重要性权重校正。</translation>
+        <oldsource>Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with truncated importance weights.</oldsource>
+        <translation type="unfinished">请让两者使用相同的权重、精度和温度，采样时不用 top-p 和 top-k，或用截断的重要性权重校正。</translation>
     </message>
     <message>
         <source>Which completions reached a limit is not recorded.</source>
@@ -18306,7 +18325,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>As far as the record shows, no link from the reward to a better policy breaks.</source>
-        <oldsource>As far as it shows, no link from the reward to a better policy breaks.</oldsource><translation type="unfinished">就它所显示的而言，从奖励到更好的策略没有一个环节中断。</translation>
+        <oldsource>As far as it shows, no link from the reward to a better policy breaks.</oldsource>
+        <translation type="unfinished">就它所显示的而言，从奖励到更好的策略没有一个环节中断。</translation>
     </message>
     <message>
         <source>Not seen: {title}. {shown}</source>
@@ -18840,7 +18860,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The update ended after its step; the model is being loaded, and its updates are being learned again.</source>
-        <oldsource>The update was cancelled after its step; the model is being loaded, and its updates are being learned again.</oldsource><translation type="unfinished">更新在它的一步之后被取消；正在加载模型，并重新学习它的更新。</translation>
+        <oldsource>The update was cancelled after its step; the model is being loaded, and its updates are being learned again.</oldsource>
+        <translation type="unfinished">更新在它的一步之后被取消；正在加载模型，并重新学习它的更新。</translation>
     </message>
     <message>
         <source>The current weights could not be saved in {folder}, so the question was cancelled.</source>
@@ -18852,7 +18873,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Columns were read as specified: {columns}.</source>
-        <oldsource>Columns were read as was said: {columns}.</oldsource><translation type="unfinished">各列已按所说的读取：{columns}。</translation>
+        <oldsource>Columns were read as was said: {columns}.</oldsource>
+        <translation type="unfinished">各列已按所说的读取：{columns}。</translation>
     </message>
     <message>
         <source>{path} is not a recorded run that this program can read. {looks}</source>
@@ -18970,7 +18992,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) is in an opened folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance weights), and nothing is compared. Put the recipe there, and open the folder.</source>
-        <oldsource>The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) lies in an opened folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance weights), and nothing is compared. Put the recipe there, and open the folder.</oldsource><translation type="unfinished">损失的设置未知，因为打开的文件夹中这些文件旁边没有 NeMo-RL 的配方（config.yaml）：假定为它的默认值（裁剪范围 0.2，按 token 取均值，没有重要性权重），不作比较。请把配方放在那里，然后打开文件夹。</translation>
+        <oldsource>The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) lies in an opened folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance weights), and nothing is compared. Put the recipe there, and open the folder.</oldsource>
+        <translation type="unfinished">损失的设置未知，因为打开的文件夹中这些文件旁边没有 NeMo-RL 的配方（config.yaml）：假定为它的默认值（裁剪范围 0.2，按 token 取均值，没有重要性权重），不作比较。请把配方放在那里，然后打开文件夹。</translation>
     </message>
     <message>
         <source>The loss had a KL term with the coefficient {beta}; NeMo-RL does not write the reference's log-probabilities, so it is left out.</source>
@@ -19446,7 +19469,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>the log of a training run without rewards</source>
-        <oldsource>the log of a training without rewards</oldsource><translation type="unfinished">没有奖励的训练日志</translation>
+        <oldsource>the log of a training without rewards</oldsource>
+        <translation type="unfinished">没有奖励的训练日志</translation>
     </message>
     <message>
         <source>Open the log of the reinforcement learning that came after it.</source>
@@ -22710,19 +22734,23 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>No program can tell whether a poem is moving, an explanation kind, a plan wise.</source>
-        <oldsource>No program can tell whether a poem moves, an explanation is kind, a plan is wise.</oldsource><translation type="unfinished">没有程序能判断一首诗是否动人、一段解释是否体贴、一个计划是否明智。</translation>
+        <oldsource>No program can tell whether a poem moves, an explanation is kind, a plan is wise.</oldsource>
+        <translation type="unfinished">没有程序能判断一首诗是否动人、一段解释是否体贴、一个计划是否明智。</translation>
     </message>
     <message>
         <source>Pretraining on text, supervised fine-tuning (SFT) on demonstrations, RL on rewards.</source>
-        <oldsource>Pretraining on text, supervised fine-tuning (SFT) on shown answers, RL on rewards.</oldsource><translation type="unfinished">在文本上预训练，用示范的答案做监督微调（SFT），用奖励做强化学习。</translation>
+        <oldsource>Pretraining on text, supervised fine-tuning (SFT) on shown answers, RL on rewards.</oldsource>
+        <translation type="unfinished">在文本上预训练，用示范的答案做监督微调（SFT），用奖励做强化学习。</translation>
     </message>
     <message>
         <source>“Mixed” contains prompts that it sometimes solves: there the reward rises within a few dozen updates.</source>
-        <oldsource>“Mixed” contains prompts that it sometimes solves: there the reward rises within some dozens of updates.</oldsource><translation type="unfinished">“混合”中有它有时能解出的提示词：在那里，奖励在几十次更新之内上升。</translation>
+        <oldsource>“Mixed” contains prompts that it sometimes solves: there the reward rises within some dozens of updates.</oldsource>
+        <translation type="unfinished">“混合”中有它有时能解出的提示词：在那里，奖励在几十次更新之内上升。</translation>
     </message>
     <message>
         <source>A few demonstrations (SFT) have weakened the habit and lifted bar 7 from nothing to 0.085. How tall do fifty updates make it now?</source>
-        <oldsource>A few shown answers (SFT) have weakened the habit and lifted bar 7 from nothing to 0.085. How tall do fifty updates make it now?</oldsource><translation type="unfinished">几个示范的答案（SFT）削弱了习惯，把第 7 根柱从零抬到 0.085。现在五十次更新会使它有多高？</translation>
+        <oldsource>A few shown answers (SFT) have weakened the habit and lifted bar 7 from nothing to 0.085. How tall do fifty updates make it now?</oldsource>
+        <translation type="unfinished">几个示范的答案（SFT）削弱了习惯，把第 7 根柱从零抬到 0.085。现在五十次更新会使它有多高？</translation>
     </message>
     <message>
         <source>About 0.1: it needs more demonstrations</source>
@@ -22730,19 +22758,23 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Above 0.8: a few demonstrations were enough for the checker to build on.</source>
-        <oldsource>Above 0.8: a few shown answers were enough for the checker to build on.</oldsource><translation type="unfinished">高于 0.8：几个示范的答案就足以让检查器接着往上推。</translation>
+        <oldsource>Above 0.8: a few shown answers were enough for the checker to build on.</oldsource>
+        <translation type="unfinished">高于 0.8：几个示范的答案就足以让检查器接着往上推。</translation>
     </message>
     <message>
         <source>Moving house: the van has to hold not only the furniture but also boxes, blankets and the crew. The weights are the furniture. Unlike a van, each model that is added brings boxes of its own only if it is trained.</source>
-        <oldsource>Moving house: the van has to hold not only the furniture but boxes, blankets and the crew. The weights are the furniture. Unlike a van, each model that is added brings boxes of its own only if it is trained.</oldsource><translation type="unfinished">搬家：车上要装的不只是家具，还有纸箱、毯子和搬运工。权重就是家具。与车不同，每增加一个模型，只有训练它时才会带来它自己的纸箱。</translation>
+        <oldsource>Moving house: the van has to hold not only the furniture but boxes, blankets and the crew. The weights are the furniture. Unlike a van, each model that is added brings boxes of its own only if it is trained.</oldsource>
+        <translation type="unfinished">搬家：车上要装的不只是家具，还有纸箱、毯子和搬运工。权重就是家具。与车不同，每增加一个模型，只有训练它时才会带来它自己的纸箱。</translation>
     </message>
     <message>
         <source>PPO keeps four models of seven billion parameters in memory: two frozen, two trained, here by plain gradient steps without Adam. {Drag the size from 0.1 to 700 billion. Click a block for its formula.}</source>
-        <oldsource>PPO with four models of seven billion parameters: two frozen, two trained by plain gradient steps, without Adam. {A click on a block opens its formula. Drag the size from 0.1 to 700 billion.}</oldsource><translation type="unfinished">PPO 有四个模型，各有七十亿个参数：两个冻结，两个用不带 Adam 的普通梯度步训练。{点击一块，打开它的公式。把大小从 1 亿拖到 7000 亿。}</translation>
+        <oldsource>PPO with four models of seven billion parameters: two frozen, two trained by plain gradient steps, without Adam. {A click on a block opens its formula. Drag the size from 0.1 to 700 billion.}</oldsource>
+        <translation type="unfinished">PPO 有四个模型，各有七十亿个参数：两个冻结，两个用不带 Adam 的普通梯度步训练。{点击一块，打开它的公式。把大小从 1 亿拖到 7000 亿。}</translation>
     </message>
     <message>
         <source>A group costs memory too: every token of a completion that is being written keeps its keys and values. Hatched blocks are [estimates]. {Drag how many completions there are, and how long.}</source>
-        <oldsource>A group costs memory too: every completion generated at the same time keeps its own keys and values. Hatched blocks are [estimates]. {Drag how many completions there are, and how long.}</oldsource><translation type="unfinished">组也占内存：同时生成的每个回答都保存自己的键和值。带斜线的块是[估计值|estimates]。{拖动回答的个数和长度。}</translation>
+        <oldsource>A group costs memory too: every completion generated at the same time keeps its own keys and values. Hatched blocks are [estimates]. {Drag how many completions there are, and how long.}</oldsource>
+        <translation type="unfinished">组也占内存：同时生成的每个回答都保存自己的键和值。带斜线的块是[估计值|estimates]。{拖动回答的个数和长度。}</translation>
     </message>
     <message>
         <source>A group needs no critic, but it has to be written. 64 completions of 1,024 tokens at the same time: how large are their keys and values, compared with the policy's weights?</source>
@@ -22758,7 +22790,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>About as large</source>
-        <oldsource>About as hard</oldsource><translation type="unfinished">差不多</translation>
+        <oldsource>About as hard</oldsource>
+        <translation type="unfinished">差不多</translation>
     </message>
     <message>
         <source>More than twice as large</source>
@@ -22770,11 +22803,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Every completion is sampled, scored under the reference and learned from. GRPO saves memory and pays for it in computation: for one prompt, a group of eight is more work.</source>
-        <oldsource>Every completion is sampled, scored under the reference and learned from. GRPO saves memory and pays for it in computation: per prompt, a group of eight is more work.</oldsource><translation type="unfinished">每个回答都要采样、用参考策略评分，并从中学习。GRPO 节省内存，用计算来换：对每个提示词，八个一组的工作量更大。</translation>
+        <oldsource>Every completion is sampled, scored under the reference and learned from. GRPO saves memory and pays for it in computation: per prompt, a group of eight is more work.</oldsource>
+        <translation type="unfinished">每个回答都要采样、用参考策略评分，并从中学习。GRPO 节省内存，用计算来换：对每个提示词，八个一组的工作量更大。</translation>
     </message>
     <message>
         <source>Per prompt: PPO with four models and one completion, against GRPO with a group of eight and no critic. How many times as much computation is that?</source>
-        <oldsource>Per prompt: PPO with four models and one completion, against GRPO with a group of eight and no critic. How many times the work?</oldsource><translation type="unfinished">按提示词：PPO 有四个模型和一个回答，GRPO 是八个一组、没有 critic。工作量是几倍？</translation>
+        <oldsource>Per prompt: PPO with four models and one completion, against GRPO with a group of eight and no critic. How many times the work?</oldsource>
+        <translation type="unfinished">按提示词：PPO 有四个模型和一个回答，GRPO 是八个一组、没有 critic。工作量是几倍？</translation>
     </message>
     <message>
         <source>Times as much computation</source>
@@ -22782,7 +22817,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Critic and reward model have a tenth of the policy's size. What is left of the bill without them?</source>
-        <oldsource>Critic and reward model have a tenth of the policy's size. Does leaving them out still halve the bill?</oldsource><translation type="unfinished">critic 和奖励模型只有策略的十分之一大。去掉它们，账单仍会减半吗？</translation>
+        <oldsource>Critic and reward model have a tenth of the policy's size. Does leaving them out still halve the bill?</oldsource>
+        <translation type="unfinished">critic 和奖励模型只有策略的十分之一大。去掉它们，账单仍会减半吗？</translation>
     </message>
     <message>
         <source>Most of it</source>
@@ -22790,11 +22826,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>About nine tenths. Leaving out small models saves little.</source>
-        <oldsource>No: about nine tenths are left. Leaving out small models saves little.</oldsource><translation type="unfinished">不会：剩下约十分之九。去掉小模型节省不多。</translation>
+        <oldsource>No: about nine tenths are left. Leaving out small models saves little.</oldsource>
+        <translation type="unfinished">不会：剩下约十分之九。去掉小模型节省不多。</translation>
     </message>
     <message>
         <source>The last number counts all tensors of the process without looking at the ledger; the two differ by the critic and a few buffers.</source>
-        <oldsource>The last number counts all tensors of the process without a look at the ledger; the two differ by the critic and a few buffers.</oldsource><translation type="unfinished">最后一个数统计进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
+        <oldsource>The last number counts all tensors of the process without a look at the ledger; the two differ by the critic and a few buffers.</oldsource>
+        <translation type="unfinished">最后一个数统计进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
     </message>
     <message>
         <source>A [group]: eight actions, drawn from a policy that finds all ten equally likely, each with its [reward]. Nobody says which action is best: these eight rewards are all that the update will know.</source>
@@ -22810,7 +22848,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>PPO learns this baseline with a second network; here it is a plain average. Ask what all eight advantages add up to, and why.</source>
-        <oldsource>PPO learns this baseline with a second network; here it is a plain average.</oldsource><translation type="unfinished">PPO 用第二个网络学习这个基线；这里它只是一个平均数。</translation>
+        <oldsource>PPO learns this baseline with a second network; here it is a plain average.</oldsource>
+        <translation type="unfinished">PPO 用第二个网络学习这个基线；这里它只是一个平均数。</translation>
     </message>
     <message>
         <source>Look at the rewards: most samples earned something. How many samples with a reward above 0 will the update push down?</source>
@@ -22826,11 +22865,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 3?</source>
-        <oldsource>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 7?</oldsource><translation type="unfinished">比率说明策略现在给一个样本的概率是抽取它时的多少倍。这是第一遍。样本 7 的比率是多少？</translation>
+        <oldsource>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 7?</oldsource>
+        <translation type="unfinished">比率说明策略现在给一个样本的概率是抽取它时的多少倍。这是第一遍。样本 7 的比率是多少？</translation>
     </message>
     <message>
         <source>Ratio of sample 3</source>
-        <oldsource>Ratio of sample 7</oldsource><translation type="unfinished">样本 7 的比率</translation>
+        <oldsource>Ratio of sample 7</oldsource>
+        <translation type="unfinished">样本 7 的比率</translation>
     </message>
     <message>
         <source>Column “min” is the [surrogate]; at a ratio of 1 it is the advantage itself. The [loss] is minus its mean: without a KL term, and with every completion counting the same, zero up to rounding.</source>
@@ -22886,7 +22927,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Now the answers have different lengths, and every token counts the same, rather than every answer. Where does the first loss start?</source>
-        <oldsource>Now the answers have different lengths, and every token counts the same, rather than every answer. Is the loss of the first pass still 0?</oldsource><translation type="unfinished">现在答案的长度不同，而且是每个 token 分量相同，而不是每个答案。第一遍的损失仍为 0 吗？</translation>
+        <oldsource>Now the answers have different lengths, and every token counts the same, rather than every answer. Is the loss of the first pass still 0?</oldsource>
+        <translation type="unfinished">现在答案的长度不同，而且是每个 token 分量相同，而不是每个答案。第一遍的损失仍为 0 吗？</translation>
     </message>
     <message>
         <source>Loss, every token alike, without its sign</source>
@@ -22894,7 +22936,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>At 0: the advantages add up to zero</source>
-        <oldsource>Yes, the advantages still add up to zero</oldsource><translation type="unfinished">是，优势之和仍为零</translation>
+        <oldsource>Yes, the advantages still add up to zero</oldsource>
+        <translation type="unfinished">是，优势之和仍为零</translation>
     </message>
     <message>
         <source>Not at 0: long answers have more tokens</source>
@@ -22914,7 +22957,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Twice the group, twice the learning rate. At a group of eight it is what it was before.</source>
-        <oldsource>Twice the group, twice the learning rate; at a group of eight it is what it was before.</oldsource><translation type="unfinished">组大一倍，学习率就大一倍；八个一组时与以前相同。</translation>
+        <oldsource>Twice the group, twice the learning rate; at a group of eight it is what it was before.</oldsource>
+        <translation type="unfinished">组大一倍，学习率就大一倍；八个一组时与以前相同。</translation>
     </message>
     <message>
         <source>Every group size gets forty updates. From groups of 2 to groups of 64: where does the reward at the end go?</source>
@@ -22922,7 +22966,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Up: per update, larger is better here.</source>
-        <oldsource>Groups of 64: per update, larger is better here.</oldsource><translation type="unfinished">组大小 64：按更新算，这里越大越好。</translation>
+        <oldsource>Groups of 64: per update, larger is better here.</oldsource>
+        <translation type="unfinished">组大小 64：按更新算，这里越大越好。</translation>
     </message>
     <message>
         <source>Now every group size gets 512 samples, at the same learning rate. From groups of 2 to groups of 64: where does the reward at the end go?</source>
@@ -22930,11 +22975,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Down, by far: a larger group has to be paid for with fewer updates.</source>
-        <oldsource>Groups of 2, by far: a larger group has to be paid for with fewer updates.</oldsource><translation type="unfinished">组大小 2，而且多得多：更大的组要用更少的更新来换。</translation>
+        <oldsource>Groups of 2, by far: a larger group has to be paid for with fewer updates.</oldsource>
+        <translation type="unfinished">组大小 2，而且多得多：更大的组要用更少的更新来换。</translation>
     </message>
     <message>
         <source>A learning rate [proportional|proportion] to G changes the picture once more: now large groups lose nothing, and here they even do better per sample.</source>
-        <oldsource>A learning rate in [proportion] to G changes the picture once more: now large groups lose nothing, and here they even do better per sample.</oldsource><translation type="unfinished">学习率与 G 成[正比|proportion]时，图又变了：现在大的组没有损失，在这里按样本算甚至更好。</translation>
+        <oldsource>A learning rate in [proportion] to G changes the picture once more: now large groups lose nothing, and here they even do better per sample.</oldsource>
+        <translation type="unfinished">学习率与 G 成[正比|proportion]时，图又变了：现在大的组没有损失，在这里按样本算甚至更好。</translation>
     </message>
     <message>
         <source>With 512 samples, groups of 64 take 8 steps and groups of 2 take 256. We make up for it: twice the group, twice the learning rate. Where do large groups end?</source>
@@ -22978,23 +23025,28 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Easy, difficult and in between: where the signal is, and what dynamic sampling does about it.</source>
-        <oldsource>Easy, hard and in between: where the signal is, and what dynamic sampling does about it.</oldsource><translation type="unfinished">容易的、难的和居中的：信号在哪里，动态采样怎样处理。</translation>
+        <oldsource>Easy, hard and in between: where the signal is, and what dynamic sampling does about it.</oldsource>
+        <translation type="unfinished">容易的、难的和居中的：信号在哪里，动态采样怎样处理。</translation>
     </message>
     <message>
         <source>Added to the logit of the wrong answer: how difficult the prompts are at the start.</source>
-        <oldsource>Added to the logit of the wrong answer: how hard the prompts are at the start.</oldsource><translation type="unfinished">加到错误答案的 logit 上的数：提示词开始时有多难。</translation>
+        <oldsource>Added to the logit of the wrong answer: how hard the prompts are at the start.</oldsource>
+        <translation type="unfinished">加到错误答案的 logit 上的数：提示词开始时有多难。</translation>
     </message>
     <message>
         <source>The most difficult prompts teach the most, since there is the most left to learn.</source>
-        <oldsource>The hardest prompts teach the most, since there is the most left to learn.</oldsource><translation type="unfinished">最难的提示词教得最多，因为要学的最多。</translation>
+        <oldsource>The hardest prompts teach the most, since there is the most left to learn.</oldsource>
+        <translation type="unfinished">最难的提示词教得最多，因为要学的最多。</translation>
     </message>
     <message>
         <source>The gradient of one batch is partly chance, most of all with difficult prompts, where few groups are live. If easy and difficult do not come out alike, look at the curve below the point: the point scatters around this expectation.</source>
-        <oldsource>The gradient of one batch is partly chance, most of all with hard prompts, where few groups live. If easy and hard do not come out alike, look at the curve below the point: the point scatters around this expectation.</oldsource><translation type="unfinished">一批的梯度有一部分出于偶然，难的提示词尤其如此，因为有信号的组很少。如果容易的和难的结果不同，请看点下面的曲线：点围绕这个期望分散。</translation>
+        <oldsource>The gradient of one batch is partly chance, most of all with hard prompts, where few groups live. If easy and hard do not come out alike, look at the curve below the point: the point scatters around this expectation.</oldsource>
+        <translation type="unfinished">一批的梯度有一部分出于偶然，难的提示词尤其如此，因为有信号的组很少。如果容易的和难的结果不同，请看点下面的曲线：点围绕这个期望分散。</translation>
     </message>
     <message>
         <source>Sixty-four [prompts|prompt], eight answers each, and the policy is right half of the time. The height of the point, the [gradient norm], says how strongly this batch pushes. We call it 100 %.</source>
-        <oldsource>Sixty-four [prompts|prompt], eight answers each, and the policy is right half the time. The height of the point, the [gradient norm], says how strongly this batch pushes.</oldsource><translation type="unfinished">六十四个[提示词|prompt]，各八个答案，策略有一半答对。点的高度，即[梯度范数|gradient norm]，说明这一批推得多有力。</translation>
+        <oldsource>Sixty-four [prompts|prompt], eight answers each, and the policy is right half the time. The height of the point, the [gradient norm], says how strongly this batch pushes.</oldsource>
+        <translation type="unfinished">六十四个[提示词|prompt]，各八个答案，策略有一半答对。点的高度，即[梯度范数|gradient norm]，说明这一批推得多有力。</translation>
     </message>
     <message>
         <source>From here on, every push is compared with this one. Ask: which exercises would you give a class?</source>
@@ -23002,7 +23054,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>[Difficult prompts|starting_bias]: right once in ten. Two things weaken the push: many groups are [dead|dead group], and the rest hold a single success.</source>
-        <oldsource>[Hard prompts|starting_bias]: right once in ten. Two things weaken the push: many groups are [dead|dead group], and the rest hold a single success.</oldsource><translation type="unfinished">[难的提示词|starting_bias]：十次答对一次。有两件事削弱推力：许多组是[零方差组|dead group]，其余的只有一次成功。</translation>
+        <oldsource>[Hard prompts|starting_bias]: right once in ten. Two things weaken the push: many groups are [dead|dead group], and the rest hold a single success.</oldsource>
+        <translation type="unfinished">[难的提示词|starting_bias]：十次答对一次。有两件事削弱推力：许多组是[零方差组|dead group]，其余的只有一次成功。</translation>
     </message>
     <message>
         <source>Now the prompts are difficult: the policy is right once in ten. How strongly does a batch push, compared with one that is right half of the time?</source>
@@ -23014,7 +23067,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>More strongly: there is most to learn</source>
-        <oldsource>Harder: there is most to learn</oldsource><translation type="unfinished">更有力：要学的最多</translation>
+        <oldsource>Harder: there is most to learn</oldsource>
+        <translation type="unfinished">更有力：要学的最多</translation>
     </message>
     <message>
         <source>About as strongly</source>
@@ -23026,7 +23080,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>More weakly: an answer that is hardly ever right can hardly ever be praised.</source>
-        <oldsource>Less: an answer that is hardly ever right can hardly ever be praised.</oldsource><translation type="unfinished">更无力：几乎从不正确的答案，也几乎从不会受到表扬。</translation>
+        <oldsource>Less: an answer that is hardly ever right can hardly ever be praised.</oldsource>
+        <translation type="unfinished">更无力：几乎从不正确的答案，也几乎从不会受到表扬。</translation>
     </message>
     <message>
         <source>And easy prompts, right nine times in ten: how strongly do they push, compared with difficult ones that are right once in ten?</source>
@@ -23046,19 +23101,23 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>As strongly: one failure among successes says as much as one success among failures.</source>
-        <oldsource>About as hard: one failure among successes says as much as one success among failures.</oldsource><translation type="unfinished">差不多：成功之中的一次失败，与失败之中的一次成功，说明的一样多。</translation>
+        <oldsource>About as hard: one failure among successes says as much as one success among failures.</oldsource>
+        <translation type="unfinished">差不多：成功之中的一次失败，与失败之中的一次成功，说明的一样多。</translation>
     </message>
     <message>
         <source>The difficult prompts again, but now dead groups are redrawn. The policy is the same. What will the mean reward of the batch be?</source>
-        <oldsource>Hard prompts again, but now dead groups are redrawn. The policy is the same. What will the mean reward of the batch be?</oldsource><translation type="unfinished">还是难的提示词，但现在重新抽取零方差组。策略相同。这一批的平均奖励会是多少？</translation>
+        <oldsource>Hard prompts again, but now dead groups are redrawn. The policy is the same. What will the mean reward of the batch be?</oldsource>
+        <translation type="unfinished">还是难的提示词，但现在重新抽取零方差组。策略相同。这一批的平均奖励会是多少？</translation>
     </message>
     <message>
         <source>Without dividing by the [deviation|standard deviation], difficult prompts count even less. Dividing raises the weight of very easy and very difficult prompts: Dr. GRPO calls it the [difficulty bias].</source>
-        <oldsource>Without dividing by the [deviation|standard deviation], hard prompts count even less. Dividing raises the weight of very easy and very hard prompts: Dr. GRPO calls it the [difficulty bias].</oldsource><translation type="unfinished">不除以[标准差|standard deviation]时，难的提示词分量更小。作除法提高了很容易和很难的提示词的权重：Dr. GRPO 称之为[难度偏差|difficulty bias]。</translation>
+        <oldsource>Without dividing by the [deviation|standard deviation], hard prompts count even less. Dividing raises the weight of very easy and very hard prompts: Dr. GRPO calls it the [difficulty bias].</oldsource>
+        <translation type="unfinished">不除以[标准差|standard deviation]时，难的提示词分量更小。作除法提高了很容易和很难的提示词的权重：Dr. GRPO 称之为[难度偏差|difficulty bias]。</translation>
     </message>
     <message>
         <source>Here 100 % is the push at one half without dividing. With very large groups, difficult prompts would have 36 % of it, the ratio of p(1 − p); with eight, the single success of a lucky group keeps them above that.</source>
-        <oldsource>At one half the norm without dividing is 0.04. With very large groups it would be 0.36 times as hard, the ratio of p(1 − p); with eight, the single success of a lucky group keeps it above that.</oldsource><translation type="unfinished">在二分之一处，不作除法的范数是 0.04。组非常大时，强度会是 0.36 倍，即 p(1 − p) 之比；八个一组时，幸运的组里唯一的成功使它高于这个值。</translation>
+        <oldsource>At one half the norm without dividing is 0.04. With very large groups it would be 0.36 times as hard, the ratio of p(1 − p); with eight, the single success of a lucky group keeps it above that.</oldsource>
+        <translation type="unfinished">在二分之一处，不作除法的范数是 0.04。组非常大时，强度会是 0.36 倍，即 p(1 − p) 之比；八个一组时，幸运的组里唯一的成功使它高于这个值。</translation>
     </message>
     <message>
         <source>Now nothing is divided by the standard deviation. Compared with prompts at one half, do difficult prompts push more strongly than they did, or more weakly?</source>
@@ -23074,27 +23133,33 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>More weakly, at about half: dividing by their small deviation had lifted them.</source>
-        <oldsource>Less, about half as hard: dividing by their small deviation had lifted them.</oldsource><translation type="unfinished">更弱，约为一半：先前是除以它们很小的标准差把它们抬高了。</translation>
+        <oldsource>Less, about half as hard: dividing by their small deviation had lifted them.</oldsource>
+        <translation type="unfinished">更弱，约为一半：先前是除以它们很小的标准差把它们抬高了。</translation>
     </message>
     <message>
         <source>The same prompts do not stay difficult. As training goes on, they pass one half, and there the batch pushes most strongly.</source>
-        <oldsource>The same prompts do not stay hard. As training goes on, they pass one half, and there the batch pushes hardest.</oldsource><translation type="unfinished">同样的提示词不会一直难下去。随着训练进行，它们会经过二分之一处，在那里一批推得最有力。</translation>
+        <oldsource>The same prompts do not stay hard. As training goes on, they pass one half, and there the batch pushes hardest.</oldsource>
+        <translation type="unfinished">同样的提示词不会一直难下去。随着训练进行，它们会经过二分之一处，在那里一批推得最有力。</translation>
     </message>
     <message>
         <source>What was difficult is easy now, and the groups are dead again. A curriculum brings new prompts, so that a batch stays near one half.</source>
-        <oldsource>What was hard is easy now, and the groups are dead again. A curriculum brings new prompts, so that a batch stays near one half.</oldsource><translation type="unfinished">原来难的现在容易了，组又成了零方差组。课程学习引入新的提示词，使一批保持在二分之一附近。</translation>
+        <oldsource>What was hard is easy now, and the groups are dead again. A curriculum brings new prompts, so that a batch stays near one half.</oldsource>
+        <translation type="unfinished">原来难的现在容易了，组又成了零方差组。课程学习引入新的提示词，使一批保持在二分之一附近。</translation>
     </message>
     <message>
         <source>Still at T = 0.3: what share of the groups is live, so that training could learn from it?</source>
-        <oldsource>At T = 0.3 nearly all answers are right. What share of the groups is live, so that training could learn from it?</oldsource><translation type="unfinished">T = 0.3 时几乎所有答案都正确。有多少组有信号，可供训练学习？</translation>
+        <oldsource>At T = 0.3 nearly all answers are right. What share of the groups is live, so that training could learn from it?</oldsource>
+        <translation type="unfinished">T = 0.3 时几乎所有答案都正确。有多少组有信号，可供训练学习？</translation>
     </message>
     <message>
         <source>Where does the language model's mean reward go from T = 0.1 to T = 1?</source>
-        <oldsource>For the bandit colder meant more reward. Where does the language model's mean reward go from T = 0.1 to T = 1?</oldsource><translation type="unfinished">对老虎机，温度越低奖励越多。从 T = 0.1 到 T = 1，语言模型的平均奖励会怎样变化？</translation>
+        <oldsource>For the bandit colder meant more reward. Where does the language model's mean reward go from T = 0.1 to T = 1?</oldsource>
+        <translation type="unfinished">对老虎机，温度越低奖励越多。从 T = 0.1 到 T = 1，语言模型的平均奖励会怎样变化？</translation>
     </message>
     <message>
         <source>Drag the temperature to 1: the point moves to ratio 1. Below 1, no push is stopped, but rare wrong answers weigh many times too much.</source>
-        <oldsource>Drag the temperature to 1: the point comes to ratio 1. Below 1, no push is stopped, but rare wrong answers weigh many times too much.</oldsource><translation type="unfinished">把温度拖到 1：点移到比率 1。低于 1 时没有推力停止，但少见的错误答案的分量大了许多倍。</translation>
+        <oldsource>Drag the temperature to 1: the point comes to ratio 1. Below 1, no push is stopped, but rare wrong answers weigh many times too much.</oldsource>
+        <translation type="unfinished">把温度拖到 1：点移到比率 1。低于 1 时没有推力停止，但少见的错误答案的分量大了许多倍。</translation>
     </message>
     <message>
         <source>Now groups of eight: in what share of the samples is action 5 pushed down?</source>
@@ -23102,11 +23167,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Percentages of a pie: a larger slice makes the others smaller, and a crumb can become ten times as large, half a pie at most twice as large. A pie is cut by hand; here the share follows from logits.</source>
-        <oldsource>Percentages of a pie: a larger slice makes the others smaller, and a crumb can become ten times as large, half a pie at most twice. A pie is cut by hand; here the share follows from logits.</oldsource><translation type="unfinished">分一张饼：一块大了，其他的就小了；一点碎屑可以变成十倍大，而半张饼最多变成两倍。饼是用手切的；这里各份的大小由 logit 决定。</translation>
+        <oldsource>Percentages of a pie: a larger slice makes the others smaller, and a crumb can become ten times as large, half a pie at most twice. A pie is cut by hand; here the share follows from logits.</oldsource>
+        <translation type="unfinished">分一张饼：一块大了，其他的就小了；一点碎屑可以变成十倍大，而半张饼最多变成两倍。饼是用手切的；这里各份的大小由 logit 决定。</translation>
     </message>
     <message>
         <source>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the sixth step. The gradients are exact averages. If they differ, a policy has been dragged.</source>
-        <oldsource>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the fifth step. The gradients are exact averages. If they differ, a policy has been dragged.</oldsource><translation type="unfinished">少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第五步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
+        <oldsource>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the fifth step. The gradients are exact averages. If they differ, a policy has been dragged.</oldsource>
+        <translation type="unfinished">少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第五步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
     </message>
     <message>
         <source>A penalty keeps a policy near its reference: the [KL|kl_divergence] between the two, in nats. It has two [directions|ways]. {Drag a bar until the policies agree. || If two bars agree everywhere, it is 0.}</source>
@@ -23122,7 +23189,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The simplest estimator, k1, is log π − log π_ref of the sampled action. Can it be negative, although no KL ever is?</source>
-        <oldsource>k1 is log π − log π_ref of the sampled action. Can it be negative, although no KL ever is?</oldsource><translation type="unfinished">k1 是采样到的动作的 log π − log π_ref。虽然 KL 从不为负，k1 能为负吗？</translation>
+        <oldsource>k1 is log π − log π_ref of the sampled action. Can it be negative, although no KL ever is?</oldsource>
+        <translation type="unfinished">k1 是采样到的动作的 log π − log π_ref。虽然 KL 从不为负，k1 能为负吗？</translation>
     </message>
     <message>
         <source>As a [loss], k1 does not pull: averaged over all samples, its step of the logits (bars) is zero. The lines are the step that lowers the KL, by [differences]. A right value need not have the right slope.</source>
@@ -23138,35 +23206,43 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Means of a hundred thousand real samples. k1 and k3 settle on the exact KL(π‖π_ref), k3 with less [spread] here. k2 settles on another value, unless the two policies are close.</source>
-        <oldsource>Mean of a hundred thousand real samples. k1 and k3 settle on the exact KL(π‖π_ref); k2 settles on another value, unless the two policies are close.</oldsource><translation type="unfinished">十万个真实样本的均值。k1 和 k3 趋于精确的 KL(π‖π_ref)；k2 趋于另一个值，除非两个策略很接近。</translation>
+        <oldsource>Mean of a hundred thousand real samples. k1 and k3 settle on the exact KL(π‖π_ref); k2 settles on another value, unless the two policies are close.</oldsource>
+        <translation type="unfinished">十万个真实样本的均值。k1 和 k3 趋于精确的 KL(π‖π_ref)；k2 趋于另一个值，除非两个策略很接近。</translation>
     </message>
     <message>
         <source>k2 is half the square of k1. Averaged over very many samples, where does it end up?</source>
-        <oldsource>k2 is half the square of k1. Averaged over endlessly many samples, where does it end up?</oldsource><translation type="unfinished">k2 是 k1 平方的一半。对无穷多的样本取平均，它最终趋于什么值？</translation>
+        <oldsource>k2 is half the square of k1. Averaged over endlessly many samples, where does it end up?</oldsource>
+        <translation type="unfinished">k2 是 k1 平方的一半。对无穷多的样本取平均，它最终趋于什么值？</translation>
     </message>
     <message>
         <source>Solid lines: the exact step down KL(π‖π_ref). k2 takes that step. k3 takes the step down KL(π_ref‖π), the other [direction|ways] (dotted). k1 takes none.</source>
-        <oldsource>Solid lines: the exact step down KL(π‖π_ref), by [differences]. k2 takes that step. k3 takes the step down KL(π_ref‖π), the other [direction|ways] (dotted). k1 takes none.</oldsource><translation type="unfinished">实线：沿 KL(π‖π_ref) 下降的精确的一步，由[差分|differences]得到。k2 走的就是这一步。k3 走的是沿 KL(π_ref‖π) 下降的一步，即另一个[方向|ways]（虚线）。k1 不走。</translation>
+        <oldsource>Solid lines: the exact step down KL(π‖π_ref), by [differences]. k2 takes that step. k3 takes the step down KL(π_ref‖π), the other [direction|ways] (dotted). k1 takes none.</oldsource>
+        <translation type="unfinished">实线：沿 KL(π‖π_ref) 下降的精确的一步，由[差分|differences]得到。k2 走的就是这一步。k3 走的是沿 KL(π_ref‖π) 下降的一步，即另一个[方向|ways]（虚线）。k1 不走。</translation>
     </message>
     <message>
         <source>k1, k2 and k3 can each stand in for KL(π‖π_ref) in the loss, on fresh samples. Which one, on average, takes exactly the step down that KL?</source>
-        <oldsource>All three stand in for KL(π‖π_ref) in the loss, on fresh samples. Which one, on average, takes exactly the step down that KL?</oldsource><translation type="unfinished">三者都在损失中代替 KL(π‖π_ref)，用新抽的样本。哪一个平均而言恰好沿这个 KL 下降？</translation>
+        <oldsource>All three stand in for KL(π‖π_ref) in the loss, on fresh samples. Which one, on average, takes exactly the step down that KL?</oldsource>
+        <translation type="unfinished">三者都在损失中代替 KL(π‖π_ref)，用新抽的样本。哪一个平均而言恰好沿这个 KL 下降？</translation>
     </message>
     <message>
         <source>k2, whose value is biased. A right value does not make a right gradient, nor a biased value a wrong one.</source>
-        <oldsource>k2. A right value does not make a right gradient, nor a biased value a wrong one.</oldsource><translation type="unfinished">k2。值正确不等于梯度正确，值有偏也不等于梯度错误。</translation>
+        <oldsource>k2. A right value does not make a right gradient, nor a biased value a wrong one.</oldsource>
+        <translation type="unfinished">k2。值正确不等于梯度正确，值有偏也不等于梯度错误。</translation>
     </message>
     <message>
         <source>Action 1 is rare here and common in the reference. Sampled once in two hundred draws, its k3 is huge: k3 is not always the steadier one, whatever trainers report.</source>
-        <oldsource>Action 1 is rare here and common in the reference. Sampled once in two hundred times, its k3 is huge: k3 is not always the steadier one.</oldsource><translation type="unfinished">动作 1 在这里很少见，在参考策略中却常见。它两百次才采样到一次，这时它的 k3 非常大：k3 并不总是更稳的那个。</translation>
+        <oldsource>Action 1 is rare here and common in the reference. Sampled once in two hundred times, its k3 is huge: k3 is not always the steadier one.</oldsource>
+        <translation type="unfinished">动作 1 在这里很少见，在参考策略中却常见。它两百次才采样到一次，这时它的 k3 非常大：k3 并不总是更稳的那个。</translation>
     </message>
     <message>
         <source>k3 adds π_ref/π − 1 to k1, which is zero on average. Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread of single samples go?</source>
-        <oldsource>Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread go?</oldsource><translation type="unfinished">现在策略几乎放弃了参考策略偏爱的一个动作。从 k1 到 k3：离散程度会怎样变化？</translation>
+        <oldsource>Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread go?</oldsource>
+        <translation type="unfinished">现在策略几乎放弃了参考策略偏爱的一个动作。从 k1 到 k3：离散程度会怎样变化？</translation>
     </message>
     <message>
         <source>[REINFORCE] with the exact KL in its loss. Each dot is the mean of sixteen runs, the dotted line is [theory]: a small β earns more reward, and moves further from the reference. {Drag β.}</source>
-        <oldsource>[REINFORCE] with the exact KL in its loss, at seven values of β. Dots are means of sixteen runs, the dotted line is [theory]: a small β earns more reward at the price of more KL. {Drag β.}</oldsource><translation type="unfinished">损失中带精确 KL 的 [REINFORCE]，β 取七个值。点是十六个运行的均值，虚线是[理论|theory]：β 小则奖励多，代价是 KL 大。{拖动 β。}</translation>
+        <oldsource>[REINFORCE] with the exact KL in its loss, at seven values of β. Dots are means of sixteen runs, the dotted line is [theory]: a small β earns more reward at the price of more KL. {Drag β.}</oldsource>
+        <translation type="unfinished">损失中带精确 KL 的 [REINFORCE]，β 取七个值。点是十六个运行的均值，虚线是[理论|theory]：β 小则奖励多，代价是 KL 大。{拖动 β。}</translation>
     </message>
     <message>
         <source>As the policy becomes certain, the rewards in a group differ less and less. GRPO divides by their [standard deviation], which scales them up again: the reward pulls as strongly as ever, up to a cliff.</source>
@@ -23178,7 +23254,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>At β = 0.5, REINFORCE stays at a KL of 0.19. GRPO, with the same KL term and the same random numbers: how far does it go? The maximum is ln 10 = 2.3.</source>
-        <oldsource>At β = 0.5, REINFORCE stays at a KL of 0.19. GRPO, with the same KL term and the same samples: how far does it go? The maximum is ln 10 = 2.3.</oldsource><translation type="unfinished">β = 0.5 时，REINFORCE 停在 KL 0.19 处。GRPO，KL 项相同，样本相同：它走多远？最大值是 ln 10 = 2.3。</translation>
+        <oldsource>At β = 0.5, REINFORCE stays at a KL of 0.19. GRPO, with the same KL term and the same samples: how far does it go? The maximum is ln 10 = 2.3.</oldsource>
+        <translation type="unfinished">β = 0.5 时，REINFORCE 停在 KL 0.19 处。GRPO，KL 项相同，样本相同：它走多远？最大值是 ln 10 = 2.3。</translation>
     </message>
     <message>
         <source>Trainers estimate the KL from samples. REINFORCE again, with the simplest [estimator|kl_estimator], [k1], in its loss. We make β twenty times as large, from 0.1 to 2. Where does the final KL go?</source>
@@ -23198,7 +23275,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>k3 alone, as published, has the gradient of the other direction, KL(π_ref‖π). Where do its runs end?</source>
-        <oldsource>k3 alone, as published, pulls in the other direction, KL(π_ref‖π). Where do its runs end, on an axis of 2.5 nats?</oldsource><translation type="unfinished">单独的 k3，如论文所发表，拉向另一个方向 KL(π_ref‖π)。在 2.5 nat 的轴上，它的运行最终落在哪里？</translation>
+        <oldsource>k3 alone, as published, pulls in the other direction, KL(π_ref‖π). Where do its runs end, on an axis of 2.5 nats?</oldsource>
+        <translation type="unfinished">单独的 k3，如论文所发表，拉向另一个方向 KL(π_ref‖π)。在 2.5 nat 的轴上，它的运行最终落在哪里？</translation>
     </message>
     <message>
         <source>With the exact KL, GRPO has a cliff; with k3, a gentler slope. k3 grows without limit where the policy gives up what the reference does, and pulls back there.</source>
@@ -23222,31 +23300,38 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Whether a wrong answer goes on has no influence on its advantage. Summed over its tokens, the score then has mean zero; divided by its own length, it does not.</source>
-        <oldsource>Whether a wrong answer goes on has no influence on its advantage. Summed over its tokens, the score then has mean zero; divided by its own length it has not.</oldsource><translation type="unfinished">错误的答案是否继续写下去，对它的优势没有影响。对各 token 求和时，得分函数的均值为零；除以自己的长度之后就不是了。</translation>
+        <oldsource>Whether a wrong answer goes on has no influence on its advantage. Summed over its tokens, the score then has mean zero; divided by its own length it has not.</oldsource>
+        <translation type="unfinished">错误的答案是否继续写下去，对它的优势没有影响。对各 token 求和时，得分函数的均值为零；除以自己的长度之后就不是了。</translation>
     </message>
     <message>
         <source>Have two tokens of one completion compared: their advantages are the same number. What differs comes from length, ratio and clip, and from how sure the policy was. Only a critic or a reward for each step tells tokens apart; each has a lesson of its own.</source>
-        <oldsource>Have two tokens of one completion compared: their advantages are the same number. What differs comes from length, ratio and clip, and from how sure the policy was. Only a critic, or a reward for each step, tells tokens apart, and the critic has to learn it first.</oldsource><translation type="unfinished">请比较同一个回答的两个 token：它们的优势是同一个数。不同之处来自长度、比率和裁剪，以及策略有多确定。只有 critic，或每一步的奖励，才能把各 token 区分开来，而 critic 要先学会它。</translation>
+        <oldsource>Have two tokens of one completion compared: their advantages are the same number. What differs comes from length, ratio and clip, and from how sure the policy was. Only a critic, or a reward for each step, tells tokens apart, and the critic has to learn it first.</oldsource>
+        <translation type="unfinished">请比较同一个回答的两个 token：它们的优势是同一个数。不同之处来自长度、比率和裁剪，以及策略有多确定。只有 critic，或每一步的奖励，才能把各 token 区分开来，而 critic 要先学会它。</translation>
     </message>
     <message>
         <source>Every token of a right answer is pushed up, even the pointless ones. The [advantage] belongs to the completion, and each of its tokens gets it.</source>
-        <oldsource>Every token of a right answer is pushed up, even the pointless ones, as a team's bonus (an analogy) goes to everybody, no matter who scored. The [advantage] belongs to the completion, and each of its tokens gets it.</oldsource><translation type="unfinished">正确答案的每个 token 都被推高，连毫无意义的也是，就像球队的奖金（打个比方）人人有份，不管是谁进的球。[优势|advantage]属于整个回答，它的每个 token 都得到它。</translation>
+        <oldsource>Every token of a right answer is pushed up, even the pointless ones, as a team's bonus (an analogy) goes to everybody, no matter who scored. The [advantage] belongs to the completion, and each of its tokens gets it.</oldsource>
+        <translation type="unfinished">正确答案的每个 token 都被推高，连毫无意义的也是，就像球队的奖金（打个比方）人人有份，不管是谁进的球。[优势|advantage]属于整个回答，它的每个 token 都得到它。</translation>
     </message>
     <message>
         <source>The same 64 seeds, but token losses are summed and divided by a constant. Where does the length of the wrong answers go?</source>
-        <oldsource>The same runs, but token losses are summed and divided by a constant. Where does the length of the wrong answers go?</oldsource><translation type="unfinished">同样的运行，但 token 的损失求和，再除以常数。错误答案的长度会怎样变化？</translation>
+        <oldsource>The same runs, but token losses are summed and divided by a constant. Where does the length of the wrong answers go?</oldsource>
+        <translation type="unfinished">同样的运行，但 token 的损失求和，再除以常数。错误答案的长度会怎样变化？</translation>
     </message>
     <message>
         <source>Double-click any token to have its push explained. Lesson 26 takes one token's loss apart; lesson 30 asks a critic, and lesson 16 pays for steps.</source>
-        <oldsource>Double-click any token to have its push explained. Lesson 26 takes one token's loss apart; lesson 16 pays for steps.</oldsource><translation type="unfinished">双击任何一个 token，可以看到对它的推力的解释。第 26 课把一个 token 的损失拆开；第 16 课奖励步骤。</translation>
+        <oldsource>Double-click any token to have its push explained. Lesson 26 takes one token's loss apart; lesson 16 pays for steps.</oldsource>
+        <translation type="unfinished">双击任何一个 token，可以看到对它的推力的解释。第 26 课把一个 token 的损失拆开；第 16 课奖励步骤。</translation>
     </message>
     <message>
         <source>Process advantages are larger, so its steps are longer. Now every update is rescaled to one length, for both. What is left of the difference?</source>
-        <oldsource>Process advantages are larger, so its steps are longer. Now every update is rescaled to one length, for both. What is left of the lead?</oldsource><translation type="unfinished">过程奖励的优势更大，所以步更长。现在把两者的每次更新都缩放到同样的长度。领先还剩多少？</translation>
+        <oldsource>Process advantages are larger, so its steps are longer. Now every update is rescaled to one length, for both. What is left of the lead?</oldsource>
+        <translation type="unfinished">过程奖励的优势更大，所以步更长。现在把两者的每次更新都缩放到同样的长度。领先还剩多少？</translation>
     </message>
     <message>
         <source>The change in the logits in one update, rescaled to one length for all.</source>
-        <oldsource>The change of the logits in one update, rescaled to one length for all.</oldsource><translation type="unfinished">一次更新对 logit 的改变，对所有算法都缩放到同一个长度。</translation>
+        <oldsource>The change of the logits in one update, rescaled to one length for all.</oldsource>
+        <translation type="unfinished">一次更新对 logit 的改变，对所有算法都缩放到同一个长度。</translation>
     </message>
     <message>
         <source>Near 0</source>
@@ -23254,43 +23339,53 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>One setting is put right, all others stay as they are, and 32 seeds are trained again.</source>
-        <oldsource>One setting is put right, all others stay, and 32 seeds are trained again.</oldsource><translation type="unfinished">改正一项设置，其他都不变，重新训练 32 个种子。</translation>
+        <oldsource>One setting is put right, all others stay, and 32 seeds are trained again.</oldsource>
+        <translation type="unfinished">改正一项设置，其他都不变，重新训练 32 个种子。</translation>
     </message>
     <message>
         <source>A doctor reads pulse, temperature and blood before naming an illness, and more than one can cause the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</source>
-        <oldsource>A doctor reads pulse, temperature and blood before naming an illness, and more than one can give the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</oldsource><translation type="unfinished">医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有几种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
+        <oldsource>A doctor reads pulse, temperature and blood before naming an illness, and more than one can give the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</oldsource>
+        <translation type="unfinished">医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有几种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
     </message>
     <message>
         <source>Six algorithms of one family: each changes a few settings of one loss, and is run against the one it came from.</source>
-        <oldsource>Six algorithms of one family: each changes a few switches of one loss, and is run against the one it came from.</oldsource><translation type="unfinished">同一家族的六种算法：每种改变同一个损失的几个开关，并与派生出它的算法比较。</translation>
+        <oldsource>Six algorithms of one family: each changes a few switches of one loss, and is run against the one it came from.</oldsource>
+        <translation type="unfinished">同一家族的六种算法：每种改变同一个损失的几个开关，并与派生出它的算法比较。</translation>
     </message>
     <message>
         <source>The changes are made in the order of the table, each on top of those above it.</source>
-        <oldsource>The switches are changed in the order of the table, each on top of those above it.</oldsource><translation type="unfinished">开关按表中的次序改变，每个都在上面各个的基础之上。</translation>
+        <oldsource>The switches are changed in the order of the table, each on top of those above it.</oldsource>
+        <translation type="unfinished">开关按表中的次序改变，每个都在上面各个的基础之上。</translation>
     </message>
     <message>
         <source>The column “Adds” sums to the whole difference. In another order the shares would differ; the sum would not.</source>
-        <oldsource>The column “Adds” sums up to the whole difference. In another order the shares would be others; the sum would not.</oldsource><translation type="unfinished">“增加”一列的和就是全部的差别。换一种次序，各份会不同；总和不会。</translation>
+        <oldsource>The column “Adds” sums up to the whole difference. In another order the shares would be others; the sum would not.</oldsource>
+        <translation type="unfinished">“增加”一列的和就是全部的差别。换一种次序，各份会不同；总和不会。</translation>
     </message>
     <message>
         <source>Walk from one to the next and say only what changes. Ask which change moved these runs and which did nothing. A name is a set of settings.</source>
-        <oldsource>Walk from one to the next and name nothing but the switch that changes. Ask which switch moved these runs and which did nothing. A name is a set of settings.</oldsource><translation type="unfinished">从一个走到下一个，只说改变了哪个开关。请问哪个开关移动了这些运行，哪个什么也没做。一个名称就是一组设置。</translation>
+        <oldsource>Walk from one to the next and name nothing but the switch that changes. Ask which switch moved these runs and which did nothing. A name is a set of settings.</oldsource>
+        <translation type="unfinished">从一个走到下一个，只说改变了哪个开关。请问哪个开关移动了这些运行，哪个什么也没做。一个名称就是一组设置。</translation>
     </message>
     <message>
         <source>Which change adds most depends on the rate, the passes and the task, and the step says which these are. If one that is said to do nothing moves something, look at the clipped share first: a ratio has reached its clip.</source>
-        <oldsource>Which switch adds most depends on the rate, the passes and the task, and the step says under which. If one that is said to be silent moves something, look at the clipped share first: a ratio has reached its clip.</oldsource><translation type="unfinished">哪个开关增加最多，取决于学习率、遍数和任务，步骤里说明了是在什么条件下。如果一个据说不起作用的开关移动了什么，请先看裁剪的比例：有比率到达了裁剪。</translation>
+        <oldsource>Which switch adds most depends on the rate, the passes and the task, and the step says under which. If one that is said to be silent moves something, look at the clipped share first: a ratio has reached its clip.</oldsource>
+        <translation type="unfinished">哪个开关增加最多，取决于学习率、遍数和任务，步骤里说明了是在什么条件下。如果一个据说不起作用的开关移动了什么，请先看裁剪的比例：有比率到达了裁剪。</translation>
     </message>
     <message>
         <source>Every answer to this prompt pays a little more than ten, so [REINFORCE] praises whatever it draws, good or bad. Its descendants stand below it, each a few changes further on.</source>
-        <oldsource>Every answer to this prompt pays a little more than ten, so [REINFORCE] praises whatever it draws, good or bad. Its descendants stand below it, each a few switches further on.</oldsource><translation type="unfinished">这个提示词的每个答案奖励都比十多一点，所以 [REINFORCE] 抽到什么就表扬什么，不论好坏。它的后代在它下面，每个多改了几个开关。</translation>
+        <oldsource>Every answer to this prompt pays a little more than ten, so [REINFORCE] praises whatever it draws, good or bad. Its descendants stand below it, each a few switches further on.</oldsource>
+        <translation type="unfinished">这个提示词的每个答案奖励都比十多一点，所以 [REINFORCE] 抽到什么就表扬什么，不论好坏。它的后代在它下面，每个多改了几个开关。</translation>
     </message>
     <message>
         <source>One change, the [baseline]: what all answers are paid alike is subtracted before anything is learned. The table below says what was changed, and what that added.</source>
-        <oldsource>One switch, the [baseline]: what all answers are paid alike is subtracted before anything is learned. The table below says which switch was changed, and what it added.</oldsource><translation type="unfinished">一个开关，即[基线|baseline]：所有答案共有的奖励，在学习之前就减去。下面的表说明改变了哪个开关，它增加了什么。</translation>
+        <oldsource>One switch, the [baseline]: what all answers are paid alike is subtracted before anything is learned. The table below says which switch was changed, and what it added.</oldsource>
+        <translation type="unfinished">一个开关，即[基线|baseline]：所有答案共有的奖励，在学习之前就减去。下面的表说明改变了哪个开关，它增加了什么。</translation>
     </message>
     <message>
         <source>The next one makes a single change: it subtracts the mean reward of the batch. Where does the probability of the best action go?</source>
-        <oldsource>The next one changes a single switch: it subtracts the mean reward of the batch. Where does the probability of the best action go?</oldsource><translation type="unfinished">下一个只改变一个开关：它减去批的平均奖励。最佳动作的概率会怎样变化？</translation>
+        <oldsource>The next one changes a single switch: it subtracts the mean reward of the batch. Where does the probability of the best action go?</oldsource>
+        <translation type="unfinished">下一个只改变一个开关：它减去批的平均奖励。最佳动作的概率会怎样变化？</translation>
     </message>
     <message>
         <source>What a name stands for: a critic or none, a [baseline], [clipping], a [KL penalty|kl_penalty], and how many answers it needs.</source>
@@ -23298,19 +23393,23 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Three prompts now, and [PPO|ppo]. Its changes are made [one after the other|one_after_the_other]: all of the gain comes from using each batch four times.</source>
-        <oldsource>Three prompts now, and [PPO|ppo]. Its switches are changed [one after the other|one_after_the_other]: all of the gain comes from using each batch four times.</oldsource><translation type="unfinished">现在是三个提示词和 [PPO|ppo]。[逐个|one_after_the_other]改变它的开关：全部收获都来自每批使用四遍。</translation>
+        <oldsource>Three prompts now, and [PPO|ppo]. Its switches are changed [one after the other|one_after_the_other]: all of the gain comes from using each batch four times.</oldsource>
+        <translation type="unfinished">现在是三个提示词和 [PPO|ppo]。[逐个|one_after_the_other]改变它的开关：全部收获都来自每批使用四遍。</translation>
     </message>
     <message>
         <source>Four things distinguish PPO from REINFORCE with a baseline. At a small learning rate: which one adds most?</source>
-        <oldsource>PPO differs from REINFORCE with a baseline by four switches. At a small learning rate: which one adds most?</oldsource><translation type="unfinished">PPO 与带基线的 REINFORCE 有四个开关不同。学习率小时，哪个增加最多？</translation>
+        <oldsource>PPO differs from REINFORCE with a baseline by four switches. At a small learning rate: which one adds most?</oldsource>
+        <translation type="unfinished">PPO 与带基线的 REINFORCE 有四个开关不同。学习率小时，哪个增加最多？</translation>
     </message>
     <message>
         <source>GRPO differs from PPO in four things, too. At the same learning rate: which one adds most?</source>
-        <oldsource>GRPO differs from PPO by four switches, too. At the same learning rate: which one adds most?</oldsource><translation type="unfinished">GRPO 与 PPO 也有四个开关不同。学习率相同时，哪个增加最多？</translation>
+        <oldsource>GRPO differs from PPO by four switches, too. At the same learning rate: which one adds most?</oldsource>
+        <translation type="unfinished">GRPO 与 PPO 也有四个开关不同。学习率相同时，哪个增加最多？</translation>
     </message>
     <message>
         <source>Dr. GRPO (“GRPO done right”) takes shorter steps at the same rate. At 0.2 it falls far behind; at 1 most of the gap closes. {Set the rate back to 0.2 and look.}</source>
-        <oldsource>Dr. GRPO (“GRPO done right”) stops dividing by the deviation. At a rate of 0.2 it falls far behind; at 1 most of the gap closes. {Set the rate back and look.}</oldsource><translation type="unfinished">Dr. GRPO（“GRPO done right”）不再除以标准差。学习率为 0.2 时它远远落后；为 1 时差距大多消失。{把学习率调回去看看。}</translation>
+        <oldsource>Dr. GRPO (“GRPO done right”) stops dividing by the deviation. At a rate of 0.2 it falls far behind; at 1 most of the gap closes. {Set the rate back and look.}</oldsource>
+        <translation type="unfinished">Dr. GRPO（“GRPO done right”）不再除以标准差。学习率为 0.2 时它远远落后；为 1 时差距大多消失。{把学习率调回去看看。}</translation>
     </message>
     <message>
         <source>Dr. GRPO is GRPO without dividing by the deviation. Both train at five times the rate now. Where does Dr. GRPO end, compared with GRPO?</source>
@@ -23322,7 +23421,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Let somebody choose a name that they have read about, and say what it changes before the runs are shown. On answers of one token at a small rate most are nearly the same algorithm.</source>
-        <oldsource>Let somebody choose a name that they have read of, and say which switches it changes before the runs are shown. On answers of one token at a small rate most are nearly the same algorithm.</oldsource><translation type="unfinished">请一位学生选一个读到过的名称，在显示运行之前说出它改变哪些开关。对一个 token 的答案，学习率小时，大多数几乎是同一种算法。</translation>
+        <oldsource>Let somebody choose a name that they have read of, and say which switches it changes before the runs are shown. On answers of one token at a small rate most are nearly the same algorithm.</oldsource>
+        <translation type="unfinished">请一位学生选一个读到过的名称，在显示运行之前说出它改变哪些开关。对一个 token 的答案，学习率小时，大多数几乎是同一种算法。</translation>
     </message>
     <message>
         <source>128 prompts that are never trained on. Their answers are judged before every update.</source>
@@ -23330,11 +23430,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A before-and-after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</source>
-        <oldsource>A before and after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</oldsource><translation type="unfinished">前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
+        <oldsource>A before and after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</oldsource>
+        <translation type="unfinished">前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
     </message>
     <message>
         <source>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit]. Three of the eight are right.</source>
-        <oldsource>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit].</oldsource><translation type="unfinished">一个[记录|recorded]的语言模型，以及八个[从不用于训练|watched]的提示词。第一次更新之前，它从左往右计算：一个[习惯|habit]。</translation>
+        <oldsource>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit].</oldsource>
+        <translation type="unfinished">一个[记录|recorded]的语言模型，以及八个[从不用于训练|watched]的提示词。第一次更新之前，它从左往右计算：一个[习惯|habit]。</translation>
     </message>
     <message>
         <source>About half of its samples are right. The likeliest answers hide the right way, but it was there: training need not invent it, only make it the likeliest. Ask of every published figure how answers were drawn.</source>
@@ -23346,15 +23448,18 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Before any training, the likeliest answers to 128 [held-out|held_out] prompts are right in 29 % of cases. And answers that are sampled?</source>
-        <oldsource>Our run once more, before any training: the likeliest answers to held-out prompts were right in 29 of 100. And answers that were sampled?</oldsource><translation type="unfinished">再看一次我们的运行，在任何训练之前：对留出的提示词，最可能的答案 100 个中有 29 个正确。采样的答案呢？</translation>
+        <oldsource>Our run once more, before any training: the likeliest answers to held-out prompts were right in 29 of 100. And answers that were sampled?</oldsource>
+        <translation type="unfinished">再看一次我们的运行，在任何训练之前：对留出的提示词，最可能的答案 100 个中有 29 个正确。采样的答案呢？</translation>
     </message>
     <message>
         <source>Hardly ever right: it still has to find the right way</source>
-        <oldsource>Hardly ever right: it still had to find the right way</oldsource><translation type="unfinished">几乎从不正确：它还得找到正确的做法</translation>
+        <oldsource>Hardly ever right: it still had to find the right way</oldsource>
+        <translation type="unfinished">几乎从不正确：它还得找到正确的做法</translation>
     </message>
     <message>
         <source>Right more often: it knows the right way</source>
-        <oldsource>Right more often: the right way was there</oldsource><translation type="unfinished">更常正确：正确的做法已经在其中</translation>
+        <oldsource>Right more often: the right way was there</oldsource>
+        <translation type="unfinished">更常正确：正确的做法已经在其中</translation>
     </message>
     <message>
         <source>More often. The habit is what it most likely does, not all that it can do.</source>
@@ -23366,11 +23471,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>We train on, to update 32. In which update are all eight right for the first time?</source>
-        <oldsource>Two are still wrong. We train on, to update 32. By which update are all eight right for the first time?</oldsource><translation type="unfinished">还有两个错误。我们继续训练，到第 32 次更新。到哪次更新，八个第一次全部正确？</translation>
+        <oldsource>Two are still wrong. We train on, to update 32. By which update are all eight right for the first time?</oldsource>
+        <translation type="unfinished">还有两个错误。我们继续训练，到第 32 次更新。到哪次更新，八个第一次全部正确？</translation>
     </message>
     <message>
         <source>Results at scale, in the papers' own numbers; this program has computed none of them. Mind the version, the benchmark, and how many answers were drawn.</source>
-        <oldsource>Results at scale, in the papers' own numbers; this program has computed none of them. Mind the version, the benchmark, and how many answers were drawn. Does any of them show what the model could do before?</oldsource><translation type="unfinished">大规模的结果，用论文自己的数字；本程序没有计算其中任何一个。请注意版本、基准，以及抽取了多少个答案。其中有没有一个显示模型以前能做什么？</translation>
+        <oldsource>Results at scale, in the papers' own numbers; this program has computed none of them. Mind the version, the benchmark, and how many answers were drawn. Does any of them show what the model could do before?</oldsource>
+        <translation type="unfinished">大规模的结果，用论文自己的数字；本程序没有计算其中任何一个。请注意版本、基准，以及抽取了多少个答案。其中有没有一个显示模型以前能做什么？</translation>
     </message>
     <message>
         <source>R1-Zero ends at 71.0 in one version of the report and at 77.9 in the other. Does any of these figures show what the model could do before?</source>
@@ -23390,11 +23497,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Read the first entry aloud, then the others. In our run the right way was among the samples from the start. That does not settle the question for large models.</source>
-        <oldsource>Read the first entry aloud, then the others. In our run the right way was among the samples from the start, and training made it the likeliest. That does not settle the question for large models.</oldsource><translation type="unfinished">请朗读第一条，然后是其他各条。在我们的运行中，正确的做法从一开始就在样本之中，训练使它成为最可能的。对大模型，这并没有解决问题。</translation>
+        <oldsource>Read the first entry aloud, then the others. In our run the right way was among the samples from the start, and training made it the likeliest. That does not settle the question for large models.</oldsource>
+        <translation type="unfinished">请朗读第一条，然后是其他各条。在我们的运行中，正确的做法从一开始就在样本之中，训练使它成为最可能的。对大模型，这并没有解决问题。</translation>
     </message>
     <message>
         <source>Transfer: our model lost a wrong habit, over 32 updates. Had it moved by one nat per token, its old self would find each token 2.7 times less likely, on average. How far did it move?</source>
-        <oldsource>Transfer: our model went from a wrong habit to nearly all right. Had it moved by one nat per token, its old self would find each token 2.7 times less likely, on average. How far did it move?</oldsource><translation type="unfinished">迁移：我们的模型从错误的习惯变到几乎全对。如果它在每个 token 上移动了一 nat，旧的它给每个 token 的概率平均就会是现在的 1/2.7。它移动了多远？</translation>
+        <oldsource>Transfer: our model went from a wrong habit to nearly all right. Had it moved by one nat per token, its old self would find each token 2.7 times less likely, on average. How far did it move?</oldsource>
+        <translation type="unfinished">迁移：我们的模型从错误的习惯变到几乎全对。如果它在每个 token 上移动了一 nat，旧的它给每个 token 的概率平均就会是现在的 1/2.7。它移动了多远？</translation>
     </message>
     <message>
         <source>Its likeliest answer is wrong. We sample eight answers. How many of them are right (14)?</source>
@@ -23410,15 +23519,18 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Some: the right way is there, only a little less likely. That is all that training needs.</source>
-        <oldsource>A good share: the right way is there, only a little less likely. That is all that training needs.</oldsource><translation type="unfinished">相当多：正确的做法已经在其中，只是概率略低一些。训练需要的就是这一点。</translation>
+        <oldsource>A good share: the right way is there, only a little less likely. That is all that training needs.</oldsource>
+        <translation type="unfinished">相当多：正确的做法已经在其中，只是概率略低一些。训练需要的就是这一点。</translation>
     </message>
     <message>
         <source>Eight answers are a rough guess; sixty-four give a [better estimate|estimate]. A larger group measures how hard the prompt is more precisely, at the price of more samples.</source>
-        <oldsource>Eight answers said one half; sixty-four give a [better estimate|estimate]. A larger group measures how hard the prompt is more precisely, at the price of more samples.</oldsource><translation type="unfinished">八个答案说是二分之一；六十四个给出[更好的估计|estimate]。更大的组更精确地衡量提示词有多难，代价是更多的样本。</translation>
+        <oldsource>Eight answers said one half; sixty-four give a [better estimate|estimate]. A larger group measures how hard the prompt is more precisely, at the price of more samples.</oldsource>
+        <translation type="unfinished">八个答案说是二分之一；六十四个给出[更好的估计|estimate]。更大的组更精确地衡量提示词有多难，代价是更多的样本。</translation>
     </message>
     <message>
         <source>The same model answers the same sum 64 times instead of eight. What share of the 64 is right?</source>
-        <oldsource>The same model answers the same sum 64 times instead of eight. Of the eight, half were right. What share of the 64 is right?</oldsource><translation type="unfinished">同一个模型对同一道算式回答 64 次，而不是八次。八个之中一半正确。64 个之中多少正确？</translation>
+        <oldsource>The same model answers the same sum 64 times instead of eight. Of the eight, half were right. What share of the 64 is right?</oldsource>
+        <translation type="unfinished">同一个模型对同一道算式回答 64 次，而不是八次。八个之中一半正确。64 个之中多少正确？</translation>
     </message>
     <message>
         <source>Up: on this sum, right answers are soon the rule.</source>
@@ -23430,7 +23542,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>To be right even more surely</source>
-        <oldsource>To be right still more surely</oldsource><translation type="unfinished">更加肯定地正确</translation>
+        <oldsource>To be right still more surely</oldsource>
+        <translation type="unfinished">更加肯定地正确</translation>
     </message>
     <message>
         <source>Nothing: all of its answers are right, so none stands out, and none is pushed.</source>
@@ -23438,7 +23551,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Two answers are cheap, but about half of all pairs are [alike|alike], and dead. A larger G makes it likelier that a group holds both right and wrong answers.</source>
-        <oldsource>Two answers are cheap, but half of the time they are [alike|alike]. A larger G makes it likelier that a group holds both right and wrong answers.</oldsource><translation type="unfinished">两个答案很省，但有一半时候它们[一样|alike]。G 越大，组里越有可能既有正确的答案又有错误的答案。</translation>
+        <oldsource>Two answers are cheap, but half of the time they are [alike|alike]. A larger G makes it likelier that a group holds both right and wrong answers.</oldsource>
+        <translation type="unfinished">两个答案很省，但有一半时候它们[一样|alike]。G 越大，组里越有可能既有正确的答案又有错误的答案。</translation>
     </message>
     <message>
         <source>The same sum 128 times, twice each: look through the groups in the token inspector and count.</source>
@@ -23462,7 +23576,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>From 40 to 72 %</source>
-        <oldsource>Fewer: from 40 to 72 %</oldsource><translation type="unfinished">更少：40 到 72%</translation>
+        <oldsource>Fewer: from 40 to 72 %</oldsource>
+        <translation type="unfinished">更少：40 到 72%</translation>
     </message>
     <message>
         <source>Below 40 %</source>
@@ -23478,19 +23593,23 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Above 95 %</source>
-        <oldsource>Above 85 %</oldsource><translation type="unfinished">高于 85%</translation>
+        <oldsource>Above 85 %</oldsource>
+        <translation type="unfinished">高于 85%</translation>
     </message>
     <message>
         <source>The share of prompts for which at least one of k attempts is right. pass@1 is the usual accuracy.</source>
-        <oldsource>The share of prompts at which at least one of k attempts is right. pass@1 is the usual accuracy.</oldsource><translation type="unfinished">k 次尝试中至少有一次正确的提示词的比例。pass@1 就是通常的正确率。</translation>
+        <oldsource>The share of prompts at which at least one of k attempts is right. pass@1 is the usual accuracy.</oldsource>
+        <translation type="unfinished">k 次尝试中至少有一次正确的提示词的比例。pass@1 就是通常的正确率。</translation>
     </message>
     <message>
         <source>Prompts for which the right answer has less than 1 % left: even 64 attempts seldom find it.</source>
-        <oldsource>Prompts at which the right answer has less than 1 % left: even 64 attempts seldom find it.</oldsource><translation type="unfinished">正确答案只剩不到 1% 的提示词：即使尝试 64 次也很少找到它。</translation>
+        <oldsource>Prompts at which the right answer has less than 1 % left: even 64 attempts seldom find it.</oldsource>
+        <translation type="unfinished">正确答案只剩不到 1% 的提示词：即使尝试 64 次也很少找到它。</translation>
     </message>
     <message>
         <source>The curves cross: with more than about forty attempts the untrained policy is better. What it now answers to a prompt is nearly certain, right or wrong, so more attempts do not help.</source>
-        <oldsource>The curves cross: with more than some forty attempts the untrained policy is better. What it gives now at a prompt is nearly certain, right or wrong, so more attempts do not help.</oldsource><translation type="unfinished">两条曲线相交：尝试超过四十来次时，未训练的策略更好。它现在对一个提示词给出的答案几乎是确定的，不论对错，所以多试无益。</translation>
+        <oldsource>The curves cross: with more than some forty attempts the untrained policy is better. What it gives now at a prompt is nearly certain, right or wrong, so more attempts do not help.</oldsource>
+        <translation type="unfinished">两条曲线相交：尝试超过四十来次时，未训练的策略更好。它现在对一个提示词给出的答案几乎是确定的，不论对错，所以多试无益。</translation>
     </message>
     <message>
         <source>Not above 70 %</source>
@@ -23502,7 +23621,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Below 75 %</source>
-        <oldsource>Below 50 %</oldsource><translation type="unfinished">低于 50%</translation>
+        <oldsource>Below 50 %</oldsource>
+        <translation type="unfinished">低于 50%</translation>
     </message>
     <message>
         <source>From 75 to 95 %</source>
@@ -23510,15 +23630,18 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The shares are of real runs and move by a few percentage points with the seeds. Neighbouring ages may change places; the ends do not.</source>
-        <oldsource>The shares are of real runs and move by a few percent with the seeds. Neighbouring ages may change places; the ends do not.</oldsource><translation type="unfinished">这些比例来自真实的运行，随种子变动几个百分点。相邻的滞后可能互换位置；两端不会。</translation>
+        <oldsource>The shares are of real runs and move by a few percent with the seeds. Neighbouring ages may change places; the ends do not.</oldsource>
+        <translation type="unfinished">这些比例来自真实的运行，随种子变动几个百分点。相邻的滞后可能互换位置；两端不会。</translation>
     </message>
     <message>
         <source>In nearly all runs: more than 60 %</source>
-        <oldsource>In nearly all runs again: more than 60 %</oldsource><translation type="unfinished">又是几乎所有运行：超过 60%</translation>
+        <oldsource>In nearly all runs again: more than 60 %</oldsource>
+        <translation type="unfinished">又是几乎所有运行：超过 60%</translation>
     </message>
     <message>
         <source>In many more: from 15 to 60 %</source>
-        <oldsource>In more than before: from 15 to 60 %</oldsource><translation type="unfinished">比以前多：15 到 60%</translation>
+        <oldsource>In more than before: from 15 to 60 %</oldsource>
+        <translation type="unfinished">比以前多：15 到 60%</translation>
     </message>
     <message>
         <source>A probability cannot rise above 1. The token is pushed all the same, and the push moves nothing.</source>
@@ -23534,11 +23657,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The two right completions are at the top. Ask what else the program must know to say how strongly to push its first token.</source>
-        <oldsource>The two right completions are at the top. Ask what else the program must know to say how hard to push that first token.</oldsource><translation type="unfinished">两个正确的回答在最上面。请问程序还必须知道什么，才能说出应当多用力地推第一个 token。</translation>
+        <oldsource>The two right completions are at the top. Ask what else the program must know to say how hard to push that first token.</oldsource>
+        <translation type="unfinished">两个正确的回答在最上面。请问程序还必须知道什么，才能说出应当多用力地推第一个 token。</translation>
     </message>
     <message>
         <source>Line one, the [advantage]: the completion's reward, compared with its group, in [standard deviations|standard deviation]. All of its tokens share this line, and are pushed up.</source>
-        <oldsource>Line one, the [advantage]: the completion's reward, compared with its group, in [standard deviations|standard deviation]. All of its tokens share this line.</oldsource><translation type="unfinished">第一行，[优势|advantage]：回答的奖励与它的组比较，以[标准差|standard deviation]为单位。它的所有 token 共用这一行。</translation>
+        <oldsource>Line one, the [advantage]: the completion's reward, compared with its group, in [standard deviations|standard deviation]. All of its tokens share this line.</oldsource>
+        <translation type="unfinished">第一行，[优势|advantage]：回答的奖励与它的组比较，以[标准差|standard deviation]为单位。它的所有 token 共用这一行。</translation>
     </message>
     <message>
         <source>Line two, the [ratio]: how much likelier the policy makes this token now than when it was drawn. A token that is [certain] cannot become likelier, however often it is praised. {The first token's ratio has risen: click it.}</source>
@@ -23570,11 +23695,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Line three, the [surrogate]: ratio times advantage, or its [clipped|clipping] version, whichever is smaller. Beyond a ratio of 1.2 the first token would no longer be pushed.</source>
-        <oldsource>Line three, the [surrogate]: ratio times advantage, or its [clipped|clipping] version, whichever is smaller. Beyond 1.2 this token would no longer be pushed.</oldsource><translation type="unfinished">第三行，[代理目标|surrogate]：比率乘以优势，或其[裁剪|clipping]后的值，取较小者。超过 1.2，这个 token 就不再受推动。</translation>
+        <oldsource>Line three, the [surrogate]: ratio times advantage, or its [clipped|clipping] version, whichever is smaller. Beyond 1.2 this token would no longer be pushed.</oldsource>
+        <translation type="unfinished">第三行，[代理目标|surrogate]：比率乘以优势，或其[裁剪|clipping]后的值，取较小者。超过 1.2，这个 token 就不再受推动。</translation>
     </message>
     <message>
         <source>The first token is less certain, and its ratio in this pass is 1.17. The clip range is 0.8 to 1.2. What is the smaller of ratio × advantage and its clipped version?</source>
-        <oldsource>The advantage is 1.62, the ratio 1.17, the clip range 0.8 to 1.2. What is the smaller of ratio × advantage and its clipped version?</oldsource><translation type="unfinished">优势是 1.62，比率是 1.17，裁剪范围是 0.8 到 1.2。比率 × 优势与其裁剪后的值，较小的是多少？</translation>
+        <oldsource>The advantage is 1.62, the ratio 1.17, the clip range 0.8 to 1.2. What is the smaller of ratio × advantage and its clipped version?</oldsource>
+        <translation type="unfinished">优势是 1.62，比率是 1.17，裁剪范围是 0.8 到 1.2。比率 × 优势与其裁剪后的值，较小的是多少？</translation>
     </message>
     <message>
         <source>1.00 × its advantage: the ratio is clipped</source>
@@ -23590,7 +23717,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Lines four and five: a [KL estimate|penalty], and the token's loss, which is β times that estimate minus the surrogate. It says which way to push, not how wrong the token is.</source>
-        <oldsource>Lines four and five: a [KL estimate|penalty], and the token's loss, which is β times that estimate minus the surrogate. Training makes the loss smaller, and so the surrogate larger.</oldsource><translation type="unfinished">第四和第五行：[KL 估计|penalty]，以及 token 的损失，即 β 乘以这个估计，减去代理目标。训练使损失变小，从而使代理目标变大。</translation>
+        <oldsource>Lines four and five: a [KL estimate|penalty], and the token's loss, which is β times that estimate minus the surrogate. Training makes the loss smaller, and so the surrogate larger.</oldsource>
+        <translation type="unfinished">第四和第五行：[KL 估计|penalty]，以及 token 的损失，即 β 乘以这个估计，减去代理目标。训练使损失变小，从而使代理目标变大。</translation>
     </message>
     <message>
         <source>The loss of a wrong completion's token is positive. No number here is a score, and none of them should go to zero.</source>
@@ -23610,7 +23738,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Above 0</source>
-        <oldsource>Above 1</oldsource><translation type="unfinished">大于 1</translation>
+        <oldsource>Above 1</oldsource>
+        <translation type="unfinished">大于 1</translation>
     </message>
     <message>
         <source>Below 0: minus its advantage. The loss does not know that this token cannot become likelier.</source>
@@ -23622,7 +23751,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Step four: the [ratio] to the policy that sampled, [clipped|clipping]. The batch is used for four passes, and an answer that has become likely enough is no longer pushed.</source>
-        <oldsource>Step four: the [ratio] to the policy that sampled, [clipped|clipping]. The batch is used for four passes, and the smaller of both products counts.</oldsource><translation type="unfinished">第四步：与采样的策略之间的[比率|ratio]，经过[裁剪|clipping]。一批使用四遍，两个积中较小的起作用。</translation>
+        <oldsource>Step four: the [ratio] to the policy that sampled, [clipped|clipping]. The batch is used for four passes, and the smaller of both products counts.</oldsource>
+        <translation type="unfinished">第四步：与采样的策略之间的[比率|ratio]，经过[裁剪|clipping]。一批使用四遍，两个积中较小的起作用。</translation>
     </message>
     <message>
         <source>Four passes over the same eight answers, with ratios clipped to 0.8 to 1.2. Which answers does the fourth pass no longer push?</source>
@@ -23702,7 +23832,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>With many tries the base model solves at least as much: training makes likelier what it could already do.</source>
-        <oldsource>With many tries the base model solves at least as much: trained models find likelier what it could do already.</oldsource><translation type="unfinished">尝试次数多时，基础模型解出的至少一样多：训练后的模型更容易找到它本来就会的。</translation>
+        <oldsource>With many tries the base model solves at least as much: trained models find likelier what it could do already.</oldsource>
+        <translation type="unfinished">尝试次数多时，基础模型解出的至少一样多：训练后的模型更容易找到它本来就会的。</translation>
     </message>
     <message>
         <source>In between, as with PPO's usual 0.95, the credit fades from the last token back to the first.</source>
@@ -25714,15 +25845,18 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>With [λ = 0|gae] a token gets only what the critic saw change. An untrained one sees nothing until the reward arrives, at the last token. λ = 0 trusts the critic, λ = 1 the outcome.</source>
-        <oldsource>With [λ = 0|gae] a token gets only what the critic saw change. An ignorant one sees nothing until the reward arrives, at the last token. λ = 0 trusts the critic, λ = 1 the outcome.</oldsource><translation type="unfinished">[λ = 0|gae] 时，token 只得到 critic 看到的改变。什么也不知道的 critic 直到奖励在最后一个 token 到来时才看到改变。λ = 0 相信 critic，λ = 1 相信结果。</translation>
+        <oldsource>With [λ = 0|gae] a token gets only what the critic saw change. An ignorant one sees nothing until the reward arrives, at the last token. λ = 0 trusts the critic, λ = 1 the outcome.</oldsource>
+        <translation type="unfinished">[λ = 0|gae] 时，token 只得到 critic 看到的改变。什么也不知道的 critic 直到奖励在最后一个 token 到来时才看到改变。λ = 0 相信 critic，λ = 1 相信结果。</translation>
     </message>
     <message>
         <source>The same untrained critic, with λ = 0: a token gets only the change of expectation at its place. Which token of a right completion is praised?</source>
-        <oldsource>The same ignorant critic, with λ = 0: a token gets only the change that the critic saw at its place. Which token of a right completion is praised?</oldsource><translation type="unfinished">同一个什么也不知道的 critic，λ = 0：token 只得到 critic 在它的位置看到的改变。正确的回答中哪个 token 受表扬？</translation>
+        <oldsource>The same ignorant critic, with λ = 0: a token gets only the change that the critic saw at its place. Which token of a right completion is praised?</oldsource>
+        <translation type="unfinished">同一个什么也不知道的 critic，λ = 0：token 只得到 critic 在它的位置看到的改变。正确的回答中哪个 token 受表扬？</translation>
     </message>
     <message>
         <source>Now the critic has learned the [value|values] of each place. The answer changed what it expects; “more” did not, and gets next to nothing.</source>
-        <oldsource>Now the critic has learned the [value|values] of each place. The answer changed what it expects; “more” did not, and gets next to nothing. The price: a second model to train.</oldsource><translation type="unfinished">现在 critic 学会了每个位置的[值|values]。答案改变了它的预期；“更多”没有，几乎什么也得不到。代价是：要训练第二个模型。</translation>
+        <oldsource>Now the critic has learned the [value|values] of each place. The answer changed what it expects; “more” did not, and gets next to nothing. The price: a second model to train.</oldsource>
+        <translation type="unfinished">现在 critic 学会了每个位置的[值|values]。答案改变了它的预期；“更多”没有，几乎什么也得不到。代价是：要训练第二个模型。</translation>
     </message>
     <message>
         <source>With a critic that is right, λ hardly matters: what follows the answer gets next to nothing either way. The price is a second model to train, which GRPO saves.</source>
