@@ -3753,7 +3753,7 @@
     </message>
     <message>
         <source>nats (1 nat = 1.44 bits)</source>
-        <translation type="unfinished" />
+        <translation>nat（1 nat = 1.44 比特）</translation>
     </message>
     <message>
         <source>trainer's step</source>
@@ -5531,7 +5531,7 @@
     </message>
     <message>
         <source>It asks about these very samples, so other seeds are not compared.</source>
-        <translation type="unfinished" />
+        <translation>它问的就是这些样本，所以不与其他种子比较。</translation>
     </message>
     <message>
         <source>It takes longer than the {minutes:g} min given in its notes.</source>
@@ -5951,8 +5951,7 @@
     </message>
     <message>
         <source>The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm sets it.</source>
-        <oldsource>The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm has it.</oldsource>
-        <translation type="unfinished">奖励、种子、组大小、优化器和学习率相同；其余按各算法自己的。</translation>
+        <translation>奖励、种子、组大小、优化器和学习率相同；其余按各算法自己的设置。</translation>
     </message>
     <message>
         <source>Compare three algorithms</source>
@@ -7102,7 +7101,7 @@
     </message>
     <message>
         <source>Right answers in percent, before and after reinforcement learning</source>
-        <translation type="unfinished" />
+        <translation>强化学习之前和之后的正确答案，百分数</translation>
     </message>
     <message numerus="yes">
         <source>Update {step}: {right} of {count} answer is right.</source>
@@ -7192,9 +7191,8 @@
     </message>
     <message numerus="yes">
         <source>Updates until nine out of ten decisions are right, median of {seeds} run: {ends}.</source>
-        <oldsource>Updates until nine decisions of ten are right, median of {seeds} runs: {ends}.</oldsource>
         <comment>Updates until nine out of ten decisions are right, median of {seeds} runs: {ends}.</comment>
-        <translation type="unfinished">
+        <translation>
             <numerusform>到十个决定九个正确为止的更新次数，{seeds} 个运行的中位数：{ends}。</numerusform>
         </translation>
     </message>
@@ -11539,11 +11537,11 @@
     </message>
     <message>
         <source>Number format of the forward pass; bfloat16 needs less memory, but its rounding makes ratios differ from 1. Only for models from folders: on an NVIDIA H200 it made the program's own model 3 to 10 times slower.</source>
-        <translation type="unfinished" />
+        <translation>前向计算的数字格式；bfloat16 所需内存较少，但它的舍入使比率偏离 1。只用于来自文件夹的模型：在 NVIDIA H200 上，它使程序自带的模型慢 3 到 10 倍。</translation>
     </message>
     <message>
         <source>the program's own model was 3 to 10 times slower in bfloat16 than in float32, on an NVIDIA H200; choose float32</source>
-        <translation type="unfinished" />
+        <translation>在 NVIDIA H200 上，程序自带的模型用 bfloat16 比用 float32 慢 3 到 10 倍；请选择 float32</translation>
     </message>
     <message>
         <source>Precision</source>
@@ -12446,8 +12444,7 @@
     </message>
     <message>
         <source>a number with thousands of digits</source>
-        <oldsource>a number of thousands of digits</oldsource>
-        <translation type="unfinished">一个有几千位的数</translation>
+        <translation>一个有几千位的数</translation>
     </message>
     <message>
         <source>{field} cannot be {shown}: {allowed}.</source>
@@ -13001,19 +12998,19 @@
     </message>
     <message>
         <source>sum of the rewards</source>
-        <translation type="unfinished" />
+        <translation>奖励之和</translation>
     </message>
     <message>
         <source>sum of the advantages</source>
-        <translation type="unfinished" />
+        <translation>优势之和</translation>
     </message>
     <message>
         <source>sum of the weights</source>
-        <translation type="unfinished" />
+        <translation>权重之和</translation>
     </message>
     <message>
         <source>sum of the gradients on the log-probabilities</source>
-        <translation type="unfinished" />
+        <translation>对各对数概率的梯度之和</translation>
     </message>
     <message>
         <source>are all rewards equal</source>
@@ -13037,7 +13034,7 @@
     </message>
     <message>
         <source>{title} in sample {rows}</source>
-        <translation type="unfinished" />
+        <translation>样本 {rows} 中的{title}</translation>
     </message>
     <message>
         <source>{title} of sample {row}, token {token}</source>
@@ -16147,12 +16144,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Of the trainer's figures for reward, KL, entropy and clipping, {same} of {count} follow from the record.</source>
-        <oldsource>Of the trainer's own figures for KL, entropy and clipping, {same} of {count} follow from them.</oldsource>
-        <translation type="unfinished">训练框架自己的 KL、熵和裁剪数字中，{count} 个有 {same} 个可以由它们推出。</translation>
+        <translation>训练框架的奖励、KL、熵和裁剪数字中，{count} 个有 {same} 个可以由记录推出。</translation>
     </message>
     <message>
         <source>These do not: {names}.</source>
-        <translation type="unfinished" />
+        <translation>不能推出的有：{names}。</translation>
     </message>
     <message>
         <source>Losses</source>
@@ -16854,13 +16850,13 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>{count:,} of the {all:,} completions with the lowest reward, {low:.4g}, end on the right answer to their prompt.</source>
-        <translation type="unfinished" />
+        <translation>在奖励最低（{low:.4g}）的 {all:,} 个回答中，有 {count:,} 个以其提示词的正确答案结尾。</translation>
     </message>
     <message numerus="yes">
         <source>In {count:,} of {all:,} group without an advantage, all completions are the same text.</source>
         <comment>In {count:,} of {all:,} groups without an advantage, all completions are the same text.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>在 {all:,} 个没有优势的组中，有 {count:,} 个的所有回答是同样的文本。</numerusform>
         </translation>
     </message>
     <message>
@@ -16921,7 +16917,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>In {count:,} of {all:,} updates, the learning rate that the trainer logs is 0.</source>
-        <translation type="unfinished" />
+        <translation>在 {all:,} 次更新中，有 {count:,} 次训练框架记录的学习率为 0。</translation>
     </message>
     <message>
         <source>Beginnings of completions (a prompt and a first token) were scored in several updates with an advantage: their log-probabilities changed by at most {change} nats, no more than by rounding.</source>
@@ -16941,7 +16937,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The rewards of completions that the loss leaves out count in the mean of their groups: the {count:,} others of these groups have a mean advantage of {mean:+.3g}; compared with one another alone, it would be 0.</source>
-        <translation type="unfinished" />
+        <translation>损失所排除的回答，其奖励计入组均值：这些组的其他 {count:,} 个回答的平均优势为 {mean:+.3g}；如果只与彼此比较，它会是 0。</translation>
     </message>
     <message>
         <source>Beginnings of completions were scored in several updates: the sampler's log-probabilities of them changed by at most {change} nats, and the trainer's by up to {moved:.3g}. The sampler does not get the trained weights.</source>
@@ -16965,7 +16961,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The trainer counts {share:.0%} of the completions as cut off, but a limit on their tokens did not end most of these: the longest has {longest:g} tokens, and the mean is {mean:.1f}.</source>
-        <translation type="unfinished" />
+        <translation>训练框架把 {share:.0%} 的回答算作被截断，但其中大多数不是因达到 token 上限而结束：最长的有 {longest:g} 个 token，平均 {mean:.1f} 个。</translation>
     </message>
     <message>
         <source>Since step {since}, the trainer logs that up to {share:.0%} of the tokens are clipped: there the advantage gives no gradient.</source>
@@ -17005,8 +17001,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; the precision of this run explains {noise:g}. The ratios start away from 1.</source>
-        <oldsource>Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on average; the precision of this run explains {limit:g}. The ratios start away from 1.</oldsource>
-        <translation type="unfinished">在从一批学到任何东西之前，新旧对数概率平均相差 {gap:.3g} nat；这次运行的精度能解释 {limit:g}。比率一开始就偏离 1。</translation>
+        <translation>在从一批学到任何东西之前，新旧对数概率平均相差 {gap:.3g} nat；这次运行的精度能解释 {noise:g}。比率一开始就偏离 1。</translation>
     </message>
     <message>
         <source>Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; {far:.1%} of the tokens differ by a factor of two or more.</source>
@@ -17343,7 +17338,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>It falls beyond its noise.</source>
-        <translation type="unfinished" />
+        <translation>它的下降超出噪声。</translation>
     </message>
     <message numerus="yes">
         <source>If it goes on like this, about {count} more update would show it.</source>
@@ -17402,23 +17397,23 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>largest distance of a reward from the median</source>
-        <translation type="unfinished" />
+        <translation>奖励与中位数的最大距离</translation>
     </message>
     <message>
         <source>A learning rate of 0</source>
-        <translation type="unfinished" />
+        <translation>学习率为 0</translation>
     </message>
     <message>
         <source>Completions left out of the loss that count in the baseline</source>
-        <translation type="unfinished" />
+        <translation>被排除在损失之外、却计入基线的回答</translation>
     </message>
     <message>
         <source>mean advantage of those that count</source>
-        <translation type="unfinished" />
+        <translation>计入的回答的平均优势</translation>
     </message>
     <message>
         <source>In no group does the loss leave out some completions.</source>
-        <translation type="unfinished" />
+        <translation>没有一个组的损失排除了部分回答。</translation>
     </message>
     <message>
         <source>Check that the weights are sent to the sampler after each update and after a resume: with an adapter, that the adapter or the merged weights are sent, and that the sampler uses them.</source>
@@ -17454,11 +17449,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Right answers without a reward</source>
-        <translation type="unfinished" />
+        <translation>没有得到奖励的正确答案</translation>
     </message>
     <message>
         <source>completions of the lowest reward that end on the right answer</source>
-        <translation type="unfinished" />
+        <translation>奖励最低、却以正确答案结尾的回答</translation>
     </message>
     <message>
         <source>A reward that the prompt alone decides</source>
@@ -17895,130 +17890,119 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Fix what produces the first of them (a logarithm or a division in a reward, a learning rate or a precision that overflows); the first recorded step has one already.</source>
-        <translation type="unfinished" />
+        <translation>请改正产生第一个这种数的地方（奖励中的对数或除法、会溢出的学习率或精度）；记录的第一步就已经有一个。</translation>
     </message>
     <message>
         <source>Read these completions. If they are right, look at how the reward function finds the answer: its pattern, the form that it asks for, and which answer it is given.</source>
-        <translation type="unfinished" />
+        <translation>请阅读这些回答。如果它们是正确的，请检查奖励函数如何找到答案：它的模式、它要求的格式，以及给它的是哪个答案。</translation>
     </message>
     <message>
         <source>Sample several completions per prompt (G).</source>
-        <translation type="unfinished" />
+        <translation>请对每个提示词采样几个回答（G）。</translation>
     </message>
     <message>
         <source>If the weights are of whole completions, limited weights of single tokens, or their geometric mean, may help: the product over a long completion is far from 1 even where every token is close to it.</source>
-        <oldsource>If the weights are of whole completions, use weights of single tokens, or their geometric mean, and limit them: the product over a long completion is far from 1 even where every token is close to it.</oldsource>
-        <translation type="unfinished">如果权重是整个回答的，请改用单个 token 的权重，或它们的几何平均，并加以限制：在长回答上，即使每个 token 都接近 1，乘积也会远离 1。</translation>
+        <translation>如果权重是整个回答的，改用有限制的单个 token 的权重，或它们的几何平均，可能有帮助：在长回答上，即使每个 token 都接近 1，乘积也会远离 1。</translation>
     </message>
     <message>
         <source>Look at the masks of completions and of tools: TRL's mask_truncated_completions leaves out a completion that does not end on a token that the trainer knows as an end.</source>
-        <oldsource>Look at the masks of completions and of tools: with mask_truncated_completions, a completion is left out that does not end on a token that the trainer knows as an end.</oldsource>
-        <translation type="unfinished">请查看回答和工具的掩码：用 mask_truncated_completions 时，没有以训练框架认识的结束 token 结尾的回答会被排除。</translation>
+        <translation>请查看回答和工具的掩码：TRL 的 mask_truncated_completions 会排除没有以训练框架认识的结束 token 结尾的回答。</translation>
     </message>
     <message>
         <source>Find out where an advantage of this size comes from; a limit on the reward may help.</source>
-        <translation type="unfinished" />
+        <translation>请查明这么大的优势从何而来；限制奖励可能有帮助。</translation>
     </message>
     <message>
         <source>Limit the reward: next to it, the others of its group may be hard to tell apart.</source>
-        <oldsource>Limit the reward: next to it, the others of its group cannot be told apart.</oldsource>
-        <translation type="unfinished">请限制奖励：与它相比，同组的其他奖励无法区分。</translation>
+        <translation>请限制奖励：与它相比，同组的其他奖励可能难以区分。</translation>
     </message>
     <message>
         <source>Read completions from before and after that step, fix the reward that can be earned without solving the task, and continue from a checkpoint before it.</source>
-        <oldsource>Read completions from before and after that step, fix the reward that can be earned without solving the task, and continue from a checkpoint before it. A larger β keeps the policy closer to where it began, if the KL term pulls towards the reference.</oldsource>
-        <translation type="unfinished">请阅读那一步前后的回答，改正不解题也能拿到的奖励，并从它之前的检查点继续。如果 KL 项拉向参考策略，较大的 β 会使策略更接近起点。</translation>
+        <translation>请阅读那一步前后的回答，改正不解题也能拿到的奖励，并从它之前的检查点继续。</translation>
     </message>
     <message>
         <source>A larger β may keep the policy closer to its reference.</source>
-        <translation type="unfinished" />
+        <translation>较大的 β 可能使策略更接近它的参考策略。</translation>
     </message>
     <message>
         <source>Read the shortest completions: if they are not answers, it may help to pay for shortness only together with a right answer, or only beyond a certain length.</source>
-        <oldsource>Read the shortest completions: if they are not answers, pay for shortness only together with a right answer, or only beyond a certain length.</oldsource>
-        <translation type="unfinished">请阅读最短的回答：如果它们不是答案，就只在答案正确时才奖励简短，或只在超过一定长度后才奖励。</translation>
+        <translation>请阅读最短的回答：如果它们不是答案，只在答案正确时、或只在超过一定长度后才奖励简短，可能有帮助。</translation>
     </message>
     <message>
         <source>A lower learning rate may help.</source>
-        <translation type="unfinished" />
+        <translation>降低学习率可能有帮助。</translation>
     </message>
     <message>
         <source>Fewer passes over a batch (μ) may help.</source>
-        <translation type="unfinished" />
+        <translation>减少对一批的遍数（μ）可能有帮助。</translation>
     </message>
     <message>
         <source>A wider clip range ε may help.</source>
-        <translation type="unfinished" />
+        <translation>放宽裁剪范围 ε 可能有帮助。</translation>
     </message>
     <message>
         <source>If the upper clip bound stops pushes, raising it alone may help (clip-higher).</source>
-        <translation type="unfinished" />
+        <translation>如果裁剪的上界停止了推力，单独提高它可能有帮助（clip-higher）。</translation>
     </message>
     <message>
         <source>An entropy bonus, or a larger one, may help.</source>
-        <translation type="unfinished" />
+        <translation>熵奖励，或更大的熵奖励，可能有帮助。</translation>
     </message>
     <message>
         <source>Check whether one short answer earns the full reward.</source>
-        <translation type="unfinished" />
+        <translation>请检查是否某个简短的答案得到全部奖励。</translation>
     </message>
     <message>
         <source>Nothing: the policy knows what the task pays. An entropy bonus may keep it exploring.</source>
-        <oldsource>Nothing: the policy knows what the task pays. An entropy bonus would keep it exploring.</oldsource>
-        <translation type="unfinished">没有：策略知道任务奖励什么。熵奖励会使它继续探索。</translation>
+        <translation>没有：策略知道任务奖励什么。熵奖励可能使它继续探索。</translation>
     </message>
     <message>
         <source>If a higher reward can be earned, easier prompts, more completions per prompt or partial rewards may help. Check whether the reward function finds the answer in what the model writes, and whether completions are cut off.</source>
-        <translation type="unfinished" />
+        <translation>如果可以得到更高的奖励，更容易的提示词、对每个提示词采样更多回答或部分奖励可能有帮助。请检查奖励函数能否在模型写的内容中找到答案，以及回答是否被截断。</translation>
     </message>
     <message>
         <source>More completions per prompt (G) may help.</source>
-        <translation type="unfinished" />
+        <translation>对每个提示词采样更多回答（G）可能有帮助。</translation>
     </message>
     <message>
         <source>Look for the reason why a prompt gets the same completion every time: a temperature near 0, top-k 1, one seed for all samples of a prompt, or a policy that has collapsed.</source>
-        <translation type="unfinished" />
+        <translation>请查找一个提示词每次都得到同样的回答的原因：温度接近 0、top-k 为 1、一个提示词的所有样本共用一个种子，或策略已经坍缩。</translation>
     </message>
     <message>
         <source>If the reward rises, wait. If it does not, easier prompts, more completions per prompt or partial rewards may help.</source>
-        <oldsource>If the reward rises, wait. If it does not, start with easier prompts, sample more completions per prompt, or give partial rewards.</oldsource>
-        <translation type="unfinished">如果奖励在上升，请等待。如果没有，请从更容易的提示词开始，对每个提示词采样更多回答，或给部分奖励。</translation>
+        <translation>如果奖励在上升，请等待。如果没有，更容易的提示词、对每个提示词采样更多回答或部分奖励可能有帮助。</translation>
     </message>
     <message>
         <source>If these prompts are solved, harder ones may help; otherwise easier prompts, more completions per prompt or a finer-grained reward may. The completions show which (TRL: log_completions, verl: rollout_data_dir).</source>
-        <translation type="unfinished" />
+        <translation>如果这些提示词已解出，更难的可能有帮助；否则，更容易的提示词、对每个提示词采样更多回答或更细的奖励可能有帮助。看回答就知道是哪一种（TRL：log_completions，verl：rollout_data_dir）。</translation>
     </message>
     <message>
         <source>Read completions from before and after that step. If they got worse, a lower learning rate may help, or a smaller coefficient of the entropy bonus, if there is one; check whether the rewards are noise.</source>
-        <oldsource>Read completions from before and after that step. If they got worse, lower the learning rate, and the coefficient of the entropy bonus if there is one; check whether the rewards are noise.</oldsource>
-        <translation type="unfinished">请阅读那一步前后的回答。如果变差了，请降低学习率；有熵奖励时，降低它的系数；并检查奖励是否只是噪声。</translation>
+        <translation>请阅读那一步前后的回答。如果变差了，降低学习率可能有帮助；有熵奖励时，降低它的系数也可能有帮助；并请检查奖励是否只是噪声。</translation>
     </message>
     <message>
         <source>Look at the schedule: its number of steps, and the step at which a resumed run enters it.</source>
-        <translation type="unfinished" />
+        <translation>请查看学习率的调度：它的步数，以及恢复的训练从哪一步进入它。</translation>
     </message>
     <message>
         <source>Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions (TRL: importance_sampling_level = "sequence").</source>
-        <oldsource>Use 0.2 for ratios of tokens (TRL: epsilon), or use ratios of whole completions (importance_sampling_level = "sequence").</oldsource>
-        <translation type="unfinished">对 token 的比率请用 0.2（TRL：epsilon），或使用整个回答的比率（importance_sampling_level = "sequence"）。</translation>
+        <translation>对 token 的比率请用 0.2（TRL：epsilon），或使用整个回答的比率（TRL：importance_sampling_level = "sequence"）。</translation>
     </message>
     <message>
         <source>Look at these tokens: often they end a completion or belong to its format.</source>
-        <oldsource>Look at these tokens: often they end a completion or belong to its format. Lower the learning rate, and limit log-ratios.</oldsource>
-        <translation type="unfinished">请查看这些 token：它们常常是回答的结尾，或属于回答的格式。请降低学习率，并限制对数比率。</translation>
+        <translation>请查看这些 token：它们常常是回答的结尾，或属于回答的格式。</translation>
     </message>
     <message>
         <source>The estimator k2, or k3 times the ratio, may help.</source>
-        <translation type="unfinished" />
+        <translation>k2 估计，或 k3 乘以比率，可能有帮助。</translation>
     </message>
     <message>
         <source>A limit on the log-ratios of policy and reference may help.</source>
-        <translation type="unfinished" />
+        <translation>限制策略与参考策略的对数比率可能有帮助。</translation>
     </message>
     <message>
         <source>Check whether the reward grows with length; a penalty for overlong answers may counteract this.</source>
-        <oldsource>Check whether the reward grows with length; a penalty for overlong answers counteracts this.</oldsource>
-        <translation type="unfinished">请检查奖励是否随长度上升；对超长答案的惩罚可以抵消它。</translation>
+        <translation>请检查奖励是否随长度上升；对超长答案的惩罚可能抵消它。</translation>
     </message>
     <message>
         <source>If each completion's loss is divided by its own length, long wrong answers are favoured: use a token mean (DAPO) or a constant (Dr. GRPO).</source>
@@ -18030,46 +18014,43 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Leave what the tool wrote out of the loss (“Mask the tool's words”).</source>
-        <translation type="unfinished" />
+        <translation>请把工具写的内容排除在损失之外（“屏蔽工具的文字”）。</translation>
     </message>
     <message>
         <source>Leaving these completions out of the group's mean and standard deviation too, or keeping them in the loss, may help: then those that count are compared with one another alone.</source>
-        <translation type="unfinished" />
+        <translation>把这些回答也排除在组均值和标准差之外，或把它们留在损失中，可能有帮助：这样，计入的回答只与彼此比较。</translation>
     </message>
     <message>
         <source>Add this token to the end tokens of the model's generation settings; otherwise such completions count as cut off in the trainer's figures, and TRL's mask_truncated_completions leaves them out.</source>
-        <oldsource>Add this token to the end tokens of the model's generation settings; otherwise such completions count as cut off in the trainer's figures, and mask_truncated_completions leaves them out.</oldsource>
-        <translation type="unfinished">请把这个 token 加到模型生成设置的结束 token 中；否则在训练框架的数字里，这样的回答算作被截断，mask_truncated_completions 会把它们排除在外。</translation>
+        <translation>请把这个 token 加到模型生成设置的结束 token 中；否则在训练框架的数字里，这样的回答算作被截断，TRL 的 mask_truncated_completions 会把它们排除在外。</translation>
     </message>
     <message>
         <source>Look at the token on which they end, and whether it is a known end.</source>
-        <translation type="unfinished" />
+        <translation>请查看它们结束于哪个 token，以及它是否是已知的结束符。</translation>
     </message>
     <message>
         <source>A higher limit (TRL: max_completion_length, verl: data.max_response_length) or a reward for shorter answers may help; a completion without an end cannot earn a reward for what comes at the end, and leaving it out of the loss (TRL: mask_truncated_completions) still counts its reward in the group's mean.</source>
-        <translation type="unfinished" />
+        <translation>更高的上限（TRL：max_completion_length，verl：data.max_response_length）或对较短答案的奖励可能有帮助；没有结束的回答不可能得到给结尾的奖励，而且把它排除在损失之外（TRL：mask_truncated_completions）时，它的奖励仍计入组均值。</translation>
     </message>
     <message>
         <source>A higher limit or a reward for shorter answers may help; a completion without an end cannot earn a reward for what comes at the end.</source>
-        <translation type="unfinished" />
+        <translation>更高的上限或对较短答案的奖励可能有帮助；没有结束的回答不可能得到给结尾的奖励。</translation>
     </message>
     <message>
         <source>Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps).</source>
-        <oldsource>Allow fewer steps between sampling and training (in prime-rl max_off_policy_steps), or correct with truncated importance weights.</oldsource>
-        <translation type="unfinished">请减少采样与训练之间允许的步数（在 prime-rl 中是 max_off_policy_steps），或用截断的重要性权重校正。</translation>
+        <translation>请减少采样与训练之间允许的步数（在 prime-rl 中是 max_off_policy_steps）。</translation>
     </message>
     <message>
         <source>Allow fewer updates between sampling and training (“Staleness”).</source>
-        <translation type="unfinished" />
+        <translation>请减少采样与训练之间允许的更新次数（“滞后”）。</translation>
     </message>
     <message>
         <source>Truncated importance weights may correct for a part of it.</source>
-        <translation type="unfinished" />
+        <translation>截断的重要性权重可能校正其中一部分。</translation>
     </message>
     <message>
         <source>Give both the same weights, precision and temperature, and sample without top-p and top-k.</source>
-        <oldsource>Give both the same weights, precision and temperature, sample without top-p and top-k, or correct with truncated importance weights.</oldsource>
-        <translation type="unfinished">请让两者使用相同的权重、精度和温度，采样时不用 top-p 和 top-k，或用截断的重要性权重校正。</translation>
+        <translation>请让两者使用相同的权重、精度和温度，采样时不用 top-p 和 top-k。</translation>
     </message>
     <message>
         <source>Which completions reached a limit is not recorded.</source>
@@ -18167,11 +18148,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The learning rate is not logged.</source>
-        <translation type="unfinished" />
+        <translation>没有记录学习率。</translation>
     </message>
     <message>
         <source>the learning rate is {value:.3g}</source>
-        <translation type="unfinished" />
+        <translation>学习率为 {value:.3g}</translation>
     </message>
     <message>
         <source>No completion was scored both before and after an optimizer step.</source>
@@ -18234,7 +18215,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>mean advantage of those that count: {mean:+.3g}</source>
-        <translation type="unfinished" />
+        <translation>计入的回答的平均优势：{mean:+.3g}</translation>
     </message>
     <message>
         <source>The program that trains also sampled: the two differ only by what was learned in between.</source>
@@ -18325,8 +18306,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>As far as the record shows, no link from the reward to a better policy breaks.</source>
-        <oldsource>As far as it shows, no link from the reward to a better policy breaks.</oldsource>
-        <translation type="unfinished">就它所显示的而言，从奖励到更好的策略没有一个环节中断。</translation>
+        <translation>就记录所显示的而言，从奖励到更好的策略没有一个环节中断。</translation>
     </message>
     <message>
         <source>Not seen: {title}. {shown}</source>
@@ -18431,11 +18411,11 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The right answers are not recorded.</source>
-        <translation type="unfinished" />
+        <translation>没有记录正确答案。</translation>
     </message>
     <message>
         <source>reward {reward:.4g}; the right answer is {answer}</source>
-        <translation type="unfinished" />
+        <translation>奖励 {reward:.4g}；正确答案是 {answer}</translation>
     </message>
     <message>
         <source>reward {reward:.4g}</source>
@@ -18709,7 +18689,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>By estimate, {name} needs {less:.1f} GB instead of {now:.1f} GB.</source>
-        <translation type="unfinished" />
+        <translation>据估计，{name} 需要 {less:.1f} GB，而不是 {now:.1f} GB。</translation>
     </message>
     <message>
         <source>one pass over each batch (learner.mu=1)</source>
@@ -18860,8 +18840,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The update ended after its step; the model is being loaded, and its updates are being learned again.</source>
-        <oldsource>The update was cancelled after its step; the model is being loaded, and its updates are being learned again.</oldsource>
-        <translation type="unfinished">更新在它的一步之后被取消；正在加载模型，并重新学习它的更新。</translation>
+        <translation>更新在它的一步之后结束；正在加载模型，并重新学习它的更新。</translation>
     </message>
     <message>
         <source>The current weights could not be saved in {folder}, so the question was cancelled.</source>
@@ -18873,8 +18852,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Columns were read as specified: {columns}.</source>
-        <oldsource>Columns were read as was said: {columns}.</oldsource>
-        <translation type="unfinished">各列已按所说的读取：{columns}。</translation>
+        <translation>各列已按指定的读取：{columns}。</translation>
     </message>
     <message>
         <source>{path} is not a recorded run that this program can read. {looks}</source>
@@ -18992,8 +18970,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) is in an opened folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance weights), and nothing is compared. Put the recipe there, and open the folder.</source>
-        <oldsource>The settings of the loss are not known, because no recipe of NeMo-RL (config.yaml) lies in an opened folder with these files: its defaults are assumed (clip range 0.2, mean over tokens, no importance weights), and nothing is compared. Put the recipe there, and open the folder.</oldsource>
-        <translation type="unfinished">损失的设置未知，因为打开的文件夹中这些文件旁边没有 NeMo-RL 的配方（config.yaml）：假定为它的默认值（裁剪范围 0.2，按 token 取均值，没有重要性权重），不作比较。请把配方放在那里，然后打开文件夹。</translation>
+        <translation>损失的设置未知，因为打开的文件夹中这些文件旁边没有 NeMo-RL 的配方（config.yaml）：假定为它的默认值（裁剪范围 0.2，按 token 取均值，没有重要性权重），不作比较。请把配方放在那里，然后打开文件夹。</translation>
     </message>
     <message>
         <source>The loss had a KL term with the coefficient {beta}; NeMo-RL does not write the reference's log-probabilities, so it is left out.</source>
@@ -19469,8 +19446,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>the log of a training run without rewards</source>
-        <oldsource>the log of a training without rewards</oldsource>
-        <translation type="unfinished">没有奖励的训练日志</translation>
+        <translation>没有奖励的训练日志</translation>
     </message>
     <message>
         <source>Open the log of the reinforcement learning that came after it.</source>
@@ -22734,1016 +22710,911 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>No program can tell whether a poem is moving, an explanation kind, a plan wise.</source>
-        <oldsource>No program can tell whether a poem moves, an explanation is kind, a plan is wise.</oldsource>
-        <translation type="unfinished">没有程序能判断一首诗是否动人、一段解释是否体贴、一个计划是否明智。</translation>
+        <translation>没有程序能判断一首诗是否动人、一段解释是否体贴、一个计划是否明智。</translation>
     </message>
     <message>
         <source>Pretraining on text, supervised fine-tuning (SFT) on demonstrations, RL on rewards.</source>
-        <oldsource>Pretraining on text, supervised fine-tuning (SFT) on shown answers, RL on rewards.</oldsource>
-        <translation type="unfinished">在文本上预训练，用示范的答案做监督微调（SFT），用奖励做强化学习。</translation>
+        <translation>在文本上预训练，用示范做监督微调（SFT），用奖励做强化学习。</translation>
     </message>
     <message>
         <source>“Mixed” contains prompts that it sometimes solves: there the reward rises within a few dozen updates.</source>
-        <oldsource>“Mixed” contains prompts that it sometimes solves: there the reward rises within some dozens of updates.</oldsource>
-        <translation type="unfinished">“混合”中有它有时能解出的提示词：在那里，奖励在几十次更新之内上升。</translation>
+        <translation>“混合”中有它有时能解出的提示词：在那里，奖励在几十次更新之内上升。</translation>
     </message>
     <message>
         <source>A few demonstrations (SFT) have weakened the habit and lifted bar 7 from nothing to 0.085. How tall do fifty updates make it now?</source>
-        <oldsource>A few shown answers (SFT) have weakened the habit and lifted bar 7 from nothing to 0.085. How tall do fifty updates make it now?</oldsource>
-        <translation type="unfinished">几个示范的答案（SFT）削弱了习惯，把第 7 根柱从零抬到 0.085。现在五十次更新会使它有多高？</translation>
+        <translation>几个示范（SFT）削弱了习惯，把第 7 根柱从零抬到 0.085。现在五十次更新会使它有多高？</translation>
     </message>
     <message>
         <source>About 0.1: it needs more demonstrations</source>
-        <translation type="unfinished" />
+        <translation>约 0.1：还需要更多示范</translation>
     </message>
     <message>
         <source>Above 0.8: a few demonstrations were enough for the checker to build on.</source>
-        <oldsource>Above 0.8: a few shown answers were enough for the checker to build on.</oldsource>
-        <translation type="unfinished">高于 0.8：几个示范的答案就足以让检查器接着往上推。</translation>
+        <translation>高于 0.8：几个示范就足以让检查器接着往上推。</translation>
     </message>
     <message>
         <source>Moving house: the van has to hold not only the furniture but also boxes, blankets and the crew. The weights are the furniture. Unlike a van, each model that is added brings boxes of its own only if it is trained.</source>
-        <oldsource>Moving house: the van has to hold not only the furniture but boxes, blankets and the crew. The weights are the furniture. Unlike a van, each model that is added brings boxes of its own only if it is trained.</oldsource>
-        <translation type="unfinished">搬家：车上要装的不只是家具，还有纸箱、毯子和搬运工。权重就是家具。与车不同，每增加一个模型，只有训练它时才会带来它自己的纸箱。</translation>
+        <translation>搬家：车上要装的不只是家具，还有纸箱、毯子和搬运工。权重就是家具。与车不同，每增加一个模型，只有训练它时才会带来它自己的纸箱。</translation>
     </message>
     <message>
         <source>PPO keeps four models of seven billion parameters in memory: two frozen, two trained, here by plain gradient steps without Adam. {Drag the size from 0.1 to 700 billion. Click a block for its formula.}</source>
-        <oldsource>PPO with four models of seven billion parameters: two frozen, two trained by plain gradient steps, without Adam. {A click on a block opens its formula. Drag the size from 0.1 to 700 billion.}</oldsource>
-        <translation type="unfinished">PPO 有四个模型，各有七十亿个参数：两个冻结，两个用不带 Adam 的普通梯度步训练。{点击一块，打开它的公式。把大小从 1 亿拖到 7000 亿。}</translation>
+        <translation>PPO 在内存中保存四个各有七十亿个参数的模型：两个冻结，两个训练，这里用不带 Adam 的普通梯度步。{把大小从 1 亿拖到 7000 亿。点击一块，看它的公式。}</translation>
     </message>
     <message>
         <source>A group costs memory too: every token of a completion that is being written keeps its keys and values. Hatched blocks are [estimates]. {Drag how many completions there are, and how long.}</source>
-        <oldsource>A group costs memory too: every completion generated at the same time keeps its own keys and values. Hatched blocks are [estimates]. {Drag how many completions there are, and how long.}</oldsource>
-        <translation type="unfinished">组也占内存：同时生成的每个回答都保存自己的键和值。带斜线的块是[估计值|estimates]。{拖动回答的个数和长度。}</translation>
+        <translation>组也占内存：正在写的回答，每个 token 都要保存自己的键和值。带斜线的块是[估计值|estimates]。{拖动回答的个数和长度。}</translation>
     </message>
     <message>
         <source>A group needs no critic, but it has to be written. 64 completions of 1,024 tokens at the same time: how large are their keys and values, compared with the policy's weights?</source>
-        <translation type="unfinished" />
+        <translation>组不需要 critic，但要写出来。同时写 64 个各 1,024 个 token 的回答：与策略的权重相比，它们的键和值有多大？</translation>
     </message>
     <message>
         <source>Keys and values over weights</source>
-        <translation type="unfinished" />
+        <translation>键和值除以权重</translation>
     </message>
     <message>
         <source>A tenth of them, or less</source>
-        <translation type="unfinished" />
+        <translation>十分之一或更少</translation>
     </message>
     <message>
         <source>About as large</source>
-        <oldsource>About as hard</oldsource>
-        <translation type="unfinished">差不多</translation>
+        <translation>差不多一样大</translation>
     </message>
     <message>
         <source>More than twice as large</source>
-        <translation type="unfinished" />
+        <translation>超过两倍</translation>
     </message>
     <message>
         <source>More than twice as large, while the group is being written.</source>
-        <translation type="unfinished" />
+        <translation>超过两倍，在写这个组的时候。</translation>
     </message>
     <message>
         <source>Every completion is sampled, scored under the reference and learned from. GRPO saves memory and pays for it in computation: for one prompt, a group of eight is more work.</source>
-        <oldsource>Every completion is sampled, scored under the reference and learned from. GRPO saves memory and pays for it in computation: per prompt, a group of eight is more work.</oldsource>
-        <translation type="unfinished">每个回答都要采样、用参考策略评分，并从中学习。GRPO 节省内存，用计算来换：对每个提示词，八个一组的工作量更大。</translation>
+        <translation>每个回答都要采样、用参考策略评分，并从中学习。GRPO 节省内存，用计算来换：对一个提示词，八个一组的工作量更大。</translation>
     </message>
     <message>
         <source>Per prompt: PPO with four models and one completion, against GRPO with a group of eight and no critic. How many times as much computation is that?</source>
-        <oldsource>Per prompt: PPO with four models and one completion, against GRPO with a group of eight and no critic. How many times the work?</oldsource>
-        <translation type="unfinished">按提示词：PPO 有四个模型和一个回答，GRPO 是八个一组、没有 critic。工作量是几倍？</translation>
+        <translation>按提示词：PPO 有四个模型和一个回答，GRPO 是八个一组、没有 critic。计算量是几倍？</translation>
     </message>
     <message>
         <source>Times as much computation</source>
-        <translation type="unfinished" />
+        <translation>计算量的倍数</translation>
     </message>
     <message>
         <source>Critic and reward model have a tenth of the policy's size. What is left of the bill without them?</source>
-        <oldsource>Critic and reward model have a tenth of the policy's size. Does leaving them out still halve the bill?</oldsource>
-        <translation type="unfinished">critic 和奖励模型只有策略的十分之一大。去掉它们，账单仍会减半吗？</translation>
+        <translation>critic 和奖励模型只有策略的十分之一大。去掉它们，账单还剩多少？</translation>
     </message>
     <message>
         <source>Most of it</source>
-        <translation type="unfinished" />
+        <translation>大部分</translation>
     </message>
     <message>
         <source>About nine tenths. Leaving out small models saves little.</source>
-        <oldsource>No: about nine tenths are left. Leaving out small models saves little.</oldsource>
-        <translation type="unfinished">不会：剩下约十分之九。去掉小模型节省不多。</translation>
+        <translation>约十分之九。去掉小模型节省不多。</translation>
     </message>
     <message>
         <source>The last number counts all tensors of the process without looking at the ledger; the two differ by the critic and a few buffers.</source>
-        <oldsource>The last number counts all tensors of the process without a look at the ledger; the two differ by the critic and a few buffers.</oldsource>
-        <translation type="unfinished">最后一个数统计进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
+        <translation>最后一个数统计进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
     </message>
     <message>
         <source>A [group]: eight actions, drawn from a policy that finds all ten equally likely, each with its [reward]. Nobody says which action is best: these eight rewards are all that the update will know.</source>
-        <translation type="unfinished" />
+        <translation>一个[组|group]：从认为十个动作同样可能的策略抽取的八个动作，每个有自己的[奖励|reward]。没有人说哪个动作最好：更新所知道的只有这八个奖励。</translation>
     </message>
     <message>
         <source>Dots mark what was drawn, diamonds what each action would pay. Which action pays most? The policy does not know.</source>
-        <translation type="unfinished" />
+        <translation>圆点标出抽到的动作，菱形是每个动作会得到的奖励。哪个动作的奖励最多？策略并不知道。</translation>
     </message>
     <message>
         <source>A reward counts by its distance from the group's [mean|baseline], in [standard deviations|standard deviation]: the [advantage]. Blue is pushed up, orange down. Even a good reward is pushed down if the others did better.</source>
-        <translation type="unfinished" />
+        <translation>一个奖励按它与组的[均值|baseline]的距离来计，以[标准差|standard deviation]为单位：这就是[优势|advantage]。蓝色被推高，橙色被压低。如果其他的更好，好的奖励也会被压低。</translation>
     </message>
     <message>
         <source>PPO learns this baseline with a second network; here it is a plain average. Ask what all eight advantages add up to, and why.</source>
-        <oldsource>PPO learns this baseline with a second network; here it is a plain average.</oldsource>
-        <translation type="unfinished">PPO 用第二个网络学习这个基线；这里它只是一个平均数。</translation>
+        <translation>PPO 用第二个网络学习这个基线；这里它只是一个平均数。请问八个优势加起来是多少，为什么。</translation>
     </message>
     <message>
         <source>Look at the rewards: most samples earned something. How many samples with a reward above 0 will the update push down?</source>
-        <translation type="unfinished" />
+        <translation>请看奖励：大多数样本都挣得了一些。有几个奖励大于 0 的样本会被更新压低？</translation>
     </message>
     <message>
         <source>Rewarded, yet pushed down</source>
-        <translation type="unfinished" />
+        <translation>得到奖励，却被压低</translation>
     </message>
     <message>
         <source>All that earned something, but less than the group's mean.</source>
-        <translation type="unfinished" />
+        <translation>所有挣得了一些、但少于组均值的。</translation>
     </message>
     <message>
         <source>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 3?</source>
-        <oldsource>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 7?</oldsource>
-        <translation type="unfinished">比率说明策略现在给一个样本的概率是抽取它时的多少倍。这是第一遍。样本 7 的比率是多少？</translation>
+        <translation>比率说明策略现在给一个样本的概率是抽取它时的多少倍。这是第一遍。样本 3 的比率是多少？</translation>
     </message>
     <message>
         <source>Ratio of sample 3</source>
-        <oldsource>Ratio of sample 7</oldsource>
-        <translation type="unfinished">样本 7 的比率</translation>
+        <translation>样本 3 的比率</translation>
     </message>
     <message>
         <source>Column “min” is the [surrogate]; at a ratio of 1 it is the advantage itself. The [loss] is minus its mean: without a KL term, and with every completion counting the same, zero up to rounding.</source>
-        <translation type="unfinished" />
+        <translation>“min”一列是[代理目标|surrogate]；比率为 1 时，它就是优势本身。[损失|loss]是它的均值的相反数：没有 KL 项、每个回答分量相同时，除舍入误差外为零。</translation>
     </message>
     <message>
         <source>In the first pass, each sample's part of the loss is minus its advantage. The loss is the mean of these eight. What is it?</source>
-        <translation type="unfinished" />
+        <translation>在第一遍，每个样本在损失中的部分是它的优势的相反数。损失是这八个的均值。它是多少？</translation>
     </message>
     <message>
         <source>The update follows the slope of that loss. Will the bars of the policy move?</source>
-        <translation type="unfinished" />
+        <translation>更新跟随这个损失的斜率。策略的各柱会移动吗？</translation>
     </message>
     <message>
         <source>No: this loss leaves nothing to learn</source>
-        <translation type="unfinished" />
+        <translation>不会：这个损失没有留下什么可学</translation>
     </message>
     <message>
         <source>Yes: the loss has a slope here</source>
-        <translation type="unfinished" />
+        <translation>会：损失在这里有斜率</translation>
     </message>
     <message>
         <source>New bars, thin frames before. The best-paid samples have grown most. Actions that were not drawn got no push, yet they have shrunk: all probabilities add up to 1.</source>
-        <translation type="unfinished" />
+        <translation>新的柱，细框是之前的。奖励最多的样本长得最高。没有抽到的动作没有受到推力，却缩短了：所有概率之和为 1。</translation>
     </message>
     <message>
         <source>The pushes on the log-probabilities add up to zero, but what grows gains more than what shrinks loses.</source>
-        <translation type="unfinished" />
+        <translation>对各对数概率的推力之和为零，但增长的所得多于缩短的所失。</translation>
     </message>
     <message>
         <source>Action 2 was not drawn, so nothing pushes it. Where does its probability go in this update?</source>
-        <translation type="unfinished" />
+        <translation>动作 2 没有抽到，所以没有什么推它。它的概率在这次更新中到哪里去？</translation>
     </message>
     <message>
         <source>Probability of action 2, 0.1 before</source>
-        <translation type="unfinished" />
+        <translation>动作 2 的概率，之前为 0.1</translation>
     </message>
     <message>
         <source>Up</source>
-        <translation type="unfinished" />
+        <translation>往上</translation>
     </message>
     <message>
         <source>It stays where it is</source>
-        <translation type="unfinished" />
+        <translation>留在原处</translation>
     </message>
     <message>
         <source>Down</source>
-        <translation type="unfinished" />
+        <translation>往下</translation>
     </message>
     <message>
         <source>Down: nothing pushed it, but the others together took more than they gave.</source>
-        <translation type="unfinished" />
+        <translation>往下：没有什么推它，但其他的合起来取得的比给出的多。</translation>
     </message>
     <message>
         <source>Now the answers have different lengths, and every token counts the same, rather than every answer. Where does the first loss start?</source>
-        <oldsource>Now the answers have different lengths, and every token counts the same, rather than every answer. Is the loss of the first pass still 0?</oldsource>
-        <translation type="unfinished">现在答案的长度不同，而且是每个 token 分量相同，而不是每个答案。第一遍的损失仍为 0 吗？</translation>
+        <translation>现在答案的长度不同，而且是每个 token 分量相同，而不是每个答案。第一遍的损失从哪里开始？</translation>
     </message>
     <message>
         <source>Loss, every token alike, without its sign</source>
-        <translation type="unfinished" />
+        <translation>损失，每个 token 分量相同，不计符号</translation>
     </message>
     <message>
         <source>At 0: the advantages add up to zero</source>
-        <oldsource>Yes, the advantages still add up to zero</oldsource>
-        <translation type="unfinished">是，优势之和仍为零</translation>
+        <translation>从 0：优势之和为零</translation>
     </message>
     <message>
         <source>Not at 0: long answers have more tokens</source>
-        <translation type="unfinished" />
+        <translation>不从 0：长的答案 token 更多</translation>
     </message>
     <message>
         <source>Not at 0. Per answer it would, but per token long answers weigh more, so the loss says whether they did better or worse than short ones.</source>
-        <translation type="unfinished" />
+        <translation>不从 0。按答案算会是 0，但按 token 算，长的答案分量更大，所以损失说明它们比短的好还是差。</translation>
     </message>
     <message>
         <source>5.1 minus the mean, which is two thirds of the difference: the third answer is part of the mean.</source>
-        <translation type="unfinished" />
+        <translation>5.1 减去均值，即差别的三分之二：第三个答案是均值的一部分。</translation>
     </message>
     <message>
         <source>At p = 0.9 again, we take groups of two in place of eight. Where does the share of dead groups go?</source>
-        <translation type="unfinished" />
+        <translation>仍是 p = 0.9，我们取两个一组，而不是八个。零方差组的比例到哪里去？</translation>
     </message>
     <message>
         <source>Twice the group, twice the learning rate. At a group of eight it is what it was before.</source>
-        <oldsource>Twice the group, twice the learning rate; at a group of eight it is what it was before.</oldsource>
-        <translation type="unfinished">组大一倍，学习率就大一倍；八个一组时与以前相同。</translation>
+        <translation>组大一倍，学习率就大一倍。八个一组时与以前相同。</translation>
     </message>
     <message>
         <source>Every group size gets forty updates. From groups of 2 to groups of 64: where does the reward at the end go?</source>
-        <translation type="unfinished" />
+        <translation>每种组大小都做四十次更新。从组大小 2 到组大小 64：最终的奖励到哪里去？</translation>
     </message>
     <message>
         <source>Up: per update, larger is better here.</source>
-        <oldsource>Groups of 64: per update, larger is better here.</oldsource>
-        <translation type="unfinished">组大小 64：按更新算，这里越大越好。</translation>
+        <translation>往上：按更新算，这里越大越好。</translation>
     </message>
     <message>
         <source>Now every group size gets 512 samples, at the same learning rate. From groups of 2 to groups of 64: where does the reward at the end go?</source>
-        <translation type="unfinished" />
+        <translation>现在每种组大小都有 512 个样本，学习率相同。从组大小 2 到组大小 64：最终的奖励到哪里去？</translation>
     </message>
     <message>
         <source>Down, by far: a larger group has to be paid for with fewer updates.</source>
-        <oldsource>Groups of 2, by far: a larger group has to be paid for with fewer updates.</oldsource>
-        <translation type="unfinished">组大小 2，而且多得多：更大的组要用更少的更新来换。</translation>
+        <translation>往下，而且低得多：更大的组要用更少的更新来换。</translation>
     </message>
     <message>
         <source>A learning rate [proportional|proportion] to G changes the picture once more: now large groups lose nothing, and here they even do better per sample.</source>
-        <oldsource>A learning rate in [proportion] to G changes the picture once more: now large groups lose nothing, and here they even do better per sample.</oldsource>
-        <translation type="unfinished">学习率与 G 成[正比|proportion]时，图又变了：现在大的组没有损失，在这里按样本算甚至更好。</translation>
+        <translation>学习率与 G 成[正比|proportion]时，图又变了：现在大的组没有损失，在这里按样本算甚至更好。</translation>
     </message>
     <message>
         <source>With 512 samples, groups of 64 take 8 steps and groups of 2 take 256. We make up for it: twice the group, twice the learning rate. Where do large groups end?</source>
-        <translation type="unfinished" />
+        <translation>有 512 个样本时，64 个一组走 8 步，2 个一组走 256 步。我们来弥补：组大一倍，学习率大一倍。大的组最终在哪里？</translation>
     </message>
     <message>
         <source>Above small ones</source>
-        <translation type="unfinished" />
+        <translation>高于小的组</translation>
     </message>
     <message>
         <source>Level with them</source>
-        <translation type="unfinished" />
+        <translation>与它们持平</translation>
     </message>
     <message>
         <source>Below them: eight steps are too few</source>
-        <translation type="unfinished" />
+        <translation>低于它们：八步太少</translation>
     </message>
     <message>
         <source>Above. Small groups no longer win by taking more steps, and their own mean and standard deviation still make each step shorter.</source>
-        <translation type="unfinished" />
+        <translation>更高。小的组不再靠步数多取胜，而它们自己的均值和标准差仍使每一步变短。</translation>
     </message>
     <message>
         <source>Transfer: 512 samples, a rate proportional to G, a leave-one-out baseline and no division by the standard deviation. Which group size would you choose?</source>
-        <translation type="unfinished" />
+        <translation>迁移：512 个样本，学习率与 G 成正比，留一基线，不除以标准差。你会选哪种组大小？</translation>
     </message>
     <message>
         <source>The largest</source>
-        <translation type="unfinished" />
+        <translation>最大的</translation>
     </message>
     <message>
         <source>Any: it hardly matters</source>
-        <translation type="unfinished" />
+        <translation>哪种都行：几乎没有关系</translation>
     </message>
     <message>
         <source>The smallest</source>
-        <translation type="unfinished" />
+        <translation>最小的</translation>
     </message>
     <message>
         <source>Any. What differed before was how advantages are normalized, not the group.</source>
-        <translation type="unfinished" />
+        <translation>哪种都行。先前造成差别的是优势的归一化方式，而不是组。</translation>
     </message>
     <message>
         <source>Easy, difficult and in between: where the signal is, and what dynamic sampling does about it.</source>
-        <oldsource>Easy, hard and in between: where the signal is, and what dynamic sampling does about it.</oldsource>
-        <translation type="unfinished">容易的、难的和居中的：信号在哪里，动态采样怎样处理。</translation>
+        <translation>容易的、难的和居中的：信号在哪里，动态采样怎样处理。</translation>
     </message>
     <message>
         <source>Added to the logit of the wrong answer: how difficult the prompts are at the start.</source>
-        <oldsource>Added to the logit of the wrong answer: how hard the prompts are at the start.</oldsource>
-        <translation type="unfinished">加到错误答案的 logit 上的数：提示词开始时有多难。</translation>
+        <translation>加到错误答案的 logit 上的数：提示词开始时有多难。</translation>
     </message>
     <message>
         <source>The most difficult prompts teach the most, since there is the most left to learn.</source>
-        <oldsource>The hardest prompts teach the most, since there is the most left to learn.</oldsource>
-        <translation type="unfinished">最难的提示词教得最多，因为要学的最多。</translation>
+        <translation>最难的提示词教得最多，因为要学的最多。</translation>
     </message>
     <message>
         <source>The gradient of one batch is partly chance, most of all with difficult prompts, where few groups are live. If easy and difficult do not come out alike, look at the curve below the point: the point scatters around this expectation.</source>
-        <oldsource>The gradient of one batch is partly chance, most of all with hard prompts, where few groups live. If easy and hard do not come out alike, look at the curve below the point: the point scatters around this expectation.</oldsource>
-        <translation type="unfinished">一批的梯度有一部分出于偶然，难的提示词尤其如此，因为有信号的组很少。如果容易的和难的结果不同，请看点下面的曲线：点围绕这个期望分散。</translation>
+        <translation>一批的梯度有一部分出于偶然，难的提示词尤其如此，因为有信号的组很少。如果容易的和难的结果不同，请看点下面的曲线：点围绕这个期望分散。</translation>
     </message>
     <message>
         <source>Sixty-four [prompts|prompt], eight answers each, and the policy is right half of the time. The height of the point, the [gradient norm], says how strongly this batch pushes. We call it 100 %.</source>
-        <oldsource>Sixty-four [prompts|prompt], eight answers each, and the policy is right half the time. The height of the point, the [gradient norm], says how strongly this batch pushes.</oldsource>
-        <translation type="unfinished">六十四个[提示词|prompt]，各八个答案，策略有一半答对。点的高度，即[梯度范数|gradient norm]，说明这一批推得多有力。</translation>
+        <translation>六十四个[提示词|prompt]，各八个答案，策略有一半答对。点的高度，即[梯度范数|gradient norm]，说明这一批推得多有力。我们称之为 100%。</translation>
     </message>
     <message>
         <source>From here on, every push is compared with this one. Ask: which exercises would you give a class?</source>
-        <translation type="unfinished" />
+        <translation>从这里起，每个推力都与这一个比较。请问：你会给一个班哪些练习？</translation>
     </message>
     <message>
         <source>[Difficult prompts|starting_bias]: right once in ten. Two things weaken the push: many groups are [dead|dead group], and the rest hold a single success.</source>
-        <oldsource>[Hard prompts|starting_bias]: right once in ten. Two things weaken the push: many groups are [dead|dead group], and the rest hold a single success.</oldsource>
-        <translation type="unfinished">[难的提示词|starting_bias]：十次答对一次。有两件事削弱推力：许多组是[零方差组|dead group]，其余的只有一次成功。</translation>
+        <translation>[难的提示词|starting_bias]：十次答对一次。有两件事削弱推力：许多组是[零方差组|dead group]，其余的只有一次成功。</translation>
     </message>
     <message>
         <source>Now the prompts are difficult: the policy is right once in ten. How strongly does a batch push, compared with one that is right half of the time?</source>
-        <translation type="unfinished" />
+        <translation>现在提示词很难：策略十次答对一次。与一半答对的一批相比，这一批推得多有力？</translation>
     </message>
     <message>
         <source>Push, compared with one half</source>
-        <translation type="unfinished" />
+        <translation>推力，与二分之一处相比</translation>
     </message>
     <message>
         <source>More strongly: there is most to learn</source>
-        <oldsource>Harder: there is most to learn</oldsource>
-        <translation type="unfinished">更有力：要学的最多</translation>
+        <translation>更有力：要学的最多</translation>
     </message>
     <message>
         <source>About as strongly</source>
-        <translation type="unfinished" />
+        <translation>差不多</translation>
     </message>
     <message>
         <source>More weakly</source>
-        <translation type="unfinished" />
+        <translation>更弱</translation>
     </message>
     <message>
         <source>More weakly: an answer that is hardly ever right can hardly ever be praised.</source>
-        <oldsource>Less: an answer that is hardly ever right can hardly ever be praised.</oldsource>
-        <translation type="unfinished">更无力：几乎从不正确的答案，也几乎从不会受到表扬。</translation>
+        <translation>更弱：几乎从不正确的答案，也几乎从不会受到表扬。</translation>
     </message>
     <message>
         <source>And easy prompts, right nine times in ten: how strongly do they push, compared with difficult ones that are right once in ten?</source>
-        <translation type="unfinished" />
+        <translation>容易的提示词，十次答对九次：与十次答对一次的难的提示词相比，推得多有力？</translation>
     </message>
     <message>
         <source>More weakly than difficult ones</source>
-        <translation type="unfinished" />
+        <translation>比难的弱</translation>
     </message>
     <message>
         <source>As strongly as difficult ones</source>
-        <translation type="unfinished" />
+        <translation>与难的一样</translation>
     </message>
     <message>
         <source>More strongly than difficult ones</source>
-        <translation type="unfinished" />
+        <translation>比难的强</translation>
     </message>
     <message>
         <source>As strongly: one failure among successes says as much as one success among failures.</source>
-        <oldsource>About as hard: one failure among successes says as much as one success among failures.</oldsource>
-        <translation type="unfinished">差不多：成功之中的一次失败，与失败之中的一次成功，说明的一样多。</translation>
+        <translation>一样：成功之中的一次失败，与失败之中的一次成功，说明的一样多。</translation>
     </message>
     <message>
         <source>The difficult prompts again, but now dead groups are redrawn. The policy is the same. What will the mean reward of the batch be?</source>
-        <oldsource>Hard prompts again, but now dead groups are redrawn. The policy is the same. What will the mean reward of the batch be?</oldsource>
-        <translation type="unfinished">还是难的提示词，但现在重新抽取零方差组。策略相同。这一批的平均奖励会是多少？</translation>
+        <translation>还是难的提示词，但现在重新抽取零方差组。策略相同。这一批的平均奖励会是多少？</translation>
     </message>
     <message>
         <source>Without dividing by the [deviation|standard deviation], difficult prompts count even less. Dividing raises the weight of very easy and very difficult prompts: Dr. GRPO calls it the [difficulty bias].</source>
-        <oldsource>Without dividing by the [deviation|standard deviation], hard prompts count even less. Dividing raises the weight of very easy and very hard prompts: Dr. GRPO calls it the [difficulty bias].</oldsource>
-        <translation type="unfinished">不除以[标准差|standard deviation]时，难的提示词分量更小。作除法提高了很容易和很难的提示词的权重：Dr. GRPO 称之为[难度偏差|difficulty bias]。</translation>
+        <translation>不除以[标准差|standard deviation]时，难的提示词分量更小。作除法提高了很容易和很难的提示词的权重：Dr. GRPO 称之为[难度偏差|difficulty bias]。</translation>
     </message>
     <message>
         <source>Here 100 % is the push at one half without dividing. With very large groups, difficult prompts would have 36 % of it, the ratio of p(1 − p); with eight, the single success of a lucky group keeps them above that.</source>
-        <oldsource>At one half the norm without dividing is 0.04. With very large groups it would be 0.36 times as hard, the ratio of p(1 − p); with eight, the single success of a lucky group keeps it above that.</oldsource>
-        <translation type="unfinished">在二分之一处，不作除法的范数是 0.04。组非常大时，强度会是 0.36 倍，即 p(1 − p) 之比；八个一组时，幸运的组里唯一的成功使它高于这个值。</translation>
+        <translation>这里的 100% 是二分之一处不作除法时的推力。组非常大时，难的提示词会有它的 36%，即 p(1 − p) 之比；八个一组时，幸运的组里唯一的成功使它们高于这个值。</translation>
     </message>
     <message>
         <source>Now nothing is divided by the standard deviation. Compared with prompts at one half, do difficult prompts push more strongly than they did, or more weakly?</source>
-        <translation type="unfinished" />
+        <translation>现在什么都不除以标准差。与二分之一处的提示词相比，难的提示词推得比先前更强，还是更弱？</translation>
     </message>
     <message>
         <source>More strongly</source>
-        <translation type="unfinished" />
+        <translation>更强</translation>
     </message>
     <message>
         <source>As they did</source>
-        <translation type="unfinished" />
+        <translation>与先前一样</translation>
     </message>
     <message>
         <source>More weakly, at about half: dividing by their small deviation had lifted them.</source>
-        <oldsource>Less, about half as hard: dividing by their small deviation had lifted them.</oldsource>
-        <translation type="unfinished">更弱，约为一半：先前是除以它们很小的标准差把它们抬高了。</translation>
+        <translation>更弱，约为一半：先前是除以它们很小的标准差把它们抬高了。</translation>
     </message>
     <message>
         <source>The same prompts do not stay difficult. As training goes on, they pass one half, and there the batch pushes most strongly.</source>
-        <oldsource>The same prompts do not stay hard. As training goes on, they pass one half, and there the batch pushes hardest.</oldsource>
-        <translation type="unfinished">同样的提示词不会一直难下去。随着训练进行，它们会经过二分之一处，在那里一批推得最有力。</translation>
+        <translation>同样的提示词不会一直难下去。随着训练进行，它们会经过二分之一处，在那里一批推得最有力。</translation>
     </message>
     <message>
         <source>What was difficult is easy now, and the groups are dead again. A curriculum brings new prompts, so that a batch stays near one half.</source>
-        <oldsource>What was hard is easy now, and the groups are dead again. A curriculum brings new prompts, so that a batch stays near one half.</oldsource>
-        <translation type="unfinished">原来难的现在容易了，组又成了零方差组。课程学习引入新的提示词，使一批保持在二分之一附近。</translation>
+        <translation>原来难的现在容易了，组又成了零方差组。课程学习引入新的提示词，使一批保持在二分之一附近。</translation>
     </message>
     <message>
         <source>Still at T = 0.3: what share of the groups is live, so that training could learn from it?</source>
-        <oldsource>At T = 0.3 nearly all answers are right. What share of the groups is live, so that training could learn from it?</oldsource>
-        <translation type="unfinished">T = 0.3 时几乎所有答案都正确。有多少组有信号，可供训练学习？</translation>
+        <translation>仍是 T = 0.3：有多少组有信号，可供训练学习？</translation>
     </message>
     <message>
         <source>Where does the language model's mean reward go from T = 0.1 to T = 1?</source>
-        <oldsource>For the bandit colder meant more reward. Where does the language model's mean reward go from T = 0.1 to T = 1?</oldsource>
-        <translation type="unfinished">对老虎机，温度越低奖励越多。从 T = 0.1 到 T = 1，语言模型的平均奖励会怎样变化？</translation>
+        <translation>从 T = 0.1 到 T = 1，语言模型的平均奖励会怎样变化？</translation>
     </message>
     <message>
         <source>Drag the temperature to 1: the point moves to ratio 1. Below 1, no push is stopped, but rare wrong answers weigh many times too much.</source>
-        <oldsource>Drag the temperature to 1: the point comes to ratio 1. Below 1, no push is stopped, but rare wrong answers weigh many times too much.</oldsource>
-        <translation type="unfinished">把温度拖到 1：点移到比率 1。低于 1 时没有推力停止，但少见的错误答案的分量大了许多倍。</translation>
+        <translation>把温度拖到 1：点移到比率 1。低于 1 时没有推力停止，但少见的错误答案的分量大了许多倍。</translation>
     </message>
     <message>
         <source>Now groups of eight: in what share of the samples is action 5 pushed down?</source>
-        <translation type="unfinished" />
+        <translation>现在是八个一组：动作 5 在多少样本中被压低？</translation>
     </message>
     <message>
         <source>Percentages of a pie: a larger slice makes the others smaller, and a crumb can become ten times as large, half a pie at most twice as large. A pie is cut by hand; here the share follows from logits.</source>
-        <oldsource>Percentages of a pie: a larger slice makes the others smaller, and a crumb can become ten times as large, half a pie at most twice. A pie is cut by hand; here the share follows from logits.</oldsource>
-        <translation type="unfinished">分一张饼：一块大了，其他的就小了；一点碎屑可以变成十倍大，而半张饼最多变成两倍。饼是用手切的；这里各份的大小由 logit 决定。</translation>
+        <translation>分一张饼：一块大了，其他的就小了；一点碎屑可以变成十倍大，而半张饼最多变成两倍。饼是用手切的；这里各份的大小由 logit 决定。</translation>
     </message>
     <message>
         <source>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the sixth step. The gradients are exact averages. If they differ, a policy has been dragged.</source>
-        <oldsource>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the fifth step. The gradients are exact averages. If they differ, a policy has been dragged.</oldsource>
-        <translation type="unfinished">少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第五步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
+        <translation>少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第六步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
     </message>
     <message>
         <source>A penalty keeps a policy near its reference: the [KL|kl_divergence] between the two, in nats. It has two [directions|ways]. {Drag a bar until the policies agree. || If two bars agree everywhere, it is 0.}</source>
-        <translation type="unfinished" />
+        <translation>惩罚使策略留在参考策略附近：两者之间的 [KL|kl_divergence]，单位 nat。它有两个[方向|ways]。{拖动各柱，直到两个策略一致。 || 如果两者的柱处处一致，它就是 0。}</translation>
     </message>
     <message>
         <source>Digits choose a bar, Up and Down move it; the others give way in proportion. Let somebody bring the KL below a tenth of a nat.</source>
-        <translation type="unfinished" />
+        <translation>数字键选择柱，上下键移动它；其他的按比例让出。请一位学生把 KL 降到十分之一 nat 以下。</translation>
     </message>
     <message>
         <source>A trainer sees only samples, so it uses an [estimator|kl_estimator]. Bars: what each one says where that action is sampled. Single values of k1 may be negative; k2 and k3 never are.</source>
-        <translation type="unfinished" />
+        <translation>训练框架只看到样本，所以它使用[估计|kl_estimator]。柱：采样到该动作时，每个估计给出的值。k1 的单个值可以为负；k2 和 k3 从不为负。</translation>
     </message>
     <message>
         <source>The simplest estimator, k1, is log π − log π_ref of the sampled action. Can it be negative, although no KL ever is?</source>
-        <oldsource>k1 is log π − log π_ref of the sampled action. Can it be negative, although no KL ever is?</oldsource>
-        <translation type="unfinished">k1 是采样到的动作的 log π − log π_ref。虽然 KL 从不为负，k1 能为负吗？</translation>
+        <translation>最简单的估计 k1 是采样到的动作的 log π − log π_ref。虽然 KL 从不为负，k1 能为负吗？</translation>
     </message>
     <message>
         <source>As a [loss], k1 does not pull: averaged over all samples, its step of the logits (bars) is zero. The lines are the step that lowers the KL, by [differences]. A right value need not have the right slope.</source>
-        <translation type="unfinished" />
+        <translation>作为[损失|loss]，k1 不拉动：对所有样本取平均，它对 logit 的一步（柱）为零。线是使 KL 下降的一步，由[差分|differences]得到。值正确，斜率不一定正确。</translation>
     </message>
     <message>
         <source>This is the surprise of the lesson, and it has happened in real trainers. Ask what a penalty does that pulls nowhere.</source>
-        <translation type="unfinished" />
+        <translation>这是这一课出人意料的地方，而且在真实的训练框架中发生过。请问，不拉向任何地方的惩罚起什么作用。</translation>
     </message>
     <message>
         <source>Averaged over samples, k1 is exactly the KL. We add it to the loss, to keep the policy near its reference. Where does it pull on average?</source>
-        <translation type="unfinished" />
+        <translation>对样本取平均，k1 恰好就是 KL。我们把它加到损失上，使策略留在参考策略附近。它平均把策略拉向哪里？</translation>
     </message>
     <message>
         <source>Means of a hundred thousand real samples. k1 and k3 settle on the exact KL(π‖π_ref), k3 with less [spread] here. k2 settles on another value, unless the two policies are close.</source>
-        <oldsource>Mean of a hundred thousand real samples. k1 and k3 settle on the exact KL(π‖π_ref); k2 settles on another value, unless the two policies are close.</oldsource>
-        <translation type="unfinished">十万个真实样本的均值。k1 和 k3 趋于精确的 KL(π‖π_ref)；k2 趋于另一个值，除非两个策略很接近。</translation>
+        <translation>十万个真实样本的均值。k1 和 k3 趋于精确的 KL(π‖π_ref)，k3 在这里的[离散程度|spread]更小。k2 趋于另一个值，除非两个策略很接近。</translation>
     </message>
     <message>
         <source>k2 is half the square of k1. Averaged over very many samples, where does it end up?</source>
-        <oldsource>k2 is half the square of k1. Averaged over endlessly many samples, where does it end up?</oldsource>
-        <translation type="unfinished">k2 是 k1 平方的一半。对无穷多的样本取平均，它最终趋于什么值？</translation>
+        <translation>k2 是 k1 平方的一半。对很多样本取平均，它最终趋于什么值？</translation>
     </message>
     <message>
         <source>Solid lines: the exact step down KL(π‖π_ref). k2 takes that step. k3 takes the step down KL(π_ref‖π), the other [direction|ways] (dotted). k1 takes none.</source>
-        <oldsource>Solid lines: the exact step down KL(π‖π_ref), by [differences]. k2 takes that step. k3 takes the step down KL(π_ref‖π), the other [direction|ways] (dotted). k1 takes none.</oldsource>
-        <translation type="unfinished">实线：沿 KL(π‖π_ref) 下降的精确的一步，由[差分|differences]得到。k2 走的就是这一步。k3 走的是沿 KL(π_ref‖π) 下降的一步，即另一个[方向|ways]（虚线）。k1 不走。</translation>
+        <translation>实线：沿 KL(π‖π_ref) 下降的精确的一步。k2 走的就是这一步。k3 走的是沿 KL(π_ref‖π) 下降的一步，即另一个[方向|ways]（虚线）。k1 不走。</translation>
     </message>
     <message>
         <source>k1, k2 and k3 can each stand in for KL(π‖π_ref) in the loss, on fresh samples. Which one, on average, takes exactly the step down that KL?</source>
-        <oldsource>All three stand in for KL(π‖π_ref) in the loss, on fresh samples. Which one, on average, takes exactly the step down that KL?</oldsource>
-        <translation type="unfinished">三者都在损失中代替 KL(π‖π_ref)，用新抽的样本。哪一个平均而言恰好沿这个 KL 下降？</translation>
+        <translation>k1、k2 和 k3 都可以在损失中代替 KL(π‖π_ref)，用新抽的样本。哪一个平均而言恰好沿这个 KL 下降？</translation>
     </message>
     <message>
         <source>k2, whose value is biased. A right value does not make a right gradient, nor a biased value a wrong one.</source>
-        <oldsource>k2. A right value does not make a right gradient, nor a biased value a wrong one.</oldsource>
-        <translation type="unfinished">k2。值正确不等于梯度正确，值有偏也不等于梯度错误。</translation>
+        <translation>k2，它的值有偏。值正确不等于梯度正确，值有偏也不等于梯度错误。</translation>
     </message>
     <message>
         <source>Action 1 is rare here and common in the reference. Sampled once in two hundred draws, its k3 is huge: k3 is not always the steadier one, whatever trainers report.</source>
-        <oldsource>Action 1 is rare here and common in the reference. Sampled once in two hundred times, its k3 is huge: k3 is not always the steadier one.</oldsource>
-        <translation type="unfinished">动作 1 在这里很少见，在参考策略中却常见。它两百次才采样到一次，这时它的 k3 非常大：k3 并不总是更稳的那个。</translation>
+        <translation>动作 1 在这里很少见，在参考策略中却常见。它抽两百次才采样到一次，这时它的 k3 非常大：不论训练框架报告什么，k3 并不总是更稳的那个。</translation>
     </message>
     <message>
         <source>k3 adds π_ref/π − 1 to k1, which is zero on average. Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread of single samples go?</source>
-        <oldsource>Now the policy has nearly dropped an action that the reference likes. Going from k1 to k3: where does the spread go?</oldsource>
-        <translation type="unfinished">现在策略几乎放弃了参考策略偏爱的一个动作。从 k1 到 k3：离散程度会怎样变化？</translation>
+        <translation>k3 给 k1 加上 π_ref/π − 1，它的平均为零。现在策略几乎放弃了参考策略偏爱的一个动作。从 k1 到 k3：单个样本的离散程度会怎样变化？</translation>
     </message>
     <message>
         <source>[REINFORCE] with the exact KL in its loss. Each dot is the mean of sixteen runs, the dotted line is [theory]: a small β earns more reward, and moves further from the reference. {Drag β.}</source>
-        <oldsource>[REINFORCE] with the exact KL in its loss, at seven values of β. Dots are means of sixteen runs, the dotted line is [theory]: a small β earns more reward at the price of more KL. {Drag β.}</oldsource>
-        <translation type="unfinished">损失中带精确 KL 的 [REINFORCE]，β 取七个值。点是十六个运行的均值，虚线是[理论|theory]：β 小则奖励多，代价是 KL 大。{拖动 β。}</translation>
+        <translation>损失中带精确 KL 的 [REINFORCE]。每个点是十六个运行的均值，虚线是[理论|theory]：β 小则奖励多，离参考策略也更远。{拖动 β。}</translation>
     </message>
     <message>
         <source>As the policy becomes certain, the rewards in a group differ less and less. GRPO divides by their [standard deviation], which scales them up again: the reward pulls as strongly as ever, up to a cliff.</source>
-        <translation type="unfinished" />
+        <translation>策略越来越确定时，组内奖励的差别越来越小。GRPO 除以它们的[标准差|standard deviation]，又把它们放大：奖励拉得和以前一样用力，直到悬崖。</translation>
     </message>
     <message>
         <source>Drag β over the cliff and back. Below it the penalty has no effect on GRPO; beyond it, GRPO gives up most of its gain.</source>
-        <translation type="unfinished" />
+        <translation>请把 β 拖过悬崖再拖回来。在它以下，惩罚对 GRPO 不起作用；超过它，GRPO 就放弃大部分收获。</translation>
     </message>
     <message>
         <source>At β = 0.5, REINFORCE stays at a KL of 0.19. GRPO, with the same KL term and the same random numbers: how far does it go? The maximum is ln 10 = 2.3.</source>
-        <oldsource>At β = 0.5, REINFORCE stays at a KL of 0.19. GRPO, with the same KL term and the same samples: how far does it go? The maximum is ln 10 = 2.3.</oldsource>
-        <translation type="unfinished">β = 0.5 时，REINFORCE 停在 KL 0.19 处。GRPO，KL 项相同，样本相同：它走多远？最大值是 ln 10 = 2.3。</translation>
+        <translation>β = 0.5 时，REINFORCE 停在 KL 0.19 处。GRPO，KL 项相同，随机数相同：它走多远？最大值是 ln 10 = 2.3。</translation>
     </message>
     <message>
         <source>Trainers estimate the KL from samples. REINFORCE again, with the simplest [estimator|kl_estimator], [k1], in its loss. We make β twenty times as large, from 0.1 to 2. Where does the final KL go?</source>
-        <translation type="unfinished" />
+        <translation>训练框架由样本估计 KL。还是 REINFORCE，损失中用最简单的[估计|kl_estimator] [k1]。我们把 β 增大到二十倍，从 0.1 到 2。最终的 KL 会怎样变化？</translation>
     </message>
     <message>
         <source>k2, and k3 times the [ratio], have the right gradient, and their runs arrive on the dotted line. Values are for the screen; training follows gradients.</source>
-        <translation type="unfinished" />
+        <translation>k2，以及 k3 乘以[比率|ratio]，梯度正确，它们的运行到达虚线。值是给屏幕看的；训练跟随梯度。</translation>
     </message>
     <message>
         <source>Two estimators whose gradient is that of the KL: [k2], whose value is too large, and [k3] times the ratio. Where do runs with them end?</source>
-        <translation type="unfinished" />
+        <translation>两个梯度与 KL 相同的估计：[k2]，它的值太大，以及 [k3] 乘以比率。用它们的运行最终落在哪里？</translation>
     </message>
     <message>
         <source>Off the line, as k2's value is</source>
-        <translation type="unfinished" />
+        <translation>不在线上，因为 k2 的值就不对</translation>
     </message>
     <message>
         <source>k3 alone, as published, has the gradient of the other direction, KL(π_ref‖π). Where do its runs end?</source>
-        <oldsource>k3 alone, as published, pulls in the other direction, KL(π_ref‖π). Where do its runs end, on an axis of 2.5 nats?</oldsource>
-        <translation type="unfinished">单独的 k3，如论文所发表，拉向另一个方向 KL(π_ref‖π)。在 2.5 nat 的轴上，它的运行最终落在哪里？</translation>
+        <translation>单独的 k3，如论文所发表，梯度是另一个方向 KL(π_ref‖π) 的。它的运行最终落在哪里？</translation>
     </message>
     <message>
         <source>With the exact KL, GRPO has a cliff; with k3, a gentler slope. k3 grows without limit where the policy gives up what the reference does, and pulls back there.</source>
-        <translation type="unfinished" />
+        <translation>用精确 KL 时，GRPO 有一道悬崖；用 k3 时坡度较缓。策略放弃参考策略会做的事时，k3 无限增长，并在那里往回拉。</translation>
     </message>
     <message>
         <source>And the mean reward as the checker pays it: where does it go from update 20 to update 100?</source>
-        <translation type="unfinished" />
+        <translation>检查器所给的平均奖励呢：从第 20 次更新到第 100 次更新会怎样变化？</translation>
     </message>
     <message>
         <source>The same bug with β = 0.2, between the two values that we tried. How tall is bar 7 after two hundred updates?</source>
-        <translation type="unfinished" />
+        <translation>同样的漏洞，β = 0.2，介于我们试过的两个值之间。两百次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
         <source>0.85 or less</source>
-        <translation type="unfinished" />
+        <translation>0.85 或更低</translation>
     </message>
     <message>
         <source>What one reward does to each token of an answer, and what dividing by length changes.</source>
-        <translation type="unfinished" />
+        <translation>一个奖励对答案的每个 token 做了什么，以及除以长度改变了什么。</translation>
     </message>
     <message>
         <source>Whether a wrong answer goes on has no influence on its advantage. Summed over its tokens, the score then has mean zero; divided by its own length, it does not.</source>
-        <oldsource>Whether a wrong answer goes on has no influence on its advantage. Summed over its tokens, the score then has mean zero; divided by its own length it has not.</oldsource>
-        <translation type="unfinished">错误的答案是否继续写下去，对它的优势没有影响。对各 token 求和时，得分函数的均值为零；除以自己的长度之后就不是了。</translation>
+        <translation>错误的答案是否继续写下去，对它的优势没有影响。对各 token 求和时，得分函数的均值为零；除以自己的长度之后就不是了。</translation>
     </message>
     <message>
         <source>Have two tokens of one completion compared: their advantages are the same number. What differs comes from length, ratio and clip, and from how sure the policy was. Only a critic or a reward for each step tells tokens apart; each has a lesson of its own.</source>
-        <oldsource>Have two tokens of one completion compared: their advantages are the same number. What differs comes from length, ratio and clip, and from how sure the policy was. Only a critic, or a reward for each step, tells tokens apart, and the critic has to learn it first.</oldsource>
-        <translation type="unfinished">请比较同一个回答的两个 token：它们的优势是同一个数。不同之处来自长度、比率和裁剪，以及策略有多确定。只有 critic，或每一步的奖励，才能把各 token 区分开来，而 critic 要先学会它。</translation>
+        <translation>请比较同一个回答的两个 token：它们的优势是同一个数。不同之处来自长度、比率和裁剪，以及策略有多确定。只有 critic，或每一步的奖励，才能把各 token 区分开来；两者各有一课。</translation>
     </message>
     <message>
         <source>Every token of a right answer is pushed up, even the pointless ones. The [advantage] belongs to the completion, and each of its tokens gets it.</source>
-        <oldsource>Every token of a right answer is pushed up, even the pointless ones, as a team's bonus (an analogy) goes to everybody, no matter who scored. The [advantage] belongs to the completion, and each of its tokens gets it.</oldsource>
-        <translation type="unfinished">正确答案的每个 token 都被推高，连毫无意义的也是，就像球队的奖金（打个比方）人人有份，不管是谁进的球。[优势|advantage]属于整个回答，它的每个 token 都得到它。</translation>
+        <translation>正确答案的每个 token 都被推高，连毫无意义的也是。[优势|advantage]属于整个回答，它的每个 token 都得到它。</translation>
     </message>
     <message>
         <source>The same 64 seeds, but token losses are summed and divided by a constant. Where does the length of the wrong answers go?</source>
-        <oldsource>The same runs, but token losses are summed and divided by a constant. Where does the length of the wrong answers go?</oldsource>
-        <translation type="unfinished">同样的运行，但 token 的损失求和，再除以常数。错误答案的长度会怎样变化？</translation>
+        <translation>同样的 64 个种子，但 token 的损失求和，再除以常数。错误答案的长度会怎样变化？</translation>
     </message>
     <message>
         <source>Double-click any token to have its push explained. Lesson 26 takes one token's loss apart; lesson 30 asks a critic, and lesson 16 pays for steps.</source>
-        <oldsource>Double-click any token to have its push explained. Lesson 26 takes one token's loss apart; lesson 16 pays for steps.</oldsource>
-        <translation type="unfinished">双击任何一个 token，可以看到对它的推力的解释。第 26 课把一个 token 的损失拆开；第 16 课奖励步骤。</translation>
+        <translation>双击任何一个 token，可以看到对它的推力的解释。第 26 课把一个 token 的损失拆开；第 30 课询问 critic，第 16 课奖励步骤。</translation>
     </message>
     <message>
         <source>Process advantages are larger, so its steps are longer. Now every update is rescaled to one length, for both. What is left of the difference?</source>
-        <oldsource>Process advantages are larger, so its steps are longer. Now every update is rescaled to one length, for both. What is left of the lead?</oldsource>
-        <translation type="unfinished">过程奖励的优势更大，所以步更长。现在把两者的每次更新都缩放到同样的长度。领先还剩多少？</translation>
+        <translation>过程奖励的优势更大，所以步更长。现在把两者的每次更新都缩放到同样的长度。差别还剩多少？</translation>
     </message>
     <message>
         <source>The change in the logits in one update, rescaled to one length for all.</source>
-        <oldsource>The change of the logits in one update, rescaled to one length for all.</oldsource>
-        <translation type="unfinished">一次更新对 logit 的改变，对所有算法都缩放到同一个长度。</translation>
+        <translation>一次更新对 logit 的改变，对所有算法都缩放到同一个长度。</translation>
     </message>
     <message>
         <source>Near 0</source>
-        <translation type="unfinished" />
+        <translation>接近 0</translation>
     </message>
     <message>
         <source>One setting is put right, all others stay as they are, and 32 seeds are trained again.</source>
-        <oldsource>One setting is put right, all others stay, and 32 seeds are trained again.</oldsource>
-        <translation type="unfinished">改正一项设置，其他都不变，重新训练 32 个种子。</translation>
+        <translation>改正一项设置，其他都保持不变，重新训练 32 个种子。</translation>
     </message>
     <message>
         <source>A doctor reads pulse, temperature and blood before naming an illness, and more than one can cause the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</source>
-        <oldsource>A doctor reads pulse, temperature and blood before naming an illness, and more than one can give the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</oldsource>
-        <translation type="unfinished">医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有几种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
+        <translatorcomment>without: temperature</translatorcomment><translation>医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有不止一种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
     </message>
     <message>
         <source>Six algorithms of one family: each changes a few settings of one loss, and is run against the one it came from.</source>
-        <oldsource>Six algorithms of one family: each changes a few switches of one loss, and is run against the one it came from.</oldsource>
-        <translation type="unfinished">同一家族的六种算法：每种改变同一个损失的几个开关，并与派生出它的算法比较。</translation>
+        <translation>同一家族的六种算法：每种改变同一个损失的几项设置，并与派生出它的算法比较。</translation>
     </message>
     <message>
         <source>The changes are made in the order of the table, each on top of those above it.</source>
-        <oldsource>The switches are changed in the order of the table, each on top of those above it.</oldsource>
-        <translation type="unfinished">开关按表中的次序改变，每个都在上面各个的基础之上。</translation>
+        <translation>各项改变按表中的次序进行，每项都在上面各项的基础之上。</translation>
     </message>
     <message>
         <source>The column “Adds” sums to the whole difference. In another order the shares would differ; the sum would not.</source>
-        <oldsource>The column “Adds” sums up to the whole difference. In another order the shares would be others; the sum would not.</oldsource>
-        <translation type="unfinished">“增加”一列的和就是全部的差别。换一种次序，各份会不同；总和不会。</translation>
+        <translation>“增加”一列的和就是全部的差别。换一种次序，各份会不同；总和不会。</translation>
     </message>
     <message>
         <source>Walk from one to the next and say only what changes. Ask which change moved these runs and which did nothing. A name is a set of settings.</source>
-        <oldsource>Walk from one to the next and name nothing but the switch that changes. Ask which switch moved these runs and which did nothing. A name is a set of settings.</oldsource>
-        <translation type="unfinished">从一个走到下一个，只说改变了哪个开关。请问哪个开关移动了这些运行，哪个什么也没做。一个名称就是一组设置。</translation>
+        <translation>从一个走到下一个，只说改变了什么。请问哪项改变移动了这些运行，哪项什么也没做。一个名称就是一组设置。</translation>
     </message>
     <message>
         <source>Which change adds most depends on the rate, the passes and the task, and the step says which these are. If one that is said to do nothing moves something, look at the clipped share first: a ratio has reached its clip.</source>
-        <oldsource>Which switch adds most depends on the rate, the passes and the task, and the step says under which. If one that is said to be silent moves something, look at the clipped share first: a ratio has reached its clip.</oldsource>
-        <translation type="unfinished">哪个开关增加最多，取决于学习率、遍数和任务，步骤里说明了是在什么条件下。如果一个据说不起作用的开关移动了什么，请先看裁剪的比例：有比率到达了裁剪。</translation>
+        <translation>哪项改变增加最多，取决于学习率、遍数和任务，步骤里说明了它们是什么。如果一项据说不起作用的改变移动了什么，请先看裁剪的比例：有比率到达了裁剪。</translation>
     </message>
     <message>
         <source>Every answer to this prompt pays a little more than ten, so [REINFORCE] praises whatever it draws, good or bad. Its descendants stand below it, each a few changes further on.</source>
-        <oldsource>Every answer to this prompt pays a little more than ten, so [REINFORCE] praises whatever it draws, good or bad. Its descendants stand below it, each a few switches further on.</oldsource>
-        <translation type="unfinished">这个提示词的每个答案奖励都比十多一点，所以 [REINFORCE] 抽到什么就表扬什么，不论好坏。它的后代在它下面，每个多改了几个开关。</translation>
+        <translation>这个提示词的每个答案奖励都比十多一点，所以 [REINFORCE] 抽到什么就表扬什么，不论好坏。它的后代在它下面，每个多了几项改变。</translation>
     </message>
     <message>
         <source>One change, the [baseline]: what all answers are paid alike is subtracted before anything is learned. The table below says what was changed, and what that added.</source>
-        <oldsource>One switch, the [baseline]: what all answers are paid alike is subtracted before anything is learned. The table below says which switch was changed, and what it added.</oldsource>
-        <translation type="unfinished">一个开关，即[基线|baseline]：所有答案共有的奖励，在学习之前就减去。下面的表说明改变了哪个开关，它增加了什么。</translation>
+        <translation>一项改变，即[基线|baseline]：所有答案共有的奖励，在学习之前就减去。下面的表说明改变了什么，增加了什么。</translation>
     </message>
     <message>
         <source>The next one makes a single change: it subtracts the mean reward of the batch. Where does the probability of the best action go?</source>
-        <oldsource>The next one changes a single switch: it subtracts the mean reward of the batch. Where does the probability of the best action go?</oldsource>
-        <translation type="unfinished">下一个只改变一个开关：它减去批的平均奖励。最佳动作的概率会怎样变化？</translation>
+        <translation>下一个只有一项改变：它减去批的平均奖励。最佳动作的概率会怎样变化？</translation>
     </message>
     <message>
         <source>What a name stands for: a critic or none, a [baseline], [clipping], a [KL penalty|kl_penalty], and how many answers it needs.</source>
-        <translation type="unfinished" />
+        <translation>一个名称代表什么：有没有 critic、[基线|baseline]、[裁剪|clipping]、[KL 惩罚|kl_penalty]，以及它需要多少个答案。</translation>
     </message>
     <message>
         <source>Three prompts now, and [PPO|ppo]. Its changes are made [one after the other|one_after_the_other]: all of the gain comes from using each batch four times.</source>
-        <oldsource>Three prompts now, and [PPO|ppo]. Its switches are changed [one after the other|one_after_the_other]: all of the gain comes from using each batch four times.</oldsource>
-        <translation type="unfinished">现在是三个提示词和 [PPO|ppo]。[逐个|one_after_the_other]改变它的开关：全部收获都来自每批使用四遍。</translation>
+        <translation>现在是三个提示词和 [PPO|ppo]。它的各项改变[逐个|one_after_the_other]进行：全部收获都来自每批使用四遍。</translation>
     </message>
     <message>
         <source>Four things distinguish PPO from REINFORCE with a baseline. At a small learning rate: which one adds most?</source>
-        <oldsource>PPO differs from REINFORCE with a baseline by four switches. At a small learning rate: which one adds most?</oldsource>
-        <translation type="unfinished">PPO 与带基线的 REINFORCE 有四个开关不同。学习率小时，哪个增加最多？</translation>
+        <translation>PPO 与带基线的 REINFORCE 有四点不同。学习率小时，哪一点增加最多？</translation>
     </message>
     <message>
         <source>GRPO differs from PPO in four things, too. At the same learning rate: which one adds most?</source>
-        <oldsource>GRPO differs from PPO by four switches, too. At the same learning rate: which one adds most?</oldsource>
-        <translation type="unfinished">GRPO 与 PPO 也有四个开关不同。学习率相同时，哪个增加最多？</translation>
+        <translation>GRPO 与 PPO 也有四点不同。学习率相同时，哪一点增加最多？</translation>
     </message>
     <message>
         <source>Dr. GRPO (“GRPO done right”) takes shorter steps at the same rate. At 0.2 it falls far behind; at 1 most of the gap closes. {Set the rate back to 0.2 and look.}</source>
-        <oldsource>Dr. GRPO (“GRPO done right”) stops dividing by the deviation. At a rate of 0.2 it falls far behind; at 1 most of the gap closes. {Set the rate back and look.}</oldsource>
-        <translation type="unfinished">Dr. GRPO（“GRPO done right”）不再除以标准差。学习率为 0.2 时它远远落后；为 1 时差距大多消失。{把学习率调回去看看。}</translation>
+        <translation>Dr. GRPO（“GRPO done right”）在同样的学习率下步更短。为 0.2 时它远远落后；为 1 时差距大多消失。{把学习率调回 0.2 看看。}</translation>
     </message>
     <message>
         <source>Dr. GRPO is GRPO without dividing by the deviation. Both train at five times the rate now. Where does Dr. GRPO end, compared with GRPO?</source>
-        <translation type="unfinished" />
+        <translation>Dr. GRPO 就是不除以标准差的 GRPO。现在两者都用五倍的学习率训练。与 GRPO 相比，Dr. GRPO 最终在哪里？</translation>
     </message>
     <message>
         <source>Far behind</source>
-        <translation type="unfinished" />
+        <translation>远远落后</translation>
     </message>
     <message>
         <source>Let somebody choose a name that they have read about, and say what it changes before the runs are shown. On answers of one token at a small rate most are nearly the same algorithm.</source>
-        <oldsource>Let somebody choose a name that they have read of, and say which switches it changes before the runs are shown. On answers of one token at a small rate most are nearly the same algorithm.</oldsource>
-        <translation type="unfinished">请一位学生选一个读到过的名称，在显示运行之前说出它改变哪些开关。对一个 token 的答案，学习率小时，大多数几乎是同一种算法。</translation>
+        <translation>请一位学生选一个读到过的名称，在显示运行之前说出它改变什么。对一个 token 的答案，学习率小时，大多数几乎是同一种算法。</translation>
     </message>
     <message>
         <source>128 prompts that are never trained on. Their answers are judged before every update.</source>
-        <translation type="unfinished" />
+        <translation>128 个从不用于训练的提示词。每次更新之前都评判对它们的答案。</translation>
     </message>
     <message>
         <source>A before-and-after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</source>
-        <oldsource>A before and after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</oldsource>
-        <translation type="unfinished">前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
+        <translatorcomment>without: picture</translatorcomment><translation>前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
     </message>
     <message>
         <source>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit]. Three of the eight are right.</source>
-        <oldsource>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit].</oldsource>
-        <translation type="unfinished">一个[记录|recorded]的语言模型，以及八个[从不用于训练|watched]的提示词。第一次更新之前，它从左往右计算：一个[习惯|habit]。</translation>
+        <translation>一个[记录|recorded]的语言模型，以及八个[从不用于训练|watched]的提示词。第一次更新之前，它从左往右计算：一个[习惯|habit]。八个中三个正确。</translation>
     </message>
     <message>
         <source>About half of its samples are right. The likeliest answers hide the right way, but it was there: training need not invent it, only make it the likeliest. Ask of every published figure how answers were drawn.</source>
-        <translation type="unfinished" />
+        <translation>它的样本约有一半正确。最可能的答案掩盖了正确的做法，但它本来就在：训练不必发明它，只需使它成为最可能的。对每个发表的数字都要问答案是怎样抽取的。</translation>
     </message>
     <message>
         <source>Likeliest answers and sampled answers are two different measurements. After training it is the other way round: sampled ones are right less often.</source>
-        <translation type="unfinished" />
+        <translation>最可能的答案与采样的答案是两种不同的测量。训练之后则相反：采样的答案较少正确。</translation>
     </message>
     <message>
         <source>Before any training, the likeliest answers to 128 [held-out|held_out] prompts are right in 29 % of cases. And answers that are sampled?</source>
-        <oldsource>Our run once more, before any training: the likeliest answers to held-out prompts were right in 29 of 100. And answers that were sampled?</oldsource>
-        <translation type="unfinished">再看一次我们的运行，在任何训练之前：对留出的提示词，最可能的答案 100 个中有 29 个正确。采样的答案呢？</translation>
+        <translation>在任何训练之前，对 128 个[留出|held_out]的提示词，最可能的答案有 29% 正确。采样的答案呢？</translation>
     </message>
     <message>
         <source>Hardly ever right: it still has to find the right way</source>
-        <oldsource>Hardly ever right: it still had to find the right way</oldsource>
-        <translation type="unfinished">几乎从不正确：它还得找到正确的做法</translation>
+        <translation>几乎从不正确：它还得找到正确的做法</translation>
     </message>
     <message>
         <source>Right more often: it knows the right way</source>
-        <oldsource>Right more often: the right way was there</oldsource>
-        <translation type="unfinished">更常正确：正确的做法已经在其中</translation>
+        <translation>更常正确：它知道正确的做法</translation>
     </message>
     <message>
         <source>More often. The habit is what it most likely does, not all that it can do.</source>
-        <translation type="unfinished" />
+        <translation>更常正确。习惯是它最可能做的，而不是它能做的全部。</translation>
     </message>
     <message>
         <source>It trains on other prompts, sixteen answers per update. Of these eight, three are right at the start. How many are right after ten updates?</source>
-        <translation type="unfinished" />
+        <translation>它在其他提示词上训练，每次更新十六个答案。这八个之中，开始时三个正确。十次更新之后多少个正确？</translation>
     </message>
     <message>
         <source>We train on, to update 32. In which update are all eight right for the first time?</source>
-        <oldsource>Two are still wrong. We train on, to update 32. By which update are all eight right for the first time?</oldsource>
-        <translation type="unfinished">还有两个错误。我们继续训练，到第 32 次更新。到哪次更新，八个第一次全部正确？</translation>
+        <translation>我们继续训练，到第 32 次更新。在哪次更新，八个第一次全部正确？</translation>
     </message>
     <message>
         <source>Results at scale, in the papers' own numbers; this program has computed none of them. Mind the version, the benchmark, and how many answers were drawn.</source>
-        <oldsource>Results at scale, in the papers' own numbers; this program has computed none of them. Mind the version, the benchmark, and how many answers were drawn. Does any of them show what the model could do before?</oldsource>
-        <translation type="unfinished">大规模的结果，用论文自己的数字；本程序没有计算其中任何一个。请注意版本、基准，以及抽取了多少个答案。其中有没有一个显示模型以前能做什么？</translation>
+        <translation>大规模的结果，用论文自己的数字；本程序没有计算其中任何一个。请注意版本、基准，以及抽取了多少个答案。</translation>
     </message>
     <message>
         <source>R1-Zero ends at 71.0 in one version of the report and at 77.9 in the other. Does any of these figures show what the model could do before?</source>
-        <translation type="unfinished" />
+        <translation>R1-Zero 在报告的一个版本中止于 71.0，在另一个版本中止于 77.9。这些数字中有没有一个显示模型以前能做什么？</translation>
     </message>
     <message>
         <source>Now at scale. DeepSeek-R1-Zero's base model solved 15.6 % of the problems of AIME 2024. What share does its first report give after reinforcement learning, one answer each?</source>
-        <translation type="unfinished" />
+        <translation>现在看大规模的情形。DeepSeek-R1-Zero 的基础模型解出 AIME 2024 的 15.6% 的题。它的第一份报告给出强化学习之后的比例是多少（每题一个答案）？</translation>
     </message>
     <message>
         <source>Reported after training</source>
-        <translation type="unfinished" />
+        <translation>报告的训练后的比例</translation>
     </message>
     <message>
         <source>71 %, from the paper. Another model, with GRPO on MATH, went from 46.8 to 51.7 %: how much is gained depends on where it starts and on what is asked.</source>
-        <translation type="unfinished" />
+        <translation>71%，据论文。另一个模型用 GRPO 在 MATH 上从 46.8 升到 51.7%：能得到多少，取决于从哪里开始，以及问的是什么。</translation>
     </message>
     <message>
         <source>Read the first entry aloud, then the others. In our run the right way was among the samples from the start. That does not settle the question for large models.</source>
-        <oldsource>Read the first entry aloud, then the others. In our run the right way was among the samples from the start, and training made it the likeliest. That does not settle the question for large models.</oldsource>
-        <translation type="unfinished">请朗读第一条，然后是其他各条。在我们的运行中，正确的做法从一开始就在样本之中，训练使它成为最可能的。对大模型，这并没有解决问题。</translation>
+        <translation>请朗读第一条，然后是其他各条。在我们的运行中，正确的做法从一开始就在样本之中。对大模型，这并没有解决问题。</translation>
     </message>
     <message>
         <source>Transfer: our model lost a wrong habit, over 32 updates. Had it moved by one nat per token, its old self would find each token 2.7 times less likely, on average. How far did it move?</source>
-        <oldsource>Transfer: our model went from a wrong habit to nearly all right. Had it moved by one nat per token, its old self would find each token 2.7 times less likely, on average. How far did it move?</oldsource>
-        <translation type="unfinished">迁移：我们的模型从错误的习惯变到几乎全对。如果它在每个 token 上移动了一 nat，旧的它给每个 token 的概率平均就会是现在的 1/2.7。它移动了多远？</translation>
+        <translation>迁移：我们的模型在 32 次更新中失去了一个错误的习惯。如果它在每个 token 上移动了一 nat，旧的它给每个 token 的概率平均就会是现在的 1/2.7。它移动了多远？</translation>
     </message>
     <message>
         <source>Its likeliest answer is wrong. We sample eight answers. How many of them are right (14)?</source>
-        <translation type="unfinished" />
+        <translation>它最可能的答案是错的。我们采样八个答案。其中多少个正确（14）？</translation>
     </message>
     <message>
         <source>None: it does not know how</source>
-        <translation type="unfinished" />
+        <translation>没有：它不知道怎样做</translation>
     </message>
     <message>
         <source>Some of them</source>
-        <translation type="unfinished" />
+        <translation>有一些</translation>
     </message>
     <message>
         <source>Some: the right way is there, only a little less likely. That is all that training needs.</source>
-        <oldsource>A good share: the right way is there, only a little less likely. That is all that training needs.</oldsource>
-        <translation type="unfinished">相当多：正确的做法已经在其中，只是概率略低一些。训练需要的就是这一点。</translation>
+        <translation>有一些：正确的做法已经在其中，只是概率略低一些。训练需要的就是这一点。</translation>
     </message>
     <message>
         <source>Eight answers are a rough guess; sixty-four give a [better estimate|estimate]. A larger group measures how hard the prompt is more precisely, at the price of more samples.</source>
-        <oldsource>Eight answers said one half; sixty-four give a [better estimate|estimate]. A larger group measures how hard the prompt is more precisely, at the price of more samples.</oldsource>
-        <translation type="unfinished">八个答案说是二分之一；六十四个给出[更好的估计|estimate]。更大的组更精确地衡量提示词有多难，代价是更多的样本。</translation>
+        <translation>八个答案只是粗略的猜测；六十四个给出[更好的估计|estimate]。更大的组更精确地衡量提示词有多难，代价是更多的样本。</translation>
     </message>
     <message>
         <source>The same model answers the same sum 64 times instead of eight. What share of the 64 is right?</source>
-        <oldsource>The same model answers the same sum 64 times instead of eight. Of the eight, half were right. What share of the 64 is right?</oldsource>
-        <translation type="unfinished">同一个模型对同一道算式回答 64 次，而不是八次。八个之中一半正确。64 个之中多少正确？</translation>
+        <translation>同一个模型对同一道算式回答 64 次，而不是八次。64 个之中多少正确？</translation>
     </message>
     <message>
         <source>Up: on this sum, right answers are soon the rule.</source>
-        <translation type="unfinished" />
+        <translation>往上：在这道算式上，正确的答案很快成为常态。</translation>
     </message>
     <message>
         <source>We train on this one sum, to update 40. What does a group of eight teach by then?</source>
-        <translation type="unfinished" />
+        <translation>我们在这一道算式上训练，到第 40 次更新。那时八个一组教了什么？</translation>
     </message>
     <message>
         <source>To be right even more surely</source>
-        <oldsource>To be right still more surely</oldsource>
-        <translation type="unfinished">更加肯定地正确</translation>
+        <translation>更加肯定地正确</translation>
     </message>
     <message>
         <source>Nothing: all of its answers are right, so none stands out, and none is pushed.</source>
-        <translation type="unfinished" />
+        <translation>什么也没有：它的所有答案都正确，所以没有一个突出，也没有一个受到推动。</translation>
     </message>
     <message>
         <source>Two answers are cheap, but about half of all pairs are [alike|alike], and dead. A larger G makes it likelier that a group holds both right and wrong answers.</source>
-        <oldsource>Two answers are cheap, but half of the time they are [alike|alike]. A larger G makes it likelier that a group holds both right and wrong answers.</oldsource>
-        <translation type="unfinished">两个答案很省，但有一半时候它们[一样|alike]。G 越大，组里越有可能既有正确的答案又有错误的答案。</translation>
+        <translation>两个答案很省，但约有一半的对是[一样|alike]的，即零方差组。G 越大，组里越有可能既有正确的答案又有错误的答案。</translation>
     </message>
     <message>
         <source>The same sum 128 times, twice each: look through the groups in the token inspector and count.</source>
-        <translation type="unfinished" />
+        <translation>同一道算式 128 次，每次两个答案：请在 token 查看器中逐组查看并计数。</translation>
     </message>
     <message>
         <source>Transfer: from the start again, but in pairs. We draw 128 pairs of answers to this sum. In what share of the pairs are both right or both wrong?</source>
-        <translation type="unfinished" />
+        <translation>迁移：重新从起点开始，但成对采样。我们对这道算式抽取 128 对答案。在多少对中，两个都正确或两个都错误？</translation>
     </message>
     <message>
         <source>Share of pairs that teach nothing</source>
-        <translation type="unfinished" />
+        <translation>什么也教不了的对的比例</translation>
     </message>
     <message>
         <source>About half. If 40 % of answers are right, 0.4² + 0.6² = 52 % of pairs agree, and teach nothing.</source>
-        <translation type="unfinished" />
+        <translation>约一半。如果 40% 的答案正确，就有 0.4² + 0.6² = 52% 的对一致，什么也教不了。</translation>
     </message>
     <message>
         <source>72 % or more</source>
-        <translation type="unfinished" />
+        <translation>72% 或更多</translation>
     </message>
     <message>
         <source>From 40 to 72 %</source>
-        <oldsource>Fewer: from 40 to 72 %</oldsource>
-        <translation type="unfinished">更少：40 到 72%</translation>
+        <translation>40 到 72%</translation>
     </message>
     <message>
         <source>Below 40 %</source>
-        <translation type="unfinished" />
+        <translation>低于 40%</translation>
     </message>
     <message>
         <source>Below 65 %</source>
-        <translation type="unfinished" />
+        <translation>低于 65%</translation>
     </message>
     <message>
         <source>From 65 to 95 %</source>
-        <translation type="unfinished" />
+        <translation>65 到 95%</translation>
     </message>
     <message>
         <source>Above 95 %</source>
-        <oldsource>Above 85 %</oldsource>
-        <translation type="unfinished">高于 85%</translation>
+        <translation>高于 95%</translation>
     </message>
     <message>
         <source>The share of prompts for which at least one of k attempts is right. pass@1 is the usual accuracy.</source>
-        <oldsource>The share of prompts at which at least one of k attempts is right. pass@1 is the usual accuracy.</oldsource>
-        <translation type="unfinished">k 次尝试中至少有一次正确的提示词的比例。pass@1 就是通常的正确率。</translation>
+        <translation>k 次尝试中至少有一次正确的提示词的比例。pass@1 就是通常的正确率。</translation>
     </message>
     <message>
         <source>Prompts for which the right answer has less than 1 % left: even 64 attempts seldom find it.</source>
-        <oldsource>Prompts at which the right answer has less than 1 % left: even 64 attempts seldom find it.</oldsource>
-        <translation type="unfinished">正确答案只剩不到 1% 的提示词：即使尝试 64 次也很少找到它。</translation>
+        <translation>正确答案只剩不到 1% 的提示词：即使尝试 64 次也很少找到它。</translation>
     </message>
     <message>
         <source>The curves cross: with more than about forty attempts the untrained policy is better. What it now answers to a prompt is nearly certain, right or wrong, so more attempts do not help.</source>
-        <oldsource>The curves cross: with more than some forty attempts the untrained policy is better. What it gives now at a prompt is nearly certain, right or wrong, so more attempts do not help.</oldsource>
-        <translation type="unfinished">两条曲线相交：尝试超过四十来次时，未训练的策略更好。它现在对一个提示词给出的答案几乎是确定的，不论对错，所以多试无益。</translation>
+        <translation>两条曲线相交：尝试超过四十次左右时，未训练的策略更好。它现在对一个提示词给出的答案几乎是确定的，不论对错，所以多试无益。</translation>
     </message>
     <message>
         <source>Not above 70 %</source>
-        <translation type="unfinished" />
+        <translation>不超过 70%</translation>
     </message>
     <message>
         <source>From 70 to 95 %</source>
-        <translation type="unfinished" />
+        <translation>70 到 95%</translation>
     </message>
     <message>
         <source>Below 75 %</source>
-        <oldsource>Below 50 %</oldsource>
-        <translation type="unfinished">低于 50%</translation>
+        <translation>低于 75%</translation>
     </message>
     <message>
         <source>From 75 to 95 %</source>
-        <translation type="unfinished" />
+        <translation>75 到 95%</translation>
     </message>
     <message>
         <source>The shares are of real runs and move by a few percentage points with the seeds. Neighbouring ages may change places; the ends do not.</source>
-        <oldsource>The shares are of real runs and move by a few percent with the seeds. Neighbouring ages may change places; the ends do not.</oldsource>
-        <translation type="unfinished">这些比例来自真实的运行，随种子变动几个百分点。相邻的滞后可能互换位置；两端不会。</translation>
+        <translation>这些比例来自真实的运行，随种子变动几个百分点。相邻的滞后可能互换位置；两端不会。</translation>
     </message>
     <message>
         <source>In nearly all runs: more than 60 %</source>
-        <oldsource>In nearly all runs again: more than 60 %</oldsource>
-        <translation type="unfinished">又是几乎所有运行：超过 60%</translation>
+        <translation>几乎所有运行：超过 60%</translation>
     </message>
     <message>
         <source>In many more: from 15 to 60 %</source>
-        <oldsource>In more than before: from 15 to 60 %</oldsource>
-        <translation type="unfinished">比以前多：15 到 60%</translation>
+        <translation>多得多：15 到 60%</translation>
     </message>
     <message>
         <source>A probability cannot rise above 1. The token is pushed all the same, and the push moves nothing.</source>
-        <translation type="unfinished" />
+        <translation>概率不能超过 1。这个 token 照样受到推动，而推力什么也不移动。</translation>
     </message>
     <message>
         <source>A payslip: a few lines, each worked out from those above. On a payslip more is better; a loss is made smaller. And a payslip says what was earned, while this says only which way to push.</source>
-        <translation type="unfinished" />
+        <translation>一张工资单：几行，每行由上面各行算出。工资单上越多越好；损失则要变小。工资单说明挣了多少，而这里只说明往哪个方向推。</translation>
     </message>
     <message>
         <source>Eight completions to one sum. We work out the loss of single tokens of completion 1, line by line, in the [second pass|second_pass] over these samples. {Click another token to see its lines.}</source>
-        <translation type="unfinished" />
+        <translation>一道算式的八个回答。我们在对这些样本的[第二遍|second_pass]，逐行算出回答 1 的单个 token 的损失。{点击另一个 token，看它的各行。}</translation>
     </message>
     <message>
         <source>The two right completions are at the top. Ask what else the program must know to say how strongly to push its first token.</source>
-        <oldsource>The two right completions are at the top. Ask what else the program must know to say how hard to push that first token.</oldsource>
-        <translation type="unfinished">两个正确的回答在最上面。请问程序还必须知道什么，才能说出应当多用力地推第一个 token。</translation>
+        <translation>两个正确的回答在最上面。请问程序还必须知道什么，才能说出应当多用力地推它的第一个 token。</translation>
     </message>
     <message>
         <source>Line one, the [advantage]: the completion's reward, compared with its group, in [standard deviations|standard deviation]. All of its tokens share this line, and are pushed up.</source>
-        <oldsource>Line one, the [advantage]: the completion's reward, compared with its group, in [standard deviations|standard deviation]. All of its tokens share this line.</oldsource>
-        <translation type="unfinished">第一行，[优势|advantage]：回答的奖励与它的组比较，以[标准差|standard deviation]为单位。它的所有 token 共用这一行。</translation>
+        <translation>第一行，[优势|advantage]：回答的奖励与它的组比较，以[标准差|standard deviation]为单位。它的所有 token 共用这一行，都被推高。</translation>
     </message>
     <message>
         <source>Line two, the [ratio]: how much likelier the policy makes this token now than when it was drawn. A token that is [certain] cannot become likelier, however often it is praised. {The first token's ratio has risen: click it.}</source>
-        <translation type="unfinished" />
+        <translation>第二行，[比率|ratio]：策略现在给这个 token 的概率是抽取它时的多少倍。[确定|certain]的 token 不可能变得更可能，不论受到多少次表扬。{第一个 token 的比率升高了：点击它。}</translation>
     </message>
     <message>
         <source>The first token was a real choice: it had a probability of 0.145. The tokens after it carry out what it began, and are nearly certain.</source>
-        <translation type="unfinished" />
+        <translation>第一个 token 是真正的选择：它的概率是 0.145。后面的 token 只是完成它开了头的事，几乎是确定的。</translation>
     </message>
     <message>
         <source>All tokens of completion 1 are praised alike, and one pass has been made on these samples. Its second token was drawn with a probability of 1.00. What has become of its ratio?</source>
-        <translation type="unfinished" />
+        <translation>回答 1 的所有 token 受到同样的表扬，而且对这些样本已经学了一遍。它的第二个 token 抽取时的概率是 1.00。它的比率怎样了？</translation>
     </message>
     <message>
         <source>It has risen: the token was praised</source>
-        <translation type="unfinished" />
+        <translation>升高了：这个 token 受到了表扬</translation>
     </message>
     <message>
         <source>It has stayed where it was</source>
-        <translation type="unfinished" />
+        <translation>留在原处</translation>
     </message>
     <message>
         <source>It has fallen</source>
-        <translation type="unfinished" />
+        <translation>降低了</translation>
     </message>
     <message>
         <source>It is 1, to three digits: the token was pushed up, and had nowhere to go.</source>
-        <translation type="unfinished" />
+        <translation>到三位数字为 1：这个 token 被推高，却无处可去。</translation>
     </message>
     <message>
         <source>Line three, the [surrogate]: ratio times advantage, or its [clipped|clipping] version, whichever is smaller. Beyond a ratio of 1.2 the first token would no longer be pushed.</source>
-        <oldsource>Line three, the [surrogate]: ratio times advantage, or its [clipped|clipping] version, whichever is smaller. Beyond 1.2 this token would no longer be pushed.</oldsource>
-        <translation type="unfinished">第三行，[代理目标|surrogate]：比率乘以优势，或其[裁剪|clipping]后的值，取较小者。超过 1.2，这个 token 就不再受推动。</translation>
+        <translation>第三行，[代理目标|surrogate]：比率乘以优势，或其[裁剪|clipping]后的值，取较小者。比率超过 1.2，第一个 token 就不再受推动。</translation>
     </message>
     <message>
         <source>The first token is less certain, and its ratio in this pass is 1.17. The clip range is 0.8 to 1.2. What is the smaller of ratio × advantage and its clipped version?</source>
-        <oldsource>The advantage is 1.62, the ratio 1.17, the clip range 0.8 to 1.2. What is the smaller of ratio × advantage and its clipped version?</oldsource>
-        <translation type="unfinished">优势是 1.62，比率是 1.17，裁剪范围是 0.8 到 1.2。比率 × 优势与其裁剪后的值，较小的是多少？</translation>
+        <translation>第一个 token 不那么确定，它在这一遍的比率是 1.17。裁剪范围是 0.8 到 1.2。比率 × 优势与其裁剪后的值，较小的是多少？</translation>
     </message>
     <message>
         <source>1.00 × its advantage: the ratio is clipped</source>
-        <translation type="unfinished" />
+        <translation>1.00 × 它的优势：比率被裁剪</translation>
     </message>
     <message>
         <source>1.17 × its advantage: nothing is clipped</source>
-        <translation type="unfinished" />
+        <translation>1.17 × 它的优势：没有裁剪</translation>
     </message>
     <message>
         <source>1.20 × its advantage: it is clipped at 1.2</source>
-        <translation type="unfinished" />
+        <translation>1.20 × 它的优势：在 1.2 处裁剪</translation>
     </message>
     <message>
         <source>Lines four and five: a [KL estimate|penalty], and the token's loss, which is β times that estimate minus the surrogate. It says which way to push, not how wrong the token is.</source>
-        <oldsource>Lines four and five: a [KL estimate|penalty], and the token's loss, which is β times that estimate minus the surrogate. Training makes the loss smaller, and so the surrogate larger.</oldsource>
-        <translation type="unfinished">第四和第五行：[KL 估计|penalty]，以及 token 的损失，即 β 乘以这个估计，减去代理目标。训练使损失变小，从而使代理目标变大。</translation>
+        <translation>第四和第五行：[KL 估计|penalty]，以及 token 的损失，即 β 乘以这个估计，减去代理目标。它说明往哪个方向推，而不是这个 token 错得多厉害。</translation>
     </message>
     <message>
         <source>The loss of a wrong completion's token is positive. No number here is a score, and none of them should go to zero.</source>
-        <translation type="unfinished" />
+        <translation>错误回答的 token 的损失是正的。这里没有一个数是得分，也没有一个应当变为零。</translation>
     </message>
     <message>
         <source>Back to the second token, which had a probability of 1.00 and is part of a right answer. What is its loss?</source>
-        <translation type="unfinished" />
+        <translation>回到第二个 token，它的概率是 1.00，并且是正确答案的一部分。它的损失是多少？</translation>
     </message>
     <message>
         <source>0: there is nothing to learn from it</source>
-        <translation type="unfinished" />
+        <translation>0：从它没有什么可学</translation>
     </message>
     <message>
         <source>Far below 0, like the first token's</source>
-        <translation type="unfinished" />
+        <translation>远低于 0，像第一个 token 那样</translation>
     </message>
     <message>
         <source>Above 0</source>
-        <oldsource>Above 1</oldsource>
-        <translation type="unfinished">大于 1</translation>
+        <translation>大于 0</translation>
     </message>
     <message>
         <source>Below 0: minus its advantage. The loss does not know that this token cannot become likelier.</source>
-        <translation type="unfinished" />
+        <translation>小于 0：它的优势的相反数。损失不知道这个 token 不可能变得更可能。</translation>
     </message>
     <message>
         <source>Less</source>
@@ -23751,68 +23622,67 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Step four: the [ratio] to the policy that sampled, [clipped|clipping]. The batch is used for four passes, and an answer that has become likely enough is no longer pushed.</source>
-        <oldsource>Step four: the [ratio] to the policy that sampled, [clipped|clipping]. The batch is used for four passes, and the smaller of both products counts.</oldsource>
-        <translation type="unfinished">第四步：与采样的策略之间的[比率|ratio]，经过[裁剪|clipping]。一批使用四遍，两个积中较小的起作用。</translation>
+        <translation>第四步：与采样的策略之间的[比率|ratio]，经过[裁剪|clipping]。一批使用四遍，已变得足够可能的答案不再受到推动。</translation>
     </message>
     <message>
         <source>Four passes over the same eight answers, with ratios clipped to 0.8 to 1.2. Which answers does the fourth pass no longer push?</source>
-        <translation type="unfinished" />
+        <translation>对同样的八个答案学四遍，比率裁剪到 0.8 到 1.2。第四遍不再推动哪些答案？</translation>
     </message>
     <message>
         <source>Share of answers whose push is stopped</source>
-        <translation type="unfinished" />
+        <translation>推力被停止的答案的比例</translation>
     </message>
     <message>
         <source>None: four passes move the policy little</source>
-        <translation type="unfinished" />
+        <translation>没有：四遍移动策略很少</translation>
     </message>
     <message>
         <source>Those whose ratio has passed 1.2</source>
-        <translation type="unfinished" />
+        <translation>比率已超过 1.2 的</translation>
     </message>
     <message>
         <source>Those whose ratio has passed 1.2: they were praised, and three passes have made them likelier by that much.</source>
-        <translation type="unfinished" />
+        <translation>比率已超过 1.2 的：它们受到表扬，前三遍已使它们可能了那么多。</translation>
     </message>
     <message>
         <source>Can a critic tell which token was right?</source>
-        <translation type="unfinished" />
+        <translation>critic 能看出哪个 token 是对的吗？</translation>
     </message>
     <message>
         <source>How PPO's critic and GAE share the credit of one reward among the tokens of an answer.</source>
-        <translation type="unfinished" />
+        <translation>PPO 的 critic 和 GAE 怎样把一个奖励的功劳分给答案的各个 token。</translation>
     </message>
     <message>
         <source>A critic knows which token was right, so PPO needs fewer samples from the first update on.</source>
-        <translation type="unfinished" />
+        <translation>critic 知道哪个 token 是对的，所以 PPO 从第一次更新起就只需更少的样本。</translation>
     </message>
     <message>
         <source>Ask what the critic has seen so far. Before it has learned, it tells no token from another, and λ alone decides who is praised. Once it has learned, the praise goes to the token that changed the outcome.</source>
-        <translation type="unfinished" />
+        <translation>请问 critic 到目前为止看到了什么。在学会之前，它分不清各个 token，只由 λ 决定谁受表扬。学会之后，表扬归于改变了结果的那个 token。</translation>
     </message>
     <message>
         <source>An untrained critic says the same under every seed. What a trained one expects depends on the completions that it saw, so small differences remain; if a token after the answer still gets much, it has not learned for long enough.</source>
-        <translation type="unfinished" />
+        <translation>未训练的 critic 在每个种子下都说同样的话。训练过的 critic 预期什么，取决于它看到的回答，所以会有小的差别；如果答案后面的 token 仍得到很多，就是它学得还不够久。</translation>
     </message>
     <message>
         <source>Watching a match with an expert: a good one reacts when the game is decided, a beginner only at the final whistle. Unlike an expert, a critic learns from the very matches that it comments on.</source>
-        <translation type="unfinished" />
+        <translation>与专家一起看比赛：好的专家在胜负已定时就有反应，新手要到终场哨响。与专家不同，critic 正是从它所评论的比赛中学习的。</translation>
     </message>
     <message>
         <source>A [toy]: say right or wrong, then go on as long as you like; only the answer is paid. PPO's [critic] says at each place what reward it [expects|values]. This one has learned nothing.</source>
-        <translation type="unfinished" />
+        <translation>一个[玩具任务|toy]：说对或错，然后想写多久就写多久；只有答案得到奖励。PPO 的 [critic] 在每个位置说出它[预期|values]多少奖励。这一个什么也没学到。</translation>
     </message>
     <message>
         <source>The policy is held still in this lesson, so that only the critic changes. GRPO would give all tokens of a completion one number: ask whether a critic can do better.</source>
-        <translation type="unfinished" />
+        <translation>这一课里策略保持不动，只有 critic 改变。GRPO 会给一个回答的所有 token 同一个数：请问 critic 能否做得更好。</translation>
     </message>
     <message>
         <source>With [λ = 1|gae] and a critic that says 0 everywhere, every token gets the same whole reward: one number for all, as in GRPO.</source>
-        <translation type="unfinished" />
+        <translation>[λ = 1|gae] 而 critic 处处说 0 时，每个 token 得到同样的全部奖励：所有 token 一个数，与 GRPO 一样。</translation>
     </message>
     <message>
         <source>Before any training the critic expects 0 at every place. With λ = 1 a token's advantage is the final reward minus that expectation. What do the tokens after a right answer get, compared with the answer?</source>
-        <translation type="unfinished" />
+        <translation>在任何训练之前，critic 在每个位置预期 0。λ = 1 时，token 的优势是最终奖励减去这个预期。与答案相比，正确答案后面的 token 得到多少？</translation>
     </message>
     <message>
         <source>The same: a critic that knows nothing tells no token from another.</source>
@@ -23820,20 +23690,19 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Settings of that run</source>
-        <translation type="unfinished" />
+        <translation>那次训练的设置</translation>
     </message>
     <message>
         <source>DAPO, change by change</source>
-        <translation type="unfinished" />
+        <translation>DAPO，逐项改变</translation>
     </message>
     <message>
         <source>What if the reward is imperfect?</source>
-        <translation type="unfinished" />
+        <translation>奖励不完善时会怎样？</translation>
     </message>
     <message>
         <source>With many tries the base model solves at least as much: training makes likelier what it could already do.</source>
-        <oldsource>With many tries the base model solves at least as much: trained models find likelier what it could do already.</oldsource>
-        <translation type="unfinished">尝试次数多时，基础模型解出的至少一样多：训练后的模型更容易找到它本来就会的。</translation>
+        <translation>尝试次数多时，基础模型解出的至少一样多：训练使它本来就会的变得更可能。</translation>
     </message>
     <message>
         <source>In between, as with PPO's usual 0.95, the credit fades from the last token back to the first.</source>
@@ -25845,34 +25714,31 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>With [λ = 0|gae] a token gets only what the critic saw change. An untrained one sees nothing until the reward arrives, at the last token. λ = 0 trusts the critic, λ = 1 the outcome.</source>
-        <oldsource>With [λ = 0|gae] a token gets only what the critic saw change. An ignorant one sees nothing until the reward arrives, at the last token. λ = 0 trusts the critic, λ = 1 the outcome.</oldsource>
-        <translation type="unfinished">[λ = 0|gae] 时，token 只得到 critic 看到的改变。什么也不知道的 critic 直到奖励在最后一个 token 到来时才看到改变。λ = 0 相信 critic，λ = 1 相信结果。</translation>
+        <translation>[λ = 0|gae] 时，token 只得到 critic 看到的改变。未训练的 critic 直到奖励在最后一个 token 到来时才看到改变。λ = 0 相信 critic，λ = 1 相信结果。</translation>
     </message>
     <message>
         <source>The same untrained critic, with λ = 0: a token gets only the change of expectation at its place. Which token of a right completion is praised?</source>
-        <oldsource>The same ignorant critic, with λ = 0: a token gets only the change that the critic saw at its place. Which token of a right completion is praised?</oldsource>
-        <translation type="unfinished">同一个什么也不知道的 critic，λ = 0：token 只得到 critic 在它的位置看到的改变。正确的回答中哪个 token 受表扬？</translation>
+        <translation>同一个未训练的 critic，λ = 0：token 只得到预期在它的位置的改变。正确的回答中哪个 token 受表扬？</translation>
     </message>
     <message>
         <source>Now the critic has learned the [value|values] of each place. The answer changed what it expects; “more” did not, and gets next to nothing.</source>
-        <oldsource>Now the critic has learned the [value|values] of each place. The answer changed what it expects; “more” did not, and gets next to nothing. The price: a second model to train.</oldsource>
-        <translation type="unfinished">现在 critic 学会了每个位置的[值|values]。答案改变了它的预期；“更多”没有，几乎什么也得不到。代价是：要训练第二个模型。</translation>
+        <translation>现在 critic 学会了每个位置的[值|values]。答案改变了它的预期；“更多”没有，几乎什么也得不到。</translation>
     </message>
     <message>
         <source>With a critic that is right, λ hardly matters: what follows the answer gets next to nothing either way. The price is a second model to train, which GRPO saves.</source>
-        <translation type="unfinished" />
+        <translation>critic 正确时，λ 几乎不重要：无论怎样，答案后面的内容几乎什么也得不到。代价是要训练第二个模型，而 GRPO 省去了它。</translation>
     </message>
     <message>
         <source>At λ = 1 the advantage is the outcome minus what was expected. After the answer nothing is left to expect.</source>
-        <translation type="unfinished" />
+        <translation>λ = 1 时，优势是结果减去预期。在答案之后，已没有什么可预期。</translation>
     </message>
     <message>
         <source>Transfer: the critic has learned for sixty updates, and λ is 1, as with the untrained one. What do the tokens after a right answer get now, compared with the answer?</source>
-        <translation type="unfinished" />
+        <translation>迁移：critic 已学习六十次更新，λ 为 1，与未训练的那个相同。与答案相比，正确答案后面的 token 现在得到多少？</translation>
     </message>
     <message>
         <source>Next to nothing: the reward minus the reward that was expected. A trained critic needs no small λ.</source>
-        <translation type="unfinished" />
+        <translation>几乎没有：奖励减去预期的奖励。训练过的 critic 不需要小的 λ。</translation>
     </message>
     <message>
         <source>DeepSeekMath 7B</source>
