@@ -23258,7 +23258,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A doctor reads pulse, temperature and blood before naming an illness, and more than one can cause the same fever. Here, unlike in medicine, the same patient can be treated again from the start.</source>
-        <translatorcomment>without: temperature</translatorcomment><translation>医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有不止一种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
+        <translatorcomment>without: temperature</translatorcomment>
+        <translation>医生先看脉搏、体温和血液，再说出病名，而同样的发烧可能有不止一种病因。这里与医学不同，同一个病人可以从头再治一次。</translation>
     </message>
     <message>
         <source>Six algorithms of one family: each changes a few settings of one loss, and is run against the one it came from.</source>
@@ -23330,7 +23331,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>A before-and-after picture: it shows that something changed, not what did it, nor what would have happened to somebody else. Here, unlike in an advertisement, all pictures in between are kept.</source>
-        <translatorcomment>without: picture</translatorcomment><translation>前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
+        <translatorcomment>without: picture</translatorcomment>
+        <translation>前后对比的照片：它说明有了变化，却不说明是什么造成的，也不说明换一个人会怎样。这里与广告不同，中间的所有照片都保留着。</translation>
     </message>
     <message>
         <source>A [recorded] language model and eight prompts that it is [never trained on|watched]. Before the first update it works from left to right: a [habit]. Three of the eight are right.</source>
