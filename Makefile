@@ -10,7 +10,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # Compiled modules are kept: each of the processes that tests and benchmarks start would compile them again.
 OFFSCREEN := PYTHONDONTWRITEBYTECODE= QT_QPA_PLATFORM=offscreen
 
-.PHONY: help run run-lm run-hf newest-pip clean-roots test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench bench-trl bench-reports bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
+.PHONY: help run run-lm run-hf newest-pip clean-roots test test-lab test-slow test-processors test-times test-long test-long-1 test-long-2 test-model test-package lint bench mutants bench-trl bench-reports bench-verl package package-full package-windows test-package-windows package-deb test-deb wheel test-wheel \
 	pictures clean system
 
 help:  ## what there is
@@ -64,6 +64,10 @@ lint: $(VENV)/.lint  ## wording, translations, style, types, and the number of l
 
 bench: $(VENV)/.test system  ## the benchmarks, side by side
 	$(OFFSCREEN) $(BIN)/python -m benchmarks $(ARGS)
+
+mutants: $(VENV)/.test  ## how many mutants of the core its tests kill (ARGS="--count 40 --seed 1"); hours
+	$(BIN)/python -m pip --disable-pip-version-check -q install cosmic-ray==8.7.0
+	$(OFFSCREEN) OMP_NUM_THREADS=1 $(BIN)/python -m tools.mutants $(ARGS)
 
 bench-trl: .venv-trl/.trl  ## tiny runs of the real TRL audited, faults and diseases named; drawn batches against TRL, verl and OpenRLHF
 	OMP_NUM_THREADS=1 .venv-trl/bin/python benchmarks/trl/bench.py $(ARGS)

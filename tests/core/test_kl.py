@@ -146,3 +146,11 @@ def test_a_penalty_in_the_reward_is_reported_and_left_out_of_the_loss() -> None:
     np.testing.assert_allclose(terms.kl, [[0.4, -0.3, 0.1]], rtol=1e-12)
     assert terms.loss == 0
     assert (gradient(objective, *arrays, ref_logp=ref) == 0).all()
+
+
+@pytest.mark.parametrize("name", list(kl.ESTIMATORS))
+def test_what_the_table_says_of_an_estimator_is_true(name: str) -> None:
+    row = kl.ESTIMATORS[name]
+    assert row.unbiased is math.isclose(float(P @ row.value(REF - LOGP)), DIVERGENCE, rel_tol=1e-9)
+    assert row.pulls_back is np.allclose(expected_gradient(name, importance=False), REVERSE, atol=1e-12)
+    assert row.unbiased is np.allclose(expected_gradient(name, importance=True), REVERSE, atol=1e-12)

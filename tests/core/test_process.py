@@ -107,6 +107,15 @@ def test_a_run_trains_on_it_and_its_record_says_the_same(baseline: str, std: str
     np.testing.assert_allclose(done.advantage[0], recompute.advantage(step), atol=1e-12)
 
 
+def test_padding_has_no_advantage() -> None:
+    step = trained(CHAIN)
+    mask = step.mask.copy()
+    mask[1, 2:] = False
+    found = recompute.advantage(dataclasses.replace(step, mask=mask))
+    np.testing.assert_array_equal(found[~mask], 0.0)
+    assert found[mask].any()
+
+
 def test_a_single_decision_is_the_same_as_its_outcome() -> None:
     one = CHAIN.replace({"task.max_length": 1, "task.faulty_action": None, "task.levels": (0.0,)})
     other = learner(one.replace({"objective.credit": "outcome"}))
