@@ -187,7 +187,7 @@ def compared(settings: Settings, updates: int) -> float:
     print(f"{'':6}{'wall':>10}   {'processor':>10}   {'sampling':>10}   {'tokens':>10}")
     print(theirs.line("TRL"), ours.line("ours"), sep="\n")
     clock = "wall" if ours.on_gpu else "processor"
-    ratio = statistics.median(getattr(ours, clock)[1:]) / statistics.median(getattr(theirs, clock)[1:])
+    ratio: float = statistics.median(getattr(ours, clock)[1:]) / statistics.median(getattr(theirs, clock)[1:])
     memory = f", and {max(ours.memory) / max(theirs.memory):.2f} of its memory" if ours.memory else ""
     print(f"Ours takes {ratio:.2f} of TRL's {clock} time{memory}.", flush=True)
     return ratio
