@@ -20732,6 +20732,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>高于 0.9：只因正确答案得到奖励，就足以找出哪些答案正确。</translation>
     </message>
     <message>
+        <source>Now a 7 is rare, not impossible: by habit the policy nearly always answers 3, and a 7 only once in 157 answers. How tall is bar 7 after fifty updates?</source>
+        <translation>现在 7 少见，但不是不可能：策略按习惯几乎总是回答 3，每 157 个答案才有一次 7。五十次更新之后，第 7 根柱有多高？</translation>
+    </message>
+    <message>
         <source>A checker that passes everything teaches nothing: equal rewards, [dead groups|dead group]. Mathematics, code and games [can be checked|program]; style, taste and kindness [cannot|nobody]. {Type a rule of your own: the policy will learn exactly that. || Whatever rule is written, the policy learns exactly that.}</source>
         <translation>什么都放行的检查器什么也教不了：奖励相等，只有[零方差组|dead group]。数学、代码和棋类[可以检查|program]；文风、品味和善意[不能|nobody]。{写一条你自己的规则：策略学会的正是它。 || 无论写的是什么规则，策略学会的正是它。}</translation>
     </message>
@@ -20754,10 +20758,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Nineteen out of twenty groups hold [no success|rare] and so teach nothing. Against a [habit] the checker can do little: a rare answer is rarely praised.</source>
         <translation>每二十个组有十九个[没有一次成功|rare]，因而什么也教不了。检查器对[习惯|habit]几乎无能为力：少见的答案很少得到表扬。</translation>
-    </message>
-    <message>
-        <source>The good checker is back, but the policy has a habit: it nearly always answers 3, and a 7 only once in 157 answers. How tall is bar 7 after fifty updates?</source>
-        <translation>好的检查器回来了，但策略有一个习惯：它几乎总是回答 3，每 157 个答案才有一次 7。五十次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
         <source>Hardly any taller: of four hundred sampled answers, almost none was right.</source>
@@ -20854,10 +20854,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>PPO's four models as a bill; switch them off, and count what a group costs instead.</source>
         <translation>PPO 的四个模型列成一张账单；把它们逐个关掉，再算一个组的代价。</translation>
-    </message>
-    <message>
-        <source>A trained model that says how much reward each token may still expect. PPO's baseline.</source>
-        <translation>一个参与训练的模型，说出每个 token 还可以期望多少奖励。它是 PPO 的基线。</translation>
     </message>
     <message>
         <source>What the optimizer remembers for each trained weight: for AdamW two moments, and in mixed precision a float32 copy.</source>
@@ -20980,6 +20976,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>critic 不一定要与策略一样大，尽管通常如此。辅助模型只有十分之一大小时，去掉它们节省的不到账单的十分之一。</translation>
     </message>
     <message>
+        <source>The critic and the reward model are each a tenth of the policy's size. What is left of the bill without them?</source>
+        <translation>critic 和奖励模型各只有策略的十分之一大。去掉它们，账单还剩多少？</translation>
+    </message>
+    <message>
         <source>The same ledger, counted instead of computed: every tensor of the language model that this program trains, after a real update. {Click a block for its tensors.}</source>
         <translation>同一张账单，这次是数出来而不是算出来的：本程序训练的语言模型在一次真实的更新之后的每个张量。{点击一块，看它的张量。}</translation>
     </message>
@@ -21040,6 +21040,18 @@ To choose another one: Run, Python with torch…</source>
         <translation>方向盘：它转了多少，说明车接下来往哪里走，而不是车在哪里。损失就是这样的把手。车只有一个方向盘；这里每个概率同时转动。</translation>
     </message>
     <message>
+        <source>A [group]: eight actions, drawn from a policy that finds all ten equally likely, each with its [reward]. Nobody says which action is best: these eight rewards are all that the update will know. {Click any row for its reward.}</source>
+        <translation>一个[组|group]：从认为十个动作同样可能的策略抽取的八个动作，每个有自己的[奖励|reward]。没有人说哪个动作最好：更新所知道的只有这八个奖励。{点击任何一行，看它的奖励。}</translation>
+    </message>
+    <message>
+        <source>What counts is a reward's distance from the group's [mean|baseline], in [standard deviations|standard deviation]: the [advantage]. Blue is pushed up, orange down. Even a good reward is pushed down if the others did better.</source>
+        <translation>一个奖励按它与组的[均值|baseline]的距离来计，以[标准差|standard deviation]为单位：这就是[优势|advantage]。蓝色被推高，橙色被压低。如果其他的更好，好的奖励也会被压低。</translation>
+    </message>
+    <message>
+        <source>Those that earned something, but less than the group's mean.</source>
+        <translation>所有挣得了一些、但少于组均值的。</translation>
+    </message>
+    <message>
         <source>The [ratio] compares the policy with the one that drew the samples. In the [first pass|first_pass] they are the same policy.</source>
         <translation>[比率|ratio]比较的是当前策略与采出这些样本的策略。在[第一遍|first_pass]里，两者是同一个策略。</translation>
     </message>
@@ -21062,6 +21074,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>They will. A function can be 0 at a point and still be steep there.</source>
         <translation>会。函数在一点可以为 0，而在那里仍然很陡。</translation>
+    </message>
+    <message>
+        <source>Bars show the new policy, thin frames the old one. The best-paid samples have grown most. Actions that were not drawn got no push, yet they have shrunk: all probabilities add up to 1.</source>
+        <translation>柱是新的策略，细框是旧的。奖励最多的样本长得最高。没有抽到的动作没有受到推力，却缩短了：所有概率之和为 1。</translation>
     </message>
     <message>
         <source>Most answers are longer than one token. With answers of different lengths, the same loss need not start at 0: it depends on how tokens are averaged ([reduction]).</source>
@@ -21212,10 +21228,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>[留一|leave-one-out baseline]：每个奖励与其他奖励的均值比较。和仍为零；每个优势都大到 G / (G − 1) 倍。</translation>
     </message>
     <message>
-        <source>Now each reward is compared with the mean of the other two, not of all three. By which factor does the advantage of the last one grow?</source>
-        <translation>现在每个奖励与另外两个的均值比较，而不是与三个的均值。最后一个的优势增大到几倍？</translation>
-    </message>
-    <message>
         <source>Factor</source>
         <translation>倍数</translation>
     </message>
@@ -21268,16 +21280,8 @@ To choose another one: Run, Python with torch…</source>
         <translation>一次测验，人人答案相同，老师就看不出谁懂得更多。比方到此为止：老师还能看演算过程，而更新不能。</translation>
     </message>
     <message>
-        <source>Sixty-four prompts, a [group] of eight answers each. Filled is right, hollow is wrong. Grey groups are [dead|dead group]: all their rewards are equal.</source>
-        <translation>六十四个提示词，每个一个由八个答案组成的[组|group]。实心为对，空心为错。灰色的组是[零方差组|dead group]：它的奖励全部相等。</translation>
-    </message>
-    <message>
         <source>Let them find a grey one, and say why it is grey.</source>
         <translation>让学生找一个灰色的组，并说出它为什么是灰色。</translation>
-    </message>
-    <message>
-        <source>A group dies in two ways: all right, with chance p to the G, or all wrong, with 1 − p to the G.</source>
-        <translation>组以两种方式失去信号：全对，概率为 p 的 G 次方；或全错，概率为 1 − p 的 G 次方。</translation>
     </message>
     <message>
         <source>At a chance of 0.8 for a right answer, some 17 % of the groups were dead. The policy improves to 0.9. What share of the groups is dead now?</source>
@@ -21286,10 +21290,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Share of dead groups</source>
         <translation>零方差组的比例</translation>
-    </message>
-    <message>
-        <source>0.9 to the eighth power is 43 %. As the policy improves, less and less of each batch teaches it anything.</source>
-        <translation>0.9 的八次方是 43%。策略越进步，每批中能教它的就越少。</translation>
     </message>
     <message>
         <source>All wrong teaches as little as all right. {Drag p from 0 to 1: the curve is || Over p from 0 to 1, the share of dead groups is} symmetric, and lowest at one half.</source>
@@ -21402,10 +21402,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Asking passers-by for the way: asking more of them gives a surer answer to one question, but in the same time you ask fewer questions. Passers-by are not you, though; the group is always the same policy.</source>
         <translation>向路人问路：问的人越多，一个问题的答案越可靠，但同样的时间里问的问题就少了。不过路人不是你自己；组始终是同一个策略。</translation>
-    </message>
-    <message>
-        <source>One right answer in ten. Bars: how many of 64 runs drew a first [group] in which all were equally wrong. Such a group is [silent|dead_group]: it costs samples and moves nothing.</source>
-        <translation>十个答案中一个正确。柱：64 个运行中，有多少个的第一个[组|group]全都同样错误。这样的组是[没有信号|dead_group]的：它花了样本，却什么也不推动。</translation>
     </message>
     <message>
         <source>Every bar is 64 real runs over the same seeds.</source>
@@ -21560,10 +21556,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>采样的温度应当多高？</translation>
     </message>
     <message>
-        <source>Temperature, diversity and signal: measured on real groups, and the trap of scoring at another one.</source>
-        <translation>温度、多样性和信号：在真实的组上测量，以及在另一个温度下评分的陷阱。</translation>
-    </message>
-    <message>
         <source>Different answers among the eight of a group, on average over 512 groups that were drawn.</source>
         <translation>一个组的八个答案中不同的有几个，对抽取的 512 个组取平均。</translation>
     </message>
@@ -21590,10 +21582,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The temperatures go from 0.1 to 5.</source>
         <translation>温度从 0.1 到 5。</translation>
-    </message>
-    <message>
-        <source>The loss asks for log π of every sampled token. The logits are divided by the temperature there too, or another policy is scored than the one that answered.</source>
-        <translation>损失要用每个采样到的 token 的 log π。那里的 logit 也要除以温度，否则评分的就是另一个策略，而不是作答的那一个。</translation>
     </message>
     <message>
         <source>Sampled at T, scored at S: only at S = T is every ratio 1 before the policy has moved. The reference is scored at T too.</source>
@@ -21646,10 +21634,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Up, nearly to 1.</source>
         <translation>上升，接近 1。</translation>
-    </message>
-    <message>
-        <source>Too cold: eight times the same answer. Eight right answers teach as little as eight wrong ones, so the best marks come with no signal at all.</source>
-        <translation>太冷：八次都是同一个答案。八个正确的答案与八个错误的一样，教得很少，所以最好的分数恰恰没有任何信号。</translation>
     </message>
     <message>
         <source>What is best for an exam is worst for training.</source>
@@ -21762,10 +21746,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>One action in a thousand groups: its advantage, and who it was compared with.</source>
         <translation>一个动作在一千个组中：它的优势，以及它与谁比较。</translation>
-    </message>
-    <message>
-        <source>Each reward, weighted with how likely the policy makes its action.</source>
-        <translation>每个奖励，以策略给出其动作的概率为权重。</translation>
     </message>
     <message>
         <source>An answer that is better than average is always pushed up.</source>
@@ -21908,10 +21888,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>细框：[旧策略|old]，在二十次更新之后。有人把动作 5 往上拖了。所有柱之和为 1，所以其他柱让出了份额。{再拖一拖。}</translation>
     </message>
     <message>
-        <source>Digits choose a bar, Up and Down move it, with Shift in leaps.</source>
-        <translation>数字键选择柱，上下键移动它，按住 Shift 则大步移动。</translation>
-    </message>
-    <message>
         <source>[Ratio]: new probability over old. Nine actions were never touched, yet all nine have a ratio, and it is the same one.</source>
         <translation>[比率|Ratio]：新的概率除以旧的。有九个动作从未碰过，九个却都有比率，而且相同。</translation>
     </message>
@@ -21934,11 +21910,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>All equal, and below 1: they give way in proportion, so each keeps the same share of what it had.</source>
         <translation>全部相等，而且小于 1：它们按比例让出，所以各自保留原有的同样比例。</translation>
-    </message>
-    <message>
-        <source>Weight each ratio with its probability under the [old policy|old]: their mean is 1, {wherever you drag || wherever the policy moves}. If one ratio rises, others must fall.</source>
-        <translatorcomment>without: weight</translatorcomment>
-        <translation>以[旧策略|old]下的概率为每个比率加权：它们的均值是 1，{无论你往哪里拖 || 无论策略往哪里移动}。一个比率升高，其他的就必须降低。</translation>
     </message>
     <message>
         <source>This is why importance weights leave an expectation unchanged.</source>
@@ -22069,10 +22040,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>两个：策略已经做到奖励所要求的那两个。</translation>
     </message>
     <message>
-        <source>With one pass, new samples are drawn before the policy can drift from those that drew them. Every ratio is 1: nothing is ever clipped.</source>
-        <translation>只学一遍时，策略还没来得及离开抽取样本的策略，就抽取了新的样本。每个比率都是 1：从不裁剪任何东西。</translation>
-    </message>
-    <message>
         <source>One pass over each batch, at five times the learning rate, for twenty updates. What share of the tokens is clipped in the last one?</source>
         <translation>每批只学一遍，学习率为五倍，二十次更新。最后一次中，多少 token 被裁剪？</translation>
     </message>
@@ -22115,10 +22082,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>{Change the range.} [DAPO] raises only the upper end, to 0.28, so that rare right answers may grow further before their push stops.</source>
         <translation>{改变范围。}[DAPO] 只把上端提高到 0.28，使少见的正确答案在推力停止之前可以再增长一些。</translation>
-    </message>
-    <message>
-        <source>No clip, the same sixteen passes, one single update: the policy has put most of its probability on what eight samples happened to praise.</source>
-        <translation>没有裁剪，同样的十六遍，只有一次更新：策略把大部分概率放在了八个样本碰巧表扬的地方。</translation>
     </message>
     <message>
         <source>With the clip, the likeliest action had 0.14 after this update. Without it, after the same sixteen passes: how likely is the likeliest?</source>
@@ -22175,10 +22138,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The first punishes probability where the reference has little, the second the lack of it where the reference has much.</source>
         <translation>前者惩罚在参考策略概率小的地方有概率，后者惩罚在参考策略概率大的地方缺少概率。</translation>
-    </message>
-    <message>
-        <source>The exact value at logits a little to both sides, divided by the distance.</source>
-        <translation>在两侧略有不同的 logit 处的精确值之差，除以距离。</translation>
     </message>
     <message>
         <source>k3 estimates the KL well, so as a loss it pulls the policy the right way.</source>
@@ -22307,14 +22266,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Training follows slopes. Ask only this: does the penalty pull back harder when the policy has gone further? For k1 the answer is no, on average, however large β is.</source>
         <translation>训练跟随斜率。只问一句：策略走得更远时，惩罚是否拉得更用力？对 k1，不论 β 多大，平均而言答案都是否。</translation>
-    </message>
-    <message>
-        <source>Each dot is a mean over runs of one fixed length. At the smallest β they may not have arrived yet, so a dot beside the line refutes nothing there. Look at larger β first, where they have.</source>
-        <translation>每个点是固定长度的几个运行的均值。β 最小时，它们可能还没有到达，所以线旁的点在那里反驳不了什么。请先看较大的 β，那里它们已经到达。</translation>
-    </message>
-    <message>
-        <source>A dog on a lead: a longer lead lets it nearer to the sausage. A lead is slack until it is taut; a KL penalty pulls from the first step.</source>
-        <translation>用绳子牵着的狗：绳子越长，它离香肠越近。绳子绷紧之前是松的；KL 惩罚从第一步起就在拉。</translation>
     </message>
     <message>
         <source>The runs behind the dots are trained while you watch. All values of β use the same random numbers.</source>
@@ -22485,10 +22436,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>同样的漏洞，从一开始就用 β = 0.6。两百次更新之后，第 7 根柱有多高？</translation>
     </message>
     <message>
-        <source>Below 0.1: hacked all the same</source>
-        <translation>低于 0.1：照样被钻了空子</translation>
-    </message>
-    <message>
         <source>Between 0.1 and 0.5</source>
         <translation>0.1 到 0.5 之间</translation>
     </message>
@@ -22611,10 +22558,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Each token has an advantage of its own, so GRPO knows which one made the answer right.</source>
         <translation>每个 token 有自己的优势，所以 GRPO 知道是哪一个使答案正确。</translation>
-    </message>
-    <message>
-        <source>That wrong answers grow is said of the median run; a single one may go either way. Show the median and say how far apart the runs are. What the language model writes depends on the seed: if its completion reads otherwise, find one whose later steps are right and ask about those.</source>
-        <translation>错误的答案变长，说的是中位数的运行；单个运行两种情形都可能。请展示中位数，并说明各运行相差多远。语言模型写什么取决于种子：如果它的回答不同，请找一个后面的步骤正确的，并就此提问。</translation>
     </message>
     <message>
         <source>A team's bonus: one result, an equal share for everybody, no matter who scored. Over a season the good players show; so do the tokens, over many completions.</source>
@@ -22781,10 +22724,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>计算量的倍数</translation>
     </message>
     <message>
-        <source>Critic and reward model have a tenth of the policy's size. What is left of the bill without them?</source>
-        <translation>critic 和奖励模型只有策略的十分之一大。去掉它们，账单还剩多少？</translation>
-    </message>
-    <message>
         <source>Most of it</source>
         <translation>大部分</translation>
     </message>
@@ -22797,16 +22736,8 @@ To choose another one: Run, Python with torch…</source>
         <translation>最后一个数统计进程的所有张量，不看账单；两者相差 critic 和几个缓冲区。</translation>
     </message>
     <message>
-        <source>A [group]: eight actions, drawn from a policy that finds all ten equally likely, each with its [reward]. Nobody says which action is best: these eight rewards are all that the update will know.</source>
-        <translation>一个[组|group]：从认为十个动作同样可能的策略抽取的八个动作，每个有自己的[奖励|reward]。没有人说哪个动作最好：更新所知道的只有这八个奖励。</translation>
-    </message>
-    <message>
         <source>Dots mark what was drawn, diamonds what each action would pay. Which action pays most? The policy does not know.</source>
         <translation>圆点标出抽到的动作，菱形是每个动作会得到的奖励。哪个动作的奖励最多？策略并不知道。</translation>
-    </message>
-    <message>
-        <source>A reward counts by its distance from the group's [mean|baseline], in [standard deviations|standard deviation]: the [advantage]. Blue is pushed up, orange down. Even a good reward is pushed down if the others did better.</source>
-        <translation>一个奖励按它与组的[均值|baseline]的距离来计，以[标准差|standard deviation]为单位：这就是[优势|advantage]。蓝色被推高，橙色被压低。如果其他的更好，好的奖励也会被压低。</translation>
     </message>
     <message>
         <source>PPO learns this baseline with a second network; here it is a plain average. Ask what all eight advantages add up to, and why.</source>
@@ -22819,10 +22750,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Rewarded, yet pushed down</source>
         <translation>得到奖励，却被压低</translation>
-    </message>
-    <message>
-        <source>All that earned something, but less than the group's mean.</source>
-        <translation>所有挣得了一些、但少于组均值的。</translation>
     </message>
     <message>
         <source>The ratio says how much likelier the policy makes a sample now than when it was drawn. This is the first pass. What is the ratio of sample 3?</source>
@@ -22851,10 +22778,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Yes: the loss has a slope here</source>
         <translation>会：损失在这里有斜率</translation>
-    </message>
-    <message>
-        <source>New bars, thin frames before. The best-paid samples have grown most. Actions that were not drawn got no push, yet they have shrunk: all probabilities add up to 1.</source>
-        <translation>新的柱，细框是之前的。奖励最多的样本长得最高。没有抽到的动作没有受到推力，却缩短了：所有概率之和为 1。</translation>
     </message>
     <message>
         <source>The pushes on the log-probabilities add up to zero, but what grows gains more than what shrinks loses.</source>
@@ -22913,10 +22836,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>仍是 p = 0.9，我们取两个一组，而不是八个。零方差组的比例到哪里去？</translation>
     </message>
     <message>
-        <source>Twice the group, twice the learning rate. At a group of eight it is what it was before.</source>
-        <translation>组大一倍，学习率就大一倍。八个一组时与以前相同。</translation>
-    </message>
-    <message>
         <source>Every group size gets forty updates. From groups of 2 to groups of 64: where does the reward at the end go?</source>
         <translation>每种组大小都做四十次更新。从组大小 2 到组大小 64：最终的奖励到哪里去？</translation>
     </message>
@@ -22951,10 +22870,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Below them: eight steps are too few</source>
         <translation>低于它们：八步太少</translation>
-    </message>
-    <message>
-        <source>Above. Small groups no longer win by taking more steps, and their own mean and standard deviation still make each step shorter.</source>
-        <translation>更高。小的组不再靠步数多取胜，而它们自己的均值和标准差仍使每一步变短。</translation>
     </message>
     <message>
         <source>Transfer: 512 samples, a rate proportional to G, a leave-one-out baseline and no division by the standard deviation. Which group size would you choose?</source>
@@ -23003,10 +22918,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>[Difficult prompts|starting_bias]: right once in ten. Two things weaken the push: many groups are [dead|dead group], and the rest hold a single success.</source>
         <translation>[难的提示词|starting_bias]：十次答对一次。有两件事削弱推力：许多组是[零方差组|dead group]，其余的只有一次成功。</translation>
-    </message>
-    <message>
-        <source>Now the prompts are difficult: the policy is right once in ten. How strongly does a batch push, compared with one that is right half of the time?</source>
-        <translation>现在提示词很难：策略十次答对一次。与一半答对的一批相比，这一批推得多有力？</translation>
     </message>
     <message>
         <source>Push, compared with one half</source>
@@ -23105,10 +23016,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>分一张饼：一块大了，其他的就小了；一点碎屑可以变成十倍大，而半张饼最多变成两倍。饼是用手切的；这里各份的大小由 logit 决定。</translation>
     </message>
     <message>
-        <source>Running means come near the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the sixth step. The gradients are exact averages. If they differ, a policy has been dragged.</source>
-        <translation>少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第六步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
-    </message>
-    <message>
         <source>A penalty keeps a policy near its reference: the [KL|kl_divergence] between the two, in nats. It has two [directions|ways]. {Drag a bar until the policies agree. || If two bars agree everywhere, it is 0.}</source>
         <translation>惩罚使策略留在参考策略附近：两者之间的 [KL|kl_divergence]，单位 nat。它有两个[方向|ways]。{拖动各柱，直到两个策略一致。 || 如果两者的柱处处一致，它就是 0。}</translation>
     </message>
@@ -23123,14 +23030,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The simplest estimator, k1, is log π − log π_ref of the sampled action. Can it be negative, although no KL ever is?</source>
         <translation>最简单的估计 k1 是采样到的动作的 log π − log π_ref。虽然 KL 从不为负，k1 能为负吗？</translation>
-    </message>
-    <message>
-        <source>As a [loss], k1 does not pull: averaged over all samples, its step of the logits (bars) is zero. The lines are the step that lowers the KL, by [differences]. A right value need not have the right slope.</source>
-        <translation>作为[损失|loss]，k1 不拉动：对所有样本取平均，它对 logit 的一步（柱）为零。线是使 KL 下降的一步，由[差分|differences]得到。值正确，斜率不一定正确。</translation>
-    </message>
-    <message>
-        <source>This is the surprise of the lesson, and it has happened in real trainers. Ask what a penalty does that pulls nowhere.</source>
-        <translation>这是这一课出人意料的地方，而且在真实的训练框架中发生过。请问，不拉向任何地方的惩罚起什么作用。</translation>
     </message>
     <message>
         <source>Averaged over samples, k1 is exactly the KL. We add it to the loss, to keep the policy near its reference. Where does it pull on average?</source>
@@ -23286,12 +23185,12 @@ To choose another one: Run, Python with torch…</source>
         <translation>这个提示词的每个答案奖励都比十多一点，所以 [REINFORCE] 抽到什么就表扬什么，不论好坏。它的后代在它下面，每个多了几项改变。</translation>
     </message>
     <message>
-        <source>One change, the [baseline]: what all answers are paid alike is subtracted before anything is learned. The table below says what was changed, and what that added.</source>
-        <translation>一项改变，即[基线|baseline]：所有答案共有的奖励，在学习之前就减去。下面的表说明改变了什么，增加了什么。</translation>
-    </message>
-    <message>
         <source>The next one makes a single change: it subtracts the mean reward of the batch. Where does the probability of the best action go?</source>
         <translation>下一个只有一项改变：它减去批的平均奖励。最佳动作的概率会怎样变化？</translation>
+    </message>
+    <message>
+        <source>Up: once the common part is gone, the policy learns from the differences alone.</source>
+        <translation>上升：共有的部分去掉之后，策略就只从差别学习。</translation>
     </message>
     <message>
         <source>What a name stands for: a critic or none, a [baseline], [clipping], a [KL penalty|kl_penalty], and how many answers it needs.</source>
@@ -23308,6 +23207,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>GRPO differs from PPO in four things, too. At the same learning rate: which one adds most?</source>
         <translation>GRPO 与 PPO 也有四点不同。学习率相同时，哪一点增加最多？</translation>
+    </message>
+    <message>
+        <source>The group's mean in place of the critic</source>
+        <translation>用组均值代替 critic</translation>
     </message>
     <message>
         <source>Dr. GRPO (“GRPO done right”) takes shorter steps at the same rate. At 0.2 it falls far behind; at 1 most of the gap closes. {Set the rate back to 0.2 and look.}</source>
@@ -23369,6 +23272,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>We train on, to update 32. In which update are all eight right for the first time?</source>
         <translation>我们继续训练，到第 32 次更新。在哪次更新，八个第一次全部正确？</translation>
+    </message>
+    <message>
+        <source>After about twice as many updates as the first six took: two steps of working are learned one after the other.</source>
+        <translation>更新次数约为前六个的两倍：两步演算一步一步地学会。</translation>
     </message>
     <message>
         <source>Results at scale, in the papers' own numbers; this program has computed none of them. Mind the version, the benchmark, and how many answers were drawn.</source>
@@ -23459,6 +23366,22 @@ To choose another one: Run, Python with torch…</source>
         <translation>约一半。如果 40% 的答案正确，就有 0.4² + 0.6² = 52% 的对一致，什么也教不了。</translation>
     </message>
     <message>
+        <source>Compare its likeliest answers before training with those after it. Adding was there, and was sampled too rarely; training changed how often. What grew is what was paid for, which is not quite what was asked for.</source>
+        <translation>请比较训练之前和之后最可能的答案。加法本来就在，只是太少被采样到；训练改变了多常。增长的是得到奖励的，而这与所要求的并不完全相同。</translation>
+    </message>
+    <message>
+        <source>These are recorded runs, one of each kind, and they are the same everywhere. It is the conclusion that can be doubted: with one run each, a dip or a delay can be chance. Say so before somebody else does. If you want more evidence, train the model again with other seeds.</source>
+        <translation>这些是记录的运行，每种一个，处处相同。可以怀疑的是结论：每种只有一个运行，下跌或延迟可能出于偶然。请在别人之前先说出来。如果想要更多证据，请用其他种子再训练模型。</translation>
+    </message>
+    <message>
+        <source>Training goes on for fourteen updates as before. How low does the share of right answers in a batch fall?</source>
+        <translation>照旧再训练十四次更新。一批中正确答案的比例最低降到多少？</translation>
+    </message>
+    <message>
+        <source>A model that may act before it answers: here it writes a sum in parentheses, and a calculator writes the value after it.</source>
+        <translation>在作答之前可以行动的模型：这里它在括号里写一道算式，计算器在后面写出结果。</translation>
+    </message>
+    <message>
         <source>72 % or more</source>
         <translation>72% 或更多</translation>
     </message>
@@ -23469,6 +23392,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Below 40 %</source>
         <translation>低于 40%</translation>
+    </message>
+    <message>
+        <source>From update 1 to update 30, where does the probability of the tool's words under the policy go?</source>
+        <translation>从第 1 次更新到第 30 次更新，策略给工具的话的概率会怎样变化？</translation>
     </message>
     <message>
         <source>Below 65 %</source>
@@ -23491,8 +23418,44 @@ To choose another one: Run, Python with torch…</source>
         <translation>正确答案只剩不到 1% 的提示词：即使尝试 64 次也很少找到它。</translation>
     </message>
     <message>
+        <source>A class drilled on one way of solving: more pupils are right at the first try, fewer find another way when that fails. Here the comparison ends: a model's attempts all come from one policy, a class has many pupils.</source>
+        <translation>一个班只练一种解法：第一次就做对的学生多了，但行不通时能另找办法的少了。比较到此为止：模型的各次尝试都抽自同一个策略，而一个班有许多学生。</translation>
+    </message>
+    <message>
+        <source>Before training, one attempt is right in 2.7 % of cases. For what share of the prompts is at least one of 64 attempts right?</source>
+        <translation>训练之前，一次尝试答对的概率为 2.7%。有多少提示词，64 次尝试中至少有一次正确？</translation>
+    </message>
+    <message>
+        <source>For more than four out of five: 1 − 0.973 to the power of 64.</source>
+        <translation>五个中四个以上：1 − 0.973 的 64 次方。</translation>
+    </message>
+    <message>
         <source>The curves cross: with more than about forty attempts the untrained policy is better. What it now answers to a prompt is nearly certain, right or wrong, so more attempts do not help.</source>
         <translation>两条曲线相交：尝试超过四十次左右时，未训练的策略更好。它现在对一个提示词给出的答案几乎是确定的，不论对错，所以多试无益。</translation>
+    </message>
+    <message>
+        <source>For how many of the 64 prompts does the right answer have less than 1 % left? It had 2.7 % for each.</source>
+        <translation>64 个提示词中，有多少个的正确答案只剩不到 1%？原来每个都是 2.7%。</translation>
+    </message>
+    <message>
+        <source>For none</source>
+        <translation>没有</translation>
+    </message>
+    <message>
+        <source>For one to ten</source>
+        <translation>一到十个</translation>
+    </message>
+    <message>
+        <source>For more than ten</source>
+        <translation>超过十个</translation>
+    </message>
+    <message>
+        <source>For about one in three. There the plausible answer earns 0.5 each time, so they look half solved.</source>
+        <translation>约三分之一。在那里，看似合理的答案每次挣得 0.5，所以它们看起来像解出了一半。</translation>
+    </message>
+    <message>
+        <source>A KL penalty holds some probability where it was, so that more right answers are drawn in time. It keeps pass@64 higher, and here pass@1 as well.</source>
+        <translation>KL 惩罚使一些概率留在原处，从而及时抽到更多正确的答案。它使 pass@64 更高，在这里 pass@1 也是。</translation>
     </message>
     <message>
         <source>Not above 70 %</source>
@@ -23503,6 +23466,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>70 到 95%</translation>
     </message>
     <message>
+        <source>Nearly all prompts: above 95 %</source>
+        <translation>几乎所有提示词：高于 95%</translation>
+    </message>
+    <message>
         <source>Below 75 %</source>
         <translation>低于 75%</translation>
     </message>
@@ -23511,8 +23478,16 @@ To choose another one: Run, Python with torch…</source>
         <translation>75 到 95%</translation>
     </message>
     <message>
+        <source>For nearly all prompts. In a group of 32 the right answer is there more often than not; in a group of 8 once in five.</source>
+        <translatorcomment>without: prompt</translatorcomment><translation>几乎全部。在 32 个一组里，正确的答案多半会出现；在 8 个一组里，五次才有一次。</translation>
+    </message>
+    <message>
         <source>The shares are of real runs and move by a few percentage points with the seeds. Neighbouring ages may change places; the ends do not.</source>
         <translation>这些比例来自真实的运行，随种子变动几个百分点。相邻的滞后可能互换位置；两端不会。</translation>
+    </message>
+    <message>
+        <source>With a KL penalty the policy never becomes completely certain. Then old samples help: they hold more of the rare answers. How stale samples may be depends on the run; there is no fixed limit.</source>
+        <translation>有 KL 惩罚时，策略从不会完全确定。这时旧的样本有帮助：它们包含更多少见的答案。样本可以多旧，取决于运行；没有固定的界限。</translation>
     </message>
     <message>
         <source>In nearly all runs: more than 60 %</source>
@@ -23623,6 +23598,34 @@ To choose another one: Run, Python with torch…</source>
         <translation>更少</translation>
     </message>
     <message>
+        <source>The dials are those of one run under a fixed seed. With another seed the curves differ in detail; that the KL falls as its weight rises and that dead groups become rare in larger groups should remain. If not, compare several seeds.</source>
+        <translation>这些仪表属于固定种子的一个运行。换一个种子，曲线的细节不同；KL 随其权重升高而下降，大的组里零方差组变得少见，这两点应当不变。如果不是，请比较几个种子。</translation>
+    </message>
+    <message>
+        <source>β is 0 again. With ε = 0.2, every answer was clipped in the eighth pass over the third batch. Now ε leaves ratios from 0.1 to 6 alone. How many are clipped?</source>
+        <translation>β 又是 0。ε = 0.2 时，第三批的第八遍上每个答案都被裁剪。现在 ε 对 0.1 到 6 的比率都不干预。多少被裁剪？</translation>
+    </message>
+    <message>
+        <source>Then set G to 64: the curves are smoother, and every update costs eight times as many answers as with 8.</source>
+        <translation>然后把 G 设为 64：曲线更平滑，每次更新的答案是 8 时的八倍。</translation>
+    </message>
+    <message>
+        <source>Transfer: β is 0 and ε is 0.2, as at first, but two answers in a group instead of eight. With eight, the likeliest answer had 85 % after ten updates. And with two?</source>
+        <translation>迁移：像开始时那样 β 为 0、ε 为 0.2，但组里是两个答案而不是八个。八个时，十次更新之后最可能的答案有 85%。两个时呢？</translation>
+    </message>
+    <message>
+        <source>A critic is like a teacher who knows what to expect of a class, and praises whatever exceeds that. Here, unlike in a school, the expectation itself is learned from the same answers.</source>
+        <translation>critic 就像一位老师，知道该对一个班有什么预期，并表扬超出预期的一切。这里与学校不同，预期本身也是从同样的答案中学来的。</translation>
+    </message>
+    <message>
+        <source>Steps one and two of five: [PPO] samples answers from its [policy], and a reward model or a checker scores each. There are eight answers to one prompt here; PPO would also work with one.</source>
+        <translation>五步中的第一和第二步：[PPO] 从它的[策略|policy]采样答案，奖励模型或检查器为每个评分。这里对一个提示词有八个答案；PPO 只有一个也行。</translation>
+    </message>
+    <message>
+        <source>Up to here nothing distinguishes PPO from GRPO. Ask what a reward is compared with when there is only one answer.</source>
+        <translation>到此为止，PPO 与 GRPO 没有区别。请问，只有一个答案时，奖励与什么比较。</translation>
+    </message>
+    <message>
         <source>Step four: the [ratio] to the policy that sampled, [clipped|clipping]. The batch is used for four passes, and an answer that has become likely enough is no longer pushed.</source>
         <translation>第四步：与采样的策略之间的[比率|ratio]，经过[裁剪|clipping]。一批使用四遍，已变得足够可能的答案不再受到推动。</translation>
     </message>
@@ -23645,6 +23648,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Those whose ratio has passed 1.2: they were praised, and three passes have made them likelier by that much.</source>
         <translation>比率已超过 1.2 的：它们受到表扬，前三遍已使它们可能了那么多。</translation>
+    </message>
+    <message>
+        <source>An untrained model, the same model after pretraining, and again after reinforcement learning: eight prompts each time.</source>
+        <translation>未训练的模型、预训练之后的同一模型，以及强化学习之后的它：每次八个提示词。</translation>
     </message>
     <message>
         <source>Can a critic tell which token was right?</source>
@@ -23799,10 +23806,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>检查器奖励每一步。组内的所有步骤一起归一化；token 得到在它这里或之后结束的各步之和。</translation>
     </message>
     <message>
-        <source>Right decisions are rare, so each counts a lot; wrong ones count a little against.</source>
-        <translation>正确的决定少见，所以每个分量很大；错误的略有负的分量。</translation>
-    </message>
-    <message>
         <source>The advantages are sums over several steps, so the gradient is longer: as if the learning rate had been raised.</source>
         <translation>优势是几步之和，所以梯度更长：好像提高了学习率。</translation>
     </message>
@@ -23821,10 +23824,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Numbers of updates are medians over runs and move by a few with the seeds. If the lead at equal step length is gone under other seeds, say so: what can be said for certain is that a longer step was most of it.</source>
         <translation>更新次数是各运行的中位数，随种子变动几次。如果换了种子，步长相同时的领先消失，请如实说：可以肯定的是，更长的步长占了大部分。</translation>
-    </message>
-    <message>
-        <source>Marking only the result of a long sum, or every line of it. The second says more and takes longer, and a marker of lines who can be fooled is fooled at every line. A teacher reads for sense; a checker by its rule.</source>
-        <translation>批改一道长算式，只看结果，还是看每一行。后者说明得更多，也更费时间；而看每一行的批改者如果能被骗，每一行都会被骗。老师看的是道理，检查器看的是规则。</translation>
     </message>
     <message>
         <source>A [chain]: eight decisions, ten actions each, one of them right (✓). With an [outcome] reward a completion has one [advantage], and its wrong decisions share it.</source>
@@ -23877,10 +23876,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Ask what the checker costs: someone has to judge every step.</source>
         <translation>请问检查器的代价：需要有人评判每一步。</translation>
-    </message>
-    <message>
-        <source>From the outcome, the median run needed 67 updates for nine out of ten right decisions. How many does it need with a reward for each step?</source>
-        <translation>只用结果，中位数的运行需要 67 次更新才能做到十个决定九个正确。每一步都奖励时需要多少次？</translation>
     </message>
     <message>
         <source>Updates needed</source>
@@ -24155,10 +24150,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>奖励不上升，就是学习率错了。</translation>
     </message>
     <message>
-        <source>Before a cause may be named, two dials must be. Dead groups at high entropy and dead groups at low entropy are two illnesses. And the patient with the best reward of all is ill too.</source>
-        <translation>说出原因之前，必须先说出两个仪表。熵高时的零方差组和熵低时的零方差组是两种毛病。奖励最好的那个病例也有毛病。</translation>
-    </message>
-    <message>
         <source>The patients are runs under fixed seeds, so their dials look the same on every machine. A remedy is something else: more than one may help. Let the class try each, and compare how much of the run it changes.</source>
         <translation>各病例是固定种子的运行，所以它们的仪表在每台机器上都一样。补救则不然：有帮助的可能不止一种。请全班逐个尝试，并比较它改变了运行的多少。</translation>
     </message>
@@ -24351,10 +24342,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>最佳动作的变化</translation>
     </message>
     <message>
-        <source>Up: once the common part is gone, only the differences are learned from.</source>
-        <translation>上升：共有的部分去掉之后，就只从差别学习。</translation>
-    </message>
-    <message>
         <source>At a high rate the clip keeps several passes from doing harm. Here no ratio reaches it.</source>
         <translation>学习率高时，裁剪防止多遍造成损害。这里没有比率到达它。</translation>
     </message>
@@ -24381,10 +24368,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>[GRPO] gives up the critic and divides by the group's [deviation|standard deviation]. At this rate that makes [longer steps|longer_steps], which account for most of its lead.</source>
         <translation>[GRPO] 放弃 critic，并除以组的[标准差|standard deviation]。在这个学习率下，这使[步更长|longer_steps]，它的领先大部分由此而来。</translation>
-    </message>
-    <message>
-        <source>The group's mean for the critic</source>
-        <translation>用组均值代替 critic</translation>
     </message>
     <message>
         <source>Dividing by the deviation</source>
@@ -24507,10 +24490,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>八个第一次全部正确的更新</translation>
     </message>
     <message>
-        <source>At about twice as many updates as the first six: two steps of working are learned one after the other.</source>
-        <translation>更新次数约为前六个的两倍：两步演算一步一步地学会。</translation>
-    </message>
-    <message>
         <source>The whole run: a strip for every prompt, right above and wrong below. Once right, each stays right.</source>
         <translation>整个运行：每个提示词一条，上面为对，下面为错。每一个一旦正确，就一直正确。</translation>
     </message>
@@ -24549,6 +24528,126 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Right about as often</source>
         <translation>大约一样常正确</translation>
+    </message>
+    <message>
+        <source>A trained model that estimates how much reward is still to come at each token. PPO's baseline.</source>
+        <translation>一个参与训练的模型，估计在每个 token 处还会有多少奖励。它是 PPO 的基线。</translation>
+    </message>
+    <message>
+        <source>Now each reward is compared with the mean of the other two, not of all three. By what factor does the advantage of the last one grow?</source>
+        <translation>现在每个奖励与另外两个的均值比较，而不是与三个的均值。最后一个的优势增大到几倍？</translation>
+    </message>
+    <message>
+        <source>Sixty-four prompts, a [group] of eight answers each. Filled is right, hollow is wrong. Grey groups are [dead|dead group]: all their rewards are equal. {Drag p a little to the left: grey groups come back to life.}</source>
+        <translation>六十四个提示词，每个一个由八个答案组成的[组|group]。实心为对，空心为错。灰色的组是[零方差组|dead group]：它的奖励全部相等。{把 p 往左拖一点：灰色的组又有了信号。}</translation>
+    </message>
+    <message>
+        <source>A group dies in two ways: all right, with probability p to the power of G, or all wrong, with probability (1 − p) to the power of G.</source>
+        <translation>组以两种方式失去信号：全对，概率为 p 的 G 次方；或全错，概率为 1 − p 的 G 次方。</translation>
+    </message>
+    <message>
+        <source>0.9 to the eighth power is 43 %. As the policy improves, less and less of each batch has anything to teach it.</source>
+        <translation>0.9 的八次方是 43%。策略越进步，每批中能教它的就越少。</translation>
+    </message>
+    <message>
+        <source>Twice the group, twice the learning rate. For a group of eight it is unchanged.</source>
+        <translation>组大一倍，学习率就大一倍。八个一组时与以前相同。</translation>
+    </message>
+    <message>
+        <source>One right answer in ten. Bars: in how many of 64 runs the first [group] held no right answer. Such a group is [silent|dead_group]: it costs samples and moves nothing.</source>
+        <translation>十个答案中一个正确。柱：64 个运行中，有多少个的第一个[组|group]没有一个正确答案。这样的组是[没有信号|dead_group]的：它花了样本，却什么也不推动。</translation>
+    </message>
+    <message>
+        <source>Above. Small groups no longer win by taking more steps, and comparing with their own mean and standard deviation still shortens each of their steps.</source>
+        <translation>更高。小的组不再靠步数多取胜，而与自己的均值和标准差比较，仍使它们的每一步变短。</translation>
+    </message>
+    <message>
+        <source>Now the prompts are difficult: the policy is right once in ten. How strongly does a batch push, compared with prompts that it gets right half of the time?</source>
+        <translation>现在提示词很难：策略十次答对一次。与它一半答对的提示词相比，一批推得多有力？</translation>
+    </message>
+    <message>
+        <source>Temperature, diversity and signal: measured on real groups, and the trap of scoring at a different one.</source>
+        <translation>温度、多样性和信号：在真实的组上测量，以及在另一个温度下评分的陷阱。</translation>
+    </message>
+    <message>
+        <source>The loss asks for log π of every sampled token. The logits must be divided by the temperature there too; otherwise the policy that is scored is not the one that answered.</source>
+        <translation>损失要用每个采样到的 token 的 log π。那里的 logit 也要除以温度，否则评分的就是另一个策略，而不是作答的那一个。</translation>
+    </message>
+    <message>
+        <source>Too cold: the same answer eight times. Eight right answers teach as little as eight wrong ones, so the best marks come with no signal at all.</source>
+        <translation>太冷：八次都是同一个答案。八个正确的答案与八个错误的一样，教得很少，所以最好的分数恰恰没有任何信号。</translation>
+    </message>
+    <message>
+        <source>Each reward, weighted by how likely the policy makes its action.</source>
+        <translation>每个奖励，以策略给出其动作的概率为权重。</translation>
+    </message>
+    <message>
+        <source>Digits choose a bar, Up and Down move it; hold Shift for larger steps.</source>
+        <translation>数字键选择柱，上下键移动它，按住 Shift 则大步移动。</translation>
+    </message>
+    <message>
+        <source>Weight each ratio by its action's probability under the [old policy|old]: their mean is 1, {wherever you drag || wherever the policy moves}. If one ratio rises, others must fall.</source>
+        <translatorcomment>without: weight</translatorcomment><translation>以[旧策略|old]下的概率为每个比率加权：它们的均值是 1，{无论你往哪里拖 || 无论策略往哪里移动}。一个比率升高，其他的就必须降低。</translation>
+    </message>
+    <message>
+        <source>With one pass, new samples are drawn before the policy can drift from the one that drew the last. Every ratio is 1: nothing is ever clipped.</source>
+        <translation>只学一遍时，策略还没来得及离开抽取样本的策略，就抽取了新的样本。每个比率都是 1：从不裁剪任何东西。</translation>
+    </message>
+    <message>
+        <source>No clip, the same sixteen passes, a single update: the policy has put most of its probability on what eight samples happened to praise.</source>
+        <translation>没有裁剪，同样的十六遍，只有一次更新：策略把大部分概率放在了八个样本碰巧表扬的地方。</translation>
+    </message>
+    <message>
+        <source>The difference between the exact values at logits slightly to either side, divided by the distance.</source>
+        <translation>在两侧略有不同的 logit 处的精确值之差，除以距离。</translation>
+    </message>
+    <message>
+        <source>Running means approach the exact KL slowly where a rare action counts. If one still jumps, look for the action behind the jump: it is the point of the sixth step. The gradients are exact averages. If they differ, a policy has been dragged.</source>
+        <translation>少见的动作起作用时，滑动平均会慢慢接近精确的 KL。如果有一个仍在跳，请找出跳动背后的动作：这正是第六步的要点。梯度是精确的平均。如果它们不同，就是有人拖动了策略。</translation>
+    </message>
+    <message>
+        <source>As a [loss], k1 does not pull: its average step in the logits (bars) is zero. The lines are the step that lowers the KL, by [differences]. A right value need not have the right slope.</source>
+        <translation>作为[损失|loss]，k1 不拉动：它对 logit 的平均的一步（柱）为零。线是使 KL 下降的一步，由[差分|differences]得到。值正确，斜率不一定正确。</translation>
+    </message>
+    <message>
+        <source>This is the surprise of the lesson, and it has happened in real trainers. Ask what use a penalty is if it pulls nowhere.</source>
+        <translation>这是这一课出人意料的地方，而且在真实的训练框架中发生过。请问，不拉向任何地方的惩罚有什么用。</translation>
+    </message>
+    <message>
+        <source>Each dot is a mean over runs of one fixed length. At the smallest β they may not have arrived yet, so a dot off the line disproves nothing there. Look at larger β first, where they have.</source>
+        <translation>每个点是固定长度的几个运行的均值。β 最小时，它们可能还没有到达，所以不在线上的点在那里反驳不了什么。请先看较大的 β，那里它们已经到达。</translation>
+    </message>
+    <message>
+        <source>A dog on a lead: a longer lead lets it get nearer to the sausage. A lead is slack until it is taut; a KL penalty pulls from the first step.</source>
+        <translation>用绳子牵着的狗：绳子越长，它离香肠越近。绳子绷紧之前是松的；KL 惩罚从第一步起就在拉。</translation>
+    </message>
+    <message>
+        <source>Below 0.1: hacked anyway</source>
+        <translation>低于 0.1：照样被钻了空子</translation>
+    </message>
+    <message>
+        <source>That wrong answers grow is true of the median run; a single run may go either way. Show the median and say how far apart the runs are. What the language model writes depends on the seed: if its completion reads otherwise, find one whose later steps are right and ask about those.</source>
+        <translation>错误的答案变长，说的是中位数的运行；单个运行两种情形都可能。请展示中位数，并说明各运行相差多远。语言模型写什么取决于种子：如果它的回答不同，请找一个后面的步骤正确的，并就此提问。</translation>
+    </message>
+    <message>
+        <source>Right decisions are rare, so each counts a lot; each wrong one counts slightly against.</source>
+        <translation>正确的决定少见，所以每个分量很大；每个错误的略有负的分量。</translation>
+    </message>
+    <message>
+        <source>Marking only the result of a long sum, or every line of it. The second says more and takes longer, and a marker who can be fooled is fooled on every line. A teacher reads for sense; a checker by its rule.</source>
+        <translation>批改一道长算式，只看结果，还是看每一行。后者说明得更多，也更费时间；而看每一行的批改者如果能被骗，每一行都会被骗。老师看的是道理，检查器看的是规则。</translation>
+    </message>
+    <message>
+        <source>From the outcome, the median run needed 67 updates to get nine out of ten decisions right. How many does it need with a reward for each step?</source>
+        <translation>只用结果，中位数的运行需要 67 次更新才能做到十个决定九个正确。每一步都奖励时需要多少次？</translation>
+    </message>
+    <message>
+        <source>Nobody may name a cause before naming two dials that point to it. Dead groups at high entropy and dead groups at low entropy are two illnesses. And the patient with the best reward of all is ill too.</source>
+        <translation>在说出指向某个原因的两个仪表之前，谁也不能说出原因。熵高时的零方差组和熵低时的零方差组是两种毛病。奖励最好的那个病例也有毛病。</translation>
+    </message>
+    <message>
+        <source>One change, the [baseline]: the part of the reward that all answers share is subtracted before anything is learned. The table below says what was changed, and what that added.</source>
+        <translation>一项改变，即[基线|baseline]：所有答案共有的那部分奖励，在学习之前就减去。下面的表说明改变了什么，增加了什么。</translation>
     </message>
     <message>
         <source>Open questions. Our small model shows only one thing: little had to change for most answers to become right.</source>
@@ -24719,14 +24818,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>模型学会了加法。</translation>
     </message>
     <message>
-        <source>Hold its likeliest answers before training against those after it. Adding was there, and was sampled too rarely; training changed how often. What grew is what was paid for, which is not quite what was asked for.</source>
-        <translation>请把训练之前和之后最可能的答案放在一起看。加法本来就在，只是太少被采样到；训练改变了多常。增长的是得到奖励的，而这与所要求的并不完全相同。</translation>
-    </message>
-    <message>
-        <source>These are recorded runs, one of each kind, and they are the same everywhere. What may be doubted is the conclusion: with one run each, a dip or a delay can be chance. Say so before somebody else does. If you want more evidence, train the model again with other seeds.</source>
-        <translation>这些是记录的运行，每种一个，处处相同。可以怀疑的是结论：每种只有一个运行，下跌或延迟可能出于偶然。请在别人之前先说出来。如果想要更多证据，请用其他种子再训练模型。</translation>
-    </message>
-    <message>
         <source>Dusting a shelf: what was there already comes to light, and nothing new is put on it. Dusting takes nothing away; training can.</source>
         <translation>给架子除尘：原来就在那里的东西显露出来，没有放上新的东西。除尘不会拿走什么；训练则可能。</translation>
     </message>
@@ -24789,10 +24880,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>One run, one seed: say so. Other seeds dip elsewhere.</source>
         <translation>一个运行，一个种子：请如实说。其他种子在别处下跌。</translation>
-    </message>
-    <message>
-        <source>It goes on for fourteen updates as before. How low does the share of right answers in a batch fall?</source>
-        <translation>照旧再做十四次更新。一批中正确答案的比例最低降到多少？</translation>
     </message>
     <message>
         <source>Lowest share of a later batch</source>
@@ -24919,10 +25006,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>智能体询问计算器，损失可以计入它的话，也可以排除。</translation>
     </message>
     <message>
-        <source>A model that may act before it answers: here it writes a sum in parentheses, and a calculator writes the value behind it.</source>
-        <translation>在作答之前可以行动的模型：这里它在括号里写一道算式，计算器在后面写出结果。</translation>
-    </message>
-    <message>
         <source>The calculator does one operation at a time and answers “?” to anything else. It answers three calls at most.</source>
         <translation>计算器每次做一个运算，对其他任何内容回答“?”。它最多回答三次调用。</translation>
     </message>
@@ -25039,10 +25122,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>从来没有人要模型写这些数字：它在这里学到的对它没有用。</translation>
     </message>
     <message>
-        <source>From update 1 to update 30, where does the probability go that the policy gives the tool's words?</source>
-        <translation>从第 1 次更新到第 30 次更新，策略给工具的话的概率会怎样变化？</translation>
-    </message>
-    <message>
         <source>Change, in nats per token</source>
         <translation>变化，每个 token 的 nat</translation>
     </message>
@@ -25099,10 +25178,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>丢失多少提示词因种子而异：在十二个种子上，从略少于三分之一到一半。如果某个数不符，请如实说，并保留方向。</translation>
     </message>
     <message>
-        <source>A class drilled on one way of solving: more pupils are right at the first try, fewer find another way when that fails. A model's attempts are drawn from one policy; pupils are many.</source>
-        <translation>一个班只练一种解法：第一次就做对的学生多了，但行不通时能另找办法的少了。模型的各次尝试都抽自同一个策略；学生则有许多个。</translation>
-    </message>
-    <message>
         <source>64 prompts, twenty possible answers to each. A [plausible] one comes in half of all cases; the right one, which is paid 1, in 2.7 %. So one attempt solves 2.7 % of the prompts: [pass@1|passk].</source>
         <translation>64 个提示词，每个有二十个可能的答案。一个[看似合理|plausible]的答案有一半时候出现；奖励为 1 的正确答案为 2.7%。所以一次尝试解出 2.7% 的提示词：[pass@1|passk]。</translation>
     </message>
@@ -25119,16 +25194,8 @@ To choose another one: Run, Python with torch…</source>
         <translation>每次尝试失败的概率为 97.3%；连续 64 次失败很少见。</translation>
     </message>
     <message>
-        <source>Before training, one attempt is right in 2.7 % of cases. At which share of the prompts is at least one of 64 attempts right?</source>
-        <translation>训练之前，一次尝试答对的概率为 2.7%。有多少提示词，64 次尝试中至少有一次正确？</translation>
-    </message>
-    <message>
         <source>pass@64 before training</source>
         <translation>训练前的 pass@64</translation>
-    </message>
-    <message>
-        <source>At more than four out of five: 1 − 0.973 to the power of 64.</source>
-        <translation>五个中四个以上：1 − 0.973 的 64 次方。</translation>
     </message>
     <message>
         <source>With one attempt it now solves twenty times as many prompts. With 64 it solves fewer than before: where the right answer was never drawn early, the plausible one took everything.</source>
@@ -25155,30 +25222,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>平的线正是要点：1 次尝试还是 256 次，已经没有区别。</translation>
     </message>
     <message>
-        <source>At how many of the 64 prompts does the right answer have less than 1 % left? It had 2.7 % at each.</source>
-        <translation>64 个提示词中，有多少个的正确答案只剩不到 1%？原来每个都是 2.7%。</translation>
-    </message>
-    <message>
-        <source>At none</source>
-        <translation>没有</translation>
-    </message>
-    <message>
-        <source>At one to ten</source>
-        <translation>一到十个</translation>
-    </message>
-    <message>
-        <source>At more than ten</source>
-        <translation>超过十个</translation>
-    </message>
-    <message>
-        <source>At about one in three. There the plausible answer earns 0.5 each time, so they look half solved.</source>
-        <translation>约三分之一。在那里，看似合理的答案每次挣得 0.5，所以它们看起来像解出了一半。</translation>
-    </message>
-    <message>
-        <source>A KL penalty holds some probability where it was, so that more right answers are drawn in time. It buys width, and here pass@1 as well.</source>
-        <translation>KL 惩罚使一些概率留在原处，从而及时抽到更多正确的答案。它换来宽度，在这里也换来 pass@1。</translation>
-    </message>
-    <message>
         <source>Not a law: a larger penalty holds the policy at the start.</source>
         <translation>不是规律：更大的惩罚会使策略停在起点。</translation>
     </message>
@@ -25189,10 +25232,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>pass@64 after training</source>
         <translation>训练后的 pass@64</translation>
-    </message>
-    <message>
-        <source>At nearly all prompts: above 95 %</source>
-        <translation>几乎所有提示词：高于 95%</translation>
     </message>
     <message>
         <source>Higher than without the penalty: fewer prompts were lost.</source>
@@ -25209,10 +25248,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Transfer: no penalty, but groups of 32 in place of 8. Where does pass@64 end?</source>
         <translation>迁移：没有惩罚，但是 32 个一组而不是 8 个。pass@64 最终是多少？</translation>
-    </message>
-    <message>
-        <source>At nearly all. In a group of 32 the right answer is there more often than not; in a group of 8 once in five.</source>
-        <translation>几乎全部。在 32 个一组里，正确的答案多半会出现；在 8 个一组里，五次才有一次。</translation>
     </message>
     <message>
         <source>How stale may samples be?</source>
@@ -25355,10 +25390,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>接近新抽的样本。</translation>
     </message>
     <message>
-        <source>With a KL penalty the run never becomes quite certain. Then old samples help: they hold more of the rare answers. How stale samples may be depends on the run; there is no fixed limit.</source>
-        <translation>有 KL 惩罚时，运行从不会完全确定。这时旧的样本有帮助：它们包含更多少见的答案。样本可以多旧，取决于运行；没有固定的界限。</translation>
-    </message>
-    <message>
         <source>Not a law: at other learning rates the curve is different. The setting is Staleness, in the Controls of any bandit.</source>
         <translation>不是规律：换一个学习率，曲线就不同。设置名为“滞后”，在任何老虎机的“控制”中。</translation>
     </message>
@@ -25459,10 +25490,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>改变一项设置，看哪个仪表先动，哪个跟着动。在改下一项之前把它调回来。请问三者各是用来限制什么的：一步、一段距离，还是估计的噪声。</translation>
     </message>
     <message>
-        <source>The dials are those of one run under a fixed seed. With another seed the curves differ in detail; that the KL falls with its weight and that dead groups become rare in larger groups should remain. If not, compare several seeds.</source>
-        <translation>这些仪表属于固定种子的一个运行。换一个种子，曲线的细节不同；KL 随其权重下降，大的组里零方差组变得少见，这两点应当不变。如果不是，请比较几个种子。</translation>
-    </message>
-    <message>
         <source>Three taps on one bath: each is turned alone, yet all of them decide how warm the water gets. Here, unlike there, every mixture can be tried again from the start.</source>
         <translation>一个浴缸的三个龙头：每个单独转动，但水温由它们共同决定。这里与浴缸不同，每种组合都可以从头再试。</translation>
     </message>
@@ -25507,24 +25534,12 @@ To choose another one: Run, Python with torch…</source>
         <translation>范围这么宽时，ε 几乎不停止任何推力：一批能把策略移动到八遍所能到达的地方。{把 ε⁺ 拖回 0.2，裁剪的比例就上升。 || ε⁺ 为 0.2 时，裁剪的比例上升。}</translation>
     </message>
     <message>
-        <source>β is 0 again. With ε = 0.2, the eighth pass over the third batch was clipped for every answer. Now ε leaves ratios from 0.1 to 6 alone. How many are clipped?</source>
-        <translation>β 又是 0。ε = 0.2 时，第三批的第八遍上每个答案都被裁剪。现在 ε 对 0.1 到 6 的比率都不干预。多少被裁剪？</translation>
-    </message>
-    <message>
         <source>Hardly any: eight passes carry few ratios out of so wide a range.</source>
         <translation>几乎没有：八遍很少能把比率带出这么宽的范围。</translation>
     </message>
     <message>
         <source>With two answers in a group there is less to compare, and often nothing: equal rewards teach nothing. G buys a steadier direction, and costs answers.</source>
         <translation>组里只有两个答案时，可比较的更少，往往没有：奖励相等就什么也教不了。G 换来更稳定的方向，代价是答案。</translation>
-    </message>
-    <message>
-        <source>Then G 64: the curves are smoother, and every update costs eight times as many answers as with 8.</source>
-        <translation>然后用 G 64：曲线更平滑，每次更新的答案是 8 时的八倍。</translation>
-    </message>
-    <message>
-        <source>Transfer: β 0 and ε 0.2 as at first, but two answers in a group instead of eight. With eight, the likeliest answer had 85 % after ten updates. And with two?</source>
-        <translation>迁移：像开始时那样 β 为 0、ε 为 0.2，但组里是两个答案而不是八个。八个时，十次更新之后最可能的答案有 85%。两个时呢？</translation>
     </message>
     <message>
         <source>About as much</source>
@@ -25565,22 +25580,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>What the critic has learned depends on the rewards that were drawn, so another seed gives other values. At the first update it knows nothing under every seed. If an advantage differs from its reward there, look at the critic's settings.</source>
         <translation>critic 学到什么，取决于抽到的奖励，所以换一个种子，值就不同。在第一次更新时，无论哪个种子，它都什么也不知道。如果那里的优势与奖励不同，请看 critic 的设置。</translation>
-    </message>
-    <message>
-        <source>A critic is like a teacher who knows what to expect of a class, and praises what is above it. Here, unlike in a school, the expectation itself is learned from the same answers.</source>
-        <translation>critic 就像一位老师，知道该对一个班有什么预期，并表扬高于预期的。这里与学校不同，预期本身也是从同样的答案中学来的。</translation>
-    </message>
-    <message>
-        <source>Step one of five: [PPO] samples from its [policy]. There are eight answers to one prompt here; PPO would also work with one.</source>
-        <translation>五步之一：[PPO] 从它的[策略|policy]采样。这里对一个提示词有八个答案；PPO 只有一个也行。</translation>
-    </message>
-    <message>
-        <source>Step two: each answer is scored. In a language model a reward model or a checker does this.</source>
-        <translation>第二步：为每个答案评分。在语言模型中，由奖励模型或检查器来做。</translation>
-    </message>
-    <message>
-        <source>Up to here nothing distinguishes PPO from GRPO.</source>
-        <translation>到此为止，PPO 与 GRPO 没有区别。</translation>
     </message>
     <message>
         <source>Step three: the [critic] says what reward it expects, its [value], and the [advantage] is what exceeds it. A critic that has learned nothing expects 0.</source>
@@ -25629,10 +25628,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>What does each stage of training add?</source>
         <translation>训练的每个阶段增加了什么？</translation>
-    </message>
-    <message>
-        <source>An untrained model, the same after pretraining, and after reinforcement learning: eight prompts each time.</source>
-        <translation>未训练的模型、预训练之后的同一模型，以及强化学习之后的：每次八个提示词。</translation>
     </message>
     <message>
         <source>Learning to predict the next token of texts that people wrote. Here the texts are worked sums.</source>
