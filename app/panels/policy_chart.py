@@ -61,12 +61,14 @@ SMALLEST = 5e-5
 """Magnitude below which the picture shows no number for a change."""
 
 
-def policy_chart(*, headed: bool = True) -> BarChart:
-    """Return a chart for :func:`policy_picture` in which rewards can be dragged.
+def policy_chart(*, headed: bool = True, drags: bool = True) -> BarChart:
+    """Return a chart for :func:`policy_picture`.
 
-    ``headed``: whether it shows a sentence above the lanes.
+    Args:
+        headed: whether it shows a sentence above the lanes.
+        drags: whether rewards can be dragged.
     """
-    return BarChart(tr("Policy over actions"), drag="diamond", headed=headed)
+    return BarChart(tr("Policy over actions"), drag="diamond" if drags else "", headed=headed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -367,7 +367,7 @@ class BarChart(PaintedAhead, QWidget):
             return tr("scale was {high}").format(high=tick_text(high, high)), "muted"
         if lane.level is not None and lane.level_share >= 1 and not level_text:
             return lane.level_brief, lane.level_meaning
-        return "" if self.on_paper and lane.invites else lane.hint, "muted"
+        return "" if lane.invites and (self.on_paper or not self.drag) else lane.hint, "muted"
 
     def _outline(self, lane: Lane, axes: Axes) -> QPainterPath:
         """Return the outlines of a lane's ghosts, recomputed only if the ghosts, the axis or the size have changed."""

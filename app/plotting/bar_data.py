@@ -98,7 +98,8 @@ class Lane:
         key: the name by which marks refer to the lane.
         title: the displayed title. A picture with a single lane without a title is drawn like a plot.
         hint: a short text below the title.
-        invites: whether the hint suggests an action; it is then omitted from exported pictures.
+        invites: whether the hint suggests an action; it is then omitted from exported pictures, and where nothing can
+            be dragged.
         symbol: one or two letters shown instead of the title in a narrow chart.
         weight: height relative to that of the other lanes.
         reach: a value that a vertical axis with an open end includes, in addition to 0 and the data.

@@ -50,7 +50,7 @@ class PolicyPair(QWidget):
         places.setVerticalSpacing(0)
         places.setHorizontalSpacing(16)
         for place, (side, plot_title) in enumerate(zip(SIDES, PLOT_TITLES, strict=True)):
-            plot = policy_chart(headed=False)  # a sentence does not fit above a half-width panel
+            plot = policy_chart(headed=False, drags=False)  # a sentence does not fit above a half-width panel
             plot.title = plot_title
             plot.setAccessibleName(plot.title)
             plot.picked.connect(self._on_chosen)

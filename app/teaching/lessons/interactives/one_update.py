@@ -83,7 +83,7 @@ class OneUpdate(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._step: Step | None = None
-        self.bars = policy_chart()
+        self.bars = policy_chart(drags=False)
         self.bars.picked.connect(self._on_action)
         self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
         self.table.selected.connect(self._on_row)
