@@ -166,7 +166,7 @@ class Trace:
             )
         if self._unsupported:
             notes.append(self._unsupported)
-        dropped = last_line(steps[-1]).get("dropped") if steps else None
+        dropped = min(steps[-1].pieces.items())[1].index.get("dropped") if steps else None  # of the lowest rank
         if is_whole(dropped) and dropped:
             notes.append(
                 plural(
@@ -387,11 +387,6 @@ def _processes(description: dict[str, Any], folder: Path) -> int:
     if not is_whole(processes, MOST_PROCESSES):
         raise ValueError(f"num_processes = {shortened(processes, 40)}")
     return int(processes)
-
-
-def last_line(step: StepFiles) -> dict[str, Any]:
-    """Return the line of the index about a step, as written by the lowest rank."""
-    return step.pieces[min(step.pieces)].index
 
 
 def _refuse_long_lists(description: dict[str, Any]) -> None:
