@@ -31,7 +31,7 @@ from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
 from grpo_core.trainers.importers.trace_rewards import stacked, weighted
-from grpo_core.trainers.importers.trace_step import StepAssembly, generations_of, read_columns
+from grpo_core.trainers.importers.trace_step import ProcessColumns, StepAssembly, generations_of
 from grpo_core.trainers.importers.verl_step import VerlAssembly
 
 TEXTS = ("prompt", "completion")
@@ -244,7 +244,7 @@ class Trace:
         """Return the update without its text."""
         files = self.steps[position - 1]
         pieces = [
-            read_columns(each, piece, rank)
+            ProcessColumns(rank=rank, index=piece.index, columns=each)
             for each, (rank, piece) in zip(columns, sorted(files.pieces.items()), strict=True)
         ]
         return self._kind.assembly(pieces, self.processes, self._trainer).step(position, files, self.settings)
