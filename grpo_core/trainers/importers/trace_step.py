@@ -61,7 +61,8 @@ class StepAssembly:
         assert logp is not None and mask is not None and tokens is not None
         present = self._present()
         old = self._rows("old_logp", np.float32, 0.0)
-        rewards, weights = stacked(self._lists("rewards", np.float64)), np.asarray(settings.recorded.reward_weights or (1.0,), np.float64)
+        rewards = stacked(self._lists("rewards", np.float64))
+        weights = np.asarray(settings.recorded.reward_weights or (1.0,), np.float64)
         advantage = self._advantage()
         coefficient, weight = self._entropy_bonus(mask)
         group = np.concatenate([piece.columns.numbers("group", np.int64) for piece in self.pieces])
