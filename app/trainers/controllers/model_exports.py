@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.controllers.export import SCRIPTS
 from app.messages.message import Severity
-from app.sessions.file_task import TaskPoll
 from app.trainers.controllers.model_folders import ModelFolders
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
-from grpo_core.trainers.checkpoint import CHECKPOINT, TakenUp, take_up
+from grpo_core.trainers.checkpoint import CHECKPOINT, take_up
 from grpo_core.trainers.hf.trl_script import script
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ class ModelExports:
         """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
         path = library.new_path(self._program.run_manager.folder, folder.name)
         title = tr("Loading {name}").format(name=folder.name)
-        self._program.run_files.create(title, partial(_taken_up, folder, path), self._program.runs.open_own)
+        self._program.run_files.create(title, lambda poll: take_up(folder, path), self._program.runs.open_own)
 
     def ask_trl_script(self) -> None:
         """Ask for a file, and write the current settings to it as a script for TRL."""
@@ -102,7 +100,3 @@ class ModelExports:
         }[kind]
         text = written.format(target=folder, step=number)
         self._program.exporter.start(folder, text, "--model", kind, "--step", str(number))
-
-
-def _taken_up(folder: Path, path: Path, poll: TaskPoll) -> TakenUp:
-    return take_up(folder, path)

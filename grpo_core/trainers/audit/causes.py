@@ -66,11 +66,7 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
         size = sum(update.step.mask.size * update.step.passes for update in updates)
         if size > LARGE:
             updates = updates[: max(2, int(len(updates) * LARGE / size))]
-        search = _search(what, updates)
-        found = search.explanations(pairs=size <= LARGE)
-        held = list(
-            _Held(what=what, search=search, explanations=_distinct(search, found)).causes(compared, read, clear)
-        )
+        held = list(_holding(what, _search(what, updates), compared, read, clear, pairs=size <= LARGE))
         yield from held
         if held:
             return
@@ -121,68 +117,63 @@ def _same(search: Search, one: Explanation, other: Explanation) -> bool:
     return a is not None and b is not None and alike(a, b)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Held:
-    """Explanations verified on all updates."""
+def _holding(
+    what: str, search: Search, compared: Sequence[Departing], read: Callable[[int], Update], clear: bool, pairs: bool
+) -> Iterator[Cause]:
+    """Yield the causes found in the searched updates that hold in all of them."""
+    classes: list[list[tuple[Explanation, int | None, int | None, float]]] = []
+    explanations = _distinct(search, search.explanations(pairs=pairs))
+    for explanation, excesses in zip(explanations, _left(search, explanations, compared, read), strict=True):
+        span = _span(compared, excesses)
+        if span is None:
+            continue
+        own = next((those for those in classes if _same(search, explanation, those[0][0])), None)
+        if own is None:
+            classes.append(own := [])
+        own.append((explanation, *span))
+    for those in classes:
+        explanation, since, until, residual = those[0]
+        enough = sum(int((n.excess() > 1).sum()) for n in search.base) > explanation.numbers
+        named = len(classes) == 1 and clear and enough
+        claims = tuple(_claim(what, search, each[0]) for each in those)
+        yield Cause(
+            grade=NAMED if named else POSSIBLE,
+            claims=claims,
+            effects=effects(sides(claims[0], search.updates)),
+            since=since,
+            until=until,
+            residual=residual,
+        )
 
-    what: str
-    search: Search
-    explanations: Sequence[Explanation]
 
-    def causes(self, compared: Sequence[Departing], read: Callable[[int], Update], clear: bool) -> Iterator[Cause]:
-        left = self._left(compared, read)
-        holding = []
-        for explanation, excesses in zip(self.explanations, left, strict=True):
-            span = _span(compared, excesses)
-            if span is not None:
-                holding.append((explanation, *span))
-        classes: list[list[tuple[Explanation, int | None, int | None, float]]] = []
-        for each in holding:
-            own = next((those for those in classes if _same(self.search, each[0], those[0][0])), None)
-            if own is None:
-                classes.append([each])
-            else:
-                own.append(each)
-        for those in classes:
-            explanation, since, until, residual = those[0]
-            enough = sum(int((n.excess() > 1).sum()) for n in self.search.base) > explanation.numbers
-            named = len(classes) == 1 and clear and enough
-            claims = tuple(self._claim(each[0]) for each in those)
-            yield Cause(
-                grade=NAMED if named else POSSIBLE,
-                claims=claims,
-                effects=effects(sides(claims[0], self.search.updates)),
-                since=since,
-                until=until,
-                residual=residual,
-            )
+def _left(
+    search: Search, explanations: Sequence[Explanation], compared: Sequence[Departing], read: Callable[[int], Update]
+) -> list[list[float]]:
+    """Return the largest remaining difference of every update, for each explanation.
 
-    def _left(self, compared: Sequence[Departing], read: Callable[[int], Update]) -> list[list[float]]:
-        """Return the largest remaining difference of every update, for each explanation.
+    It is relative to the rounding tolerance.
+    """
+    left: list[list[float]] = [[] for _ in explanations]
+    if explanations:
+        for each in compared:
+            update = read(each.position)
+            for explanation, excesses in zip(explanations, left, strict=True):
+                excesses.append(_worst(search.predicted(explanation, [update])))
+    return left
 
-        It is relative to the rounding tolerance.
-        """
-        left: list[list[float]] = [[] for _ in self.explanations]
-        if self.explanations:
-            for each in compared:
-                update = read(each.position)
-                for explanation, excesses in zip(self.explanations, left, strict=True):
-                    numbers = self.search.predicted(explanation, [update])
-                    excesses.append(_worst(numbers))
-        return left
 
-    def _claim(self, explanation: Explanation) -> Explained:
-        objective = self.search.updates[0].step.settings.objective
-        done = [
-            Done(cause=c.name, values=p, detail=c.detail, set=settings_of(c.name, objective))
-            for c, p in explanation.changes
-        ]
-        if explanation.factor is not None:
-            name, value = explanation.factor.name, explanation.value
-            known = settings_of(name, objective)
-            value = float(f"{value * known[0]:.6g}") if name == "beta" else value
-            done.append(Done(cause=name, values=(value,), set=known))
-        return Explained(what=self.what, done=tuple(done))
+def _claim(what: str, search: Search, explanation: Explanation) -> Explained:
+    objective = search.updates[0].step.settings.objective
+    done = [
+        Done(cause=c.name, values=p, detail=c.detail, set=settings_of(c.name, objective))
+        for c, p in explanation.changes
+    ]
+    if explanation.factor is not None:
+        name, value = explanation.factor.name, explanation.value
+        known = settings_of(name, objective)
+        value = float(f"{value * known[0]:.6g}") if name == "beta" else value
+        done.append(Done(cause=name, values=(value,), set=known))
+    return Explained(what=what, done=tuple(done))
 
 
 def _worst(numbers: Sequence[Numbers] | None) -> float:

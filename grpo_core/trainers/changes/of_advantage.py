@@ -48,6 +48,19 @@ def orders(step: Step) -> Iterator[tuple[str, np.ndarray]]:
             yield name, order(rows, groups)
 
 
+def reordered(step: Step, part: str) -> Iterator[Change]:
+    """Yield changes that give the advantages to completions in each wrong order."""
+    for detail, _ in orders(step):
+        yield Change(name="advantage_rows", part=part, detail=detail, apply=partial(_ordered, detail=detail))
+
+
+def limited(part: str) -> Iterator[Change]:
+    """Yield changes that clip the advantages, on both sides or at 0."""
+    starts = ((0.3,), (0.6,), (1.0,), (1.5,), (3.0,))
+    yield Change(name="advantage_limit", part=part, apply=_limited, starts=starts, low=1e-6)
+    yield Change(name="advantage_positive", part=part, apply=_positive)
+
+
 def of_advantage(step: Step) -> Iterator[Change]:
     """Yield all changes of an advantage that can be tried for this kind of update."""
     o = step.settings.objective
@@ -76,13 +89,9 @@ def of_advantage(step: Step) -> Iterator[Change]:
     for name in COMPARED:
         yield Change(name="baseline_other", part="baseline", detail=name, apply=partial(_compared, name=name))
     yield Change(name="advantage_twice", part="twice", apply=_twice)
-    for detail, _ in orders(step):
-        yield Change(name="advantage_rows", part="rows", detail=detail, apply=partial(_ordered, detail=detail))
+    yield from reordered(step, "rows")
     yield Change(name="advantage_stale", part="rows", apply=_stale)
-    yield Change(
-        name="advantage_limit", part="limit", apply=_limited, starts=((0.3,), (0.6,), (1.0,), (1.5,), (3.0,)), low=1e-6
-    )
-    yield Change(name="advantage_positive", part="limit", apply=_positive)
+    yield from limited("limit")
 
 
 def _interleaved(update: Update, step: Step, n: int, p: Parameters, *, detail: str) -> Step:

@@ -30,7 +30,7 @@ from grpo_core.trainers.changes.change import (
     under,
 )
 from grpo_core.trainers.changes.numbers import Update
-from grpo_core.trainers.changes.of_advantage import orders
+from grpo_core.trainers.changes.of_advantage import limited, reordered
 
 RANGES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.9)
 """Starting points for fitting a clip range."""
@@ -269,7 +269,7 @@ def _advantages(step: Step) -> Iterator[Change]:
     if step.advantage is None:
         return
     o = step.settings.objective
-    yield replaced("advantage_sign", "advantage", advantage=lambda update, step, n: -_given(step))
+    yield replaced("advantage_sign", "advantage", advantage=lambda update, step, n: -recompute.advantage(step))
     for std in DEVIATIONS:
         for baseline, compared_with in BASELINES.items():
             if not compared_with.from_critic:
@@ -280,35 +280,13 @@ def _advantages(step: Step) -> Iterator[Change]:
                     detail=f"{baseline}/{std}",
                     apply=partial(_computed, std=std, baseline=baseline),
                 )
-    yield Change(
-        name="advantage_limit",
-        part="advantage",
-        apply=_limited,
-        starts=((0.3,), (0.6,), (1.0,), (1.5,), (3.0,)),
-        low=1e-6,
-    )
-    yield replaced("advantage_positive", "advantage", advantage=lambda u, step, n: np.maximum(_given(step), 0.0))
+    yield from limited("advantage")
     yield replaced("advantage_stale", "advantage", advantage=_previous_advantage)
-    for detail, _ in orders(step):
-        yield replaced("advantage_rows", "advantage", detail=detail, advantage=partial(_ordered, detail=detail))
-
-
-def _given(step: Step) -> np.ndarray:
-    assert step.advantage is not None
-    return step.advantage
-
-
-def _ordered(update: Update, step: Step, n: int, *, detail: str) -> np.ndarray | None:
-    order = dict(orders(step)).get(detail)
-    return None if order is None else _given(step)[order]
+    yield from reordered(step, "advantage")
 
 
 def _computed(update: Update, step: Step, n: int, p: Parameters, *, std: str, baseline: str) -> Step:
     return dataclasses.replace(under(step, std=std, baseline=baseline), advantage=None)
-
-
-def _limited(update: Update, step: Step, n: int, p: Parameters) -> Step:
-    return dataclasses.replace(step, advantage=np.clip(_given(step), -p[0], p[0]))
 
 
 def _previous_advantage(update: Update, step: Step, n: int) -> np.ndarray | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -33,7 +35,7 @@ def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float
     """
     if files is not None:
         adapted = with_trained_adapter(model, files)
-        return adapted if rank else merged(adapted).requires_grad_(True)
+        return adapted if rank else adapted.merge_and_unload().requires_grad_(True)
     return with_adapter(model, rank, alpha, seed) if rank else model.requires_grad_(True)
 
 
@@ -69,25 +71,11 @@ def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
     return adapted
 
 
-def merged(model: Any) -> Any:
-    """Return the plain model with the adapter of ``model`` merged into its weights."""
-    return model.merge_and_unload()
-
-
-class AdapterOff:
-    """View of a model with its adapter switched off."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._off: Any = None
-
-    def __enter__(self) -> Any:
-        self._off = self._model.disable_adapter()
-        self._off.__enter__()
-        return self._model
-
-    def __exit__(self, *reason: object) -> None:
-        self._off.__exit__(*reason)
+@contextmanager
+def adapter_off(model: Any) -> Iterator[Any]:
+    """Context manager that provides ``model`` with its adapter switched off."""
+    with model.disable_adapter():
+        yield model
 
 
 def _adapted(model: Any, rank: int, alpha: float, layers: list[str], seed: int) -> Any:

@@ -87,24 +87,19 @@ class ModelFiles:
     @property
     def description(self) -> str:
         """Description of the model, in one sentence."""
+        facts = {"name": self.name, "kind": self.kind, "parameters": self.parameters}
+        facts["licence"] = self.licence or tr("not stated")
         if self.adapter is not None:
             return plural(
                 "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameter, licence {licence}.",
                 "{name}: an adapter of rank {rank} for {base}, {kind}, {parameters:,} parameters, licence {licence}.",
                 self.parameters,
-            ).format(
-                name=self.name,
-                rank=self.adapter.rank,
-                base=self.whole.name,
-                kind=self.kind,
-                parameters=self.parameters,
-                licence=self.licence or tr("not stated"),
-            )
+            ).format(rank=self.adapter.rank, base=self.whole.name, **facts)
         return plural(
             "{name}: {kind}, {parameters:,} parameter, licence {licence}.",
             "{name}: {kind}, {parameters:,} parameters, licence {licence}.",
             self.parameters,
-        ).format(name=self.name, kind=self.kind, parameters=self.parameters, licence=self.licence or tr("not stated"))
+        ).format(**facts)
 
     @property
     def reading(self) -> str:

@@ -146,18 +146,22 @@ def without_adapters() -> Iterator[None]:
     from transformers import modeling_utils
     from transformers.models.auto import auto_factory
 
-    places: dict[Any, tuple[str, Callable[..., Any]]] = {
-        auto_factory: ("find_adapter_config_file", lambda *_, **__: None),
-        modeling_utils: ("maybe_load_adapters", lambda path, download, **adapter: (None, path, adapter)),
-    }
-    own = {place: getattr(place, name) for place, (name, _) in places.items()}
-    for place, (name, stand_in) in places.items():
-        setattr(place, name, stand_in)
+    with (
+        _replaced(auto_factory, find_adapter_config_file=lambda *_, **__: None),
+        _replaced(modeling_utils, maybe_load_adapters=lambda path, download, **adapter: (None, path, adapter)),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(module: Any, **functions: Callable[..., Any]) -> Iterator[None]:
+    """Context manager in which the functions of a module with these names are others."""
+    own = {name: getattr(module, name) for name in functions}
+    vars(module).update(functions)
     try:
         yield
     finally:
-        for place, (name, _) in places.items():
-            setattr(place, name, own[place])
+        vars(module).update(own)
 
 
 def _configuration(transformers: Any, files: ModelFiles) -> Any:
@@ -234,15 +238,7 @@ def read_once() -> Iterator[None]:
     except ImportError:  # transformers then raises an error with instructions
         yield
         return
-    own, bar = {name: getattr(gguf, name) for name in _REPEATED}, getattr(reading, "tqdm", None)
-    for name, function in own.items():
-        setattr(gguf, name, functools.cache(function))
-    if bar is not None:
-        reading.tqdm = functools.partial(bar, disable=True)
-    try:
+    cached = {name: functools.cache(getattr(gguf, name)) for name in _REPEATED}
+    quiet = {"tqdm": functools.partial(reading.tqdm, disable=True)} if hasattr(reading, "tqdm") else {}
+    with _replaced(gguf, **cached), _replaced(reading, **quiet):
         yield
-    finally:
-        if bar is not None:
-            reading.tqdm = bar
-        for name, function in own.items():
-            setattr(gguf, name, function)

@@ -65,6 +65,7 @@ def card(training: Training, files: ModelFiles, kind: str) -> str:
         "adapter": f"A LoRA adapter (rank {settings.model.adapter_rank}, alpha {settings.model.adapter_alpha:g})",
         "merged": "An entire model",
     }[kind]
+    versions = [f"{name} {version}" for name, version in installed(LIBRARIES).items()]
     parts = [
         _front(files, kind),
         f"# {training.title}",
@@ -83,7 +84,7 @@ def card(training: Training, files: ModelFiles, kind: str) -> str:
         "## Training",
         _training(training),
         "## Versions",
-        ", ".join([f"Exported by GRPO Lab {__version__}", f"Python {platform.python_version()}", *_versions()]) + ".",
+        ", ".join([f"Exported by GRPO Lab {__version__}", f"Python {platform.python_version()}", *versions]) + ".",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -134,10 +135,6 @@ def _training(training: Training) -> str:
 
 _PLACES = ("model.folder", "model.snapshot_folder")
 """Settings that contain a path on the machine that trained the model."""
-
-
-def _versions() -> list[str]:
-    return [f"{name} {version}" for name, version in installed(LIBRARIES).items()]
 
 
 def _counted(updates: int) -> str:

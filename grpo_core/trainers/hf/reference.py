@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from grpo_core.trainers.hf.adapter import AdapterOff, merged, with_trained_adapter
+from grpo_core.trainers.hf.adapter import adapter_off, with_trained_adapter
 from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.loading import load
@@ -51,9 +51,9 @@ class Reference:
     def model(self) -> AbstractContextManager[Any]:
         """Return a context manager that provides the model for computation without gradients."""
         if self._fresh_adapter:
-            return AdapterOff(self._trained)
+            return adapter_off(self._trained)
         if self._second is None:
             plain, adapter = load(self._files, self._device, self._precision).model, self._files.adapter
-            self._second = plain if adapter is None else merged(with_trained_adapter(plain, adapter))
+            self._second = plain if adapter is None else with_trained_adapter(plain, adapter).merge_and_unload()
             attend(self._second, self._ask)
         return nullcontext(self._second)

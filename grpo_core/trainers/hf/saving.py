@@ -18,7 +18,6 @@ from safetensors import SafetensorError
 
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter import merged
 from grpo_core.trainers.hf.adapter_files import CONFIG, WEIGHTS
 from grpo_core.trainers.hf.folder import ModelFiles, look
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
@@ -54,7 +53,7 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
     transformers, _ = libraries()
     model: Any = policy.model.float()
     if hasattr(model, "peft_config"):
-        model = merged(model)
+        model = model.merge_and_unload()
     if files.gguf:  # its weights are plain numbers now, but transformers would still reject them as quantized
         model.hf_quantizer = None
         if hasattr(model.config, "quantization_config"):

@@ -56,8 +56,7 @@ class NemoRun(RowRun):
     def __init__(self, path: Path) -> None:
         super().__init__(path, path.stem if path.is_file() else path.name, recorded_settings(TRAINED_BY))
         found = recipe.beside([path] if path.is_dir() else [], nemo_rl_settings.known)
-        for note in found.notes:
-            self.note(note)
+        self.note(*found.notes)
         self._read = nemo_rl_settings.completed(found.values)
         self._unsupported = nemo_rl_settings.unsupported(self._read)
         self._known = found.path is not None
@@ -98,9 +97,7 @@ class NemoRun(RowRun):
             )
 
     def refresh(self) -> int:
-        self.files = self.numbered_files(self.path, BEFORE, AFTER, _has_line)
-        self.labels = list(self.files)
-        return len(self.labels)
+        return self.take_files(self.path, BEFORE, AFTER, _has_line)
 
     def rows(self, position: int) -> list[Row]:
         label = self.labels[position - 1]
@@ -115,8 +112,7 @@ class NemoRun(RowRun):
                 )
             )
         rows = self.converted(label, [record for record in found if not _is_surplus(record)])
-        for sentence in notes:
-            self.note(sentence)
+        self.note(*notes)
         return rows
 
     def row_of(self, record: Record) -> Row:

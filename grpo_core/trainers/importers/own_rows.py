@@ -211,8 +211,7 @@ class OwnRows(RowRun):
                 done = 0 if before is None or before.first else before.byte
                 if self._index_folder is not None and file == self.path and index.byte - done >= WORTH_KEEPING:
                     keep_index(self._index_folder, file, index)
-        for sentence in notes:
-            self.note(sentence)
+        self.note(*notes)
         self.partial = False
         self._take(found)
         return len(self.labels)
@@ -258,8 +257,7 @@ class OwnRows(RowRun):
             notes: list[str] = []
             known = stamp, list(records(file, notes))
             self._whole = {file: known}
-            for sentence in notes:
-                self.note(sentence)
+            self.note(*notes)
         return known[1]
 
     def _records(self, label: int) -> Iterator[Record]:

@@ -28,7 +28,7 @@ from grpo_core.config import Settings
 from grpo_core.foreign.recording import file_stamp
 from grpo_core.parsing import from_json, from_toml
 from grpo_core.record import Step
-from grpo_core.regular_file import opened_regular
+from grpo_core.regular_file import read_limited
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers import prime_rl_settings
 from grpo_core.trainers.importers.jsonl import complete_lines
@@ -259,14 +259,8 @@ class PrimeRlFolder:
 
 def beside(path: Path) -> PrimeRlFolder | None:
     """Return the folder of the prime-rl run with the rollouts at ``path``. None if it is not a prime-rl run."""
-    below = next((folder for folder in (path, *path.parents) if folder.name == "rollouts"), None)
-    home = (
-        path
-        if (path / "rollouts").is_dir() or (path / "monitors").is_dir()
-        else None
-        if below is None
-        else below.parent
-    )
+    above = next((folder.parent for folder in (path, *path.parents) if folder.name == "rollouts"), None)
+    home = path if (path / "rollouts").is_dir() or (path / "monitors").is_dir() else above
     if home is None or not ((home / EXPORTS).is_dir() or any((home / "configs" / name).is_file() for name in CONFIGS)):
         return None
     return PrimeRlFolder(home)
@@ -367,9 +361,8 @@ def _parsed(path: Path) -> dict[str, Any]:
         OSError: there is no such file.
         ValueError: it is neither JSON nor TOML, or not an object, or too long.
     """
-    with opened_regular(path) as file:
-        text = file.read(LARGEST_CONFIG + 1)
-    if len(text) > LARGEST_CONFIG:
+    text = read_limited(path, LARGEST_CONFIG)
+    if text is None:
         raise ValueError(
             plural("it is longer than {most:,} byte", "it is longer than {most:,} bytes", LARGEST_CONFIG).format(
                 most=LARGEST_CONFIG

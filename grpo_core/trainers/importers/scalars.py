@@ -94,8 +94,7 @@ class ScalarRun(TextRun):
 
     def refresh(self) -> int:
         self._numbers = read(self.log, self._wanted, self._renamed)
-        for sentence in self._numbers.notes:
-            self.note(sentence)
+        self.note(*self._numbers.notes)
         self.labels = list(self._numbers.numbers)
         return len(self.labels)
 

@@ -96,15 +96,15 @@ class TextRun:
     def refresh(self) -> int:
         raise NotImplementedError
 
-    def note(self, sentence: str) -> None:
-        """Add a note on the source, unless it already exists."""
-        if sentence not in self.notes:
-            self.notes.append(sentence)
+    def note(self, *sentences: str) -> None:
+        """Add notes on the source, unless they already exist."""
+        self.notes += [each for each in dict.fromkeys(sentences) if each not in self.notes]
 
-    def numbered_files(self, at: Path, before: str, after: str, is_written: Callable[[Path], bool]) -> dict[int, Path]:
-        """Return the files of the run by number, without incomplete ones at the end, of which the first is noted.
+    def take_files(self, at: Path, before: str, after: str, is_written: Callable[[Path], bool]) -> int:
+        """Take over the numbered files of the run, and return their number.
 
-        If no file is complete, all are returned, so that reading them raises the error.
+        Incomplete ones at the end are left out, of which the first is noted. If no file is complete, all are taken, so
+        that reading them raises the error.
 
         Args:
             at: their folder, or the only file.
@@ -120,13 +120,14 @@ class TextRun:
             kept.pop()
         self.notes = [note for note in self.notes if note != self._unwritten]
         self._unwritten = ""
-        if not kept or len(kept) == len(files):
-            return dict(files)
-        self._unwritten = tr("{name} is incomplete or still being written, and is left out.").format(
-            name=files[len(kept)][1].name
-        )
-        self.note(self._unwritten)
-        return dict(kept)
+        if kept and len(kept) < len(files):
+            self._unwritten = tr("{name} is incomplete or still being written, and is left out.").format(
+                name=files[len(kept)][1].name
+            )
+            self.note(self._unwritten)
+        self.files = dict(kept or files)
+        self.labels = list(self.files)
+        return len(self.labels)
 
     def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
         """Mark and note ``table`` if it repeats the completions of the previous update.

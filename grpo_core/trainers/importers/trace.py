@@ -31,7 +31,7 @@ from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
 from grpo_core.trainers.importers.trace_rewards import stacked, weighted
-from grpo_core.trainers.importers.trace_step import StepAssembly, generations_of, read_columns
+from grpo_core.trainers.importers.trace_step import ProcessColumns, StepAssembly, generations_of
 from grpo_core.trainers.importers.verl_step import VerlAssembly
 
 TEXTS = ("prompt", "completion")
@@ -166,7 +166,7 @@ class Trace:
             )
         if self._unsupported:
             notes.append(self._unsupported)
-        dropped = last_line(steps[-1]).get("dropped") if steps else None
+        dropped = min(steps[-1].pieces.items())[1].index.get("dropped") if steps else None  # of the lowest rank
         if is_whole(dropped) and dropped:
             notes.append(
                 plural(
@@ -244,7 +244,7 @@ class Trace:
         """Return the update without its text."""
         files = self.steps[position - 1]
         pieces = [
-            read_columns(each, piece, rank)
+            ProcessColumns(rank=rank, index=piece.index, columns=each)
             for each, (rank, piece) in zip(columns, sorted(files.pieces.items()), strict=True)
         ]
         return self._kind.assembly(pieces, self.processes, self._trainer).step(position, files, self.settings)
@@ -387,11 +387,6 @@ def _processes(description: dict[str, Any], folder: Path) -> int:
     if not is_whole(processes, MOST_PROCESSES):
         raise ValueError(f"num_processes = {shortened(processes, 40)}")
     return int(processes)
-
-
-def last_line(step: StepFiles) -> dict[str, Any]:
-    """Return the line of the index about a step, as written by the lowest rank."""
-    return step.pieces[min(step.pieces)].index
 
 
 def _refuse_long_lists(description: dict[str, Any]) -> None:

@@ -175,20 +175,20 @@ def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str
     restarts: dict[int, int] = {}
     for step in steps:
         restarts.setdefault(step.attempt, step.last_step - step.trainer_steps)
-    kept, notes = [], []
-    for step in steps:
-        if any(later > step.attempt and start < step.last_step for later, start in restarts.items()):
-            continue
-        kept.append(step)
-    if len(kept) < len(steps):
-        notes.append(
-            plural(
-                "The run was restarted: {count} step of earlier attempts was trained again and is left out.",
-                "The run was restarted: {count} steps of earlier attempts were trained again and are left out.",
-                len(steps) - len(kept),
-            ).format(count=len(steps) - len(kept))
-        )
-    return kept, notes
+    kept = [
+        step
+        for step in steps
+        if not any(later > step.attempt and start < step.last_step for later, start in restarts.items())
+    ]
+    if len(kept) == len(steps):
+        return kept, []
+    return kept, [
+        plural(
+            "The run was restarted: {count} step of earlier attempts was trained again and is left out.",
+            "The run was restarted: {count} steps of earlier attempts were trained again and are left out.",
+            len(steps) - len(kept),
+        ).format(count=len(steps) - len(kept))
+    ]
 
 
 def _missing_ranks(steps: list[StepFiles]) -> list[str]:

@@ -14,68 +14,18 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.importers.arrays import Arrays
 from grpo_core.trainers.importers.parquet import Columns
-from grpo_core.trainers.importers.trace_folder import Piece, StepFiles
+from grpo_core.trainers.importers.trace_folder import StepFiles
 from grpo_core.trainers.importers.trace_rewards import stacked, weighted
 from grpo_core.trainers.importers.trl_settings import MicroBatch, denominator_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessColumns:
-    """One process's part of a step, as lists with one array per completion."""
+    """One process's part of a step: its rank, its line of the index, and the columns of its file."""
 
     rank: int
     index: dict[str, Any]
-    generation: np.ndarray
-    group: np.ndarray
-    ids: list[np.ndarray | None]
-    mask: list[np.ndarray | None]
-    written: list[np.ndarray | None]
-    prompts: list[np.ndarray | None]
-    rewards: list[np.ndarray | None]
-    advantage: list[np.ndarray | None]
-    old: list[np.ndarray | None]
-    ref: list[np.ndarray | None]
-    sampling: list[np.ndarray | None]
-    sampling_ratio: list[np.ndarray | None]
-    passed: list[np.ndarray | None]
-    part: list[np.ndarray | None]
-    logp: list[list[np.ndarray]]
-    entropy: list[list[np.ndarray]]
-    off_policy: list[list[np.ndarray]]
-    entropy_mask: list[list[np.ndarray]]
-
-
-def read_columns(columns: Columns | Arrays, piece: Piece, rank: int) -> ProcessColumns:
-    """Read the columns of the file of process ``rank``, for :class:`StepAssembly`."""
-
-    def rows(name: str, kind: Any = np.float32) -> list[np.ndarray | None]:
-        return columns.lists(name, kind, optional=True)
-
-    def uses(name: str) -> list[list[np.ndarray]]:
-        return columns.nested(name, np.float32, optional=True)
-
-    return ProcessColumns(
-        rank=rank,
-        index=piece.index,
-        generation=generations_of(columns),
-        group=columns.numbers("group", np.int64),
-        ids=columns.lists("completion_ids", np.int64),
-        mask=columns.lists("mask", bool),
-        written=rows("tool_mask", bool),
-        prompts=rows("prompt_ids", np.int64),
-        rewards=rows("rewards", np.float64),
-        advantage=rows("advantage", np.float64),
-        old=rows("old_logp"),
-        ref=rows("ref_logp"),
-        sampling=rows("sampling_logp"),
-        sampling_ratio=rows("sampling_ratio"),
-        passed=columns.lists("pass", np.int64),
-        part=columns.lists("part", np.int64),
-        logp=columns.nested("logp", np.float32),
-        entropy=uses("entropy"),
-        off_policy=uses("off_policy_mask"),
-        entropy_mask=uses("entropy_mask"),
-    )
+    columns: Columns | Arrays
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
@@ -93,10 +43,12 @@ class StepAssembly:
     def __init__(self, pieces: Sequence[ProcessColumns], processes: int, trainer: dict[str, Any]) -> None:
         self.pieces = pieces
         self.processes, self.trainer = processes, trainer
-        self.length = max((len(ids) for piece in pieces for ids in piece.ids if ids is not None), default=0)
+        self.ids = self._lists("completion_ids", np.int64)
+        self.length = max((len(ids) for ids in self.ids if ids is not None), default=0)
         if not self.length:
             raise NotRecordedError(tr("This step contains no tokens."))
-        self.batch = sum(len(piece.ids) for piece in pieces)
+        self.batch = len(self.ids)
+        self.generation = np.concatenate([generations_of(piece.columns) for piece in pieces])
         self.part, self.entry, self.optimizer_step = (np.empty(0, np.int64) for _ in range(3))
         self.width = 1 + max((int(m["part"]) for piece in pieces for m in piece.index["micro_batches"]), default=0)
 
@@ -105,31 +57,31 @@ class StepAssembly:
         self._place_uses()
         mask = self._rows("mask", bool, False)
         logp = self._uses("logp", np.nan)
-        tokens = self._rows("ids", np.int64, -1)
+        tokens = self._rows("completion_ids", np.int64, -1)
         assert logp is not None and mask is not None and tokens is not None
         present = self._present()
-        old = self._rows("old", np.float32, 0.0)
-        rewards, weights = self._rewards(), np.asarray(settings.recorded.reward_weights or (1.0,), np.float64)
+        old = self._rows("old_logp", np.float32, 0.0)
+        rewards = stacked(self._lists("rewards", np.float64))
+        weights = np.asarray(settings.recorded.reward_weights or (1.0,), np.float64)
         advantage = self._advantage()
         coefficient, weight = self._entropy_bonus(mask)
-        generations = np.concatenate([piece.generation for piece in self.pieces])
-        group = np.concatenate([piece.group for piece in self.pieces]) + generations * self.batch
+        group = np.concatenate([piece.columns.numbers("group", np.int64) for piece in self.pieces])
         total = None if rewards is None else weighted(rewards, weights)
         return Step(
             step=position,
             label=files.last_step,
             settings=settings,
-            group=np.unique(group, return_inverse=True)[1],
+            group=np.unique(group + self.generation * self.batch, return_inverse=True)[1],
             row_id=np.arange(self.batch),
             tokens=tokens,
             mask=mask,
             present=None if np.array_equal(present, mask) else present,
-            written=self._rows("written", bool, False),
+            written=self._rows("tool_mask", bool, False),
             rewards=np.full(self.batch, np.nan) if total is None else total,
             reward_parts=rewards,
             old_logp=self._first(logp) if old is None else old,
-            ref_logp=self._rows("ref", np.float32, 0.0),
-            sampling_logp=self._rows("sampling", np.float32, 0.0),
+            ref_logp=self._rows("ref_logp", np.float32, 0.0),
+            sampling_logp=self._rows("sampling_logp", np.float32, 0.0),
             logp=logp,
             part=self.part,
             denominator=self._denominators(mask),
@@ -152,7 +104,8 @@ class StepAssembly:
         parts: list[int] = []
         first = 0
         for piece in self.pieces:
-            for i, (passed, part) in enumerate(zip(piece.passed, piece.part, strict=True)):
+            both = (piece.columns.lists(name, np.int64) for name in ("pass", "part"))
+            for i, (passed, part) in enumerate(zip(*both, strict=True)):
                 seen: dict[int, int] = {}
                 for entry in range(0 if passed is None else len(passed)):
                     assert passed is not None and part is not None
@@ -161,7 +114,7 @@ class StepAssembly:
                     own = int(part[entry])
                     parts.append(piece.rank * self.width + own if 0 <= own < self.width else -1)
                     seen[n] = seen.get(n, 0) + 1
-            first += len(piece.ids)
+            first += piece.columns.rows
         order = sorted({(n, time) for _, n, time, _ in uses})
         if not order:
             raise NotRecordedError(tr("This step was generated but never used; it has no loss."))
@@ -190,9 +143,13 @@ class StepAssembly:
                     ).format(row=row + 1, n=n)
                 )
 
+    def _lists(self, name: str, kind: Any) -> list[np.ndarray | None]:
+        """Return one array per completion, None for one without."""
+        return [x for piece in self.pieces for x in piece.columns.lists(name, kind, optional=True)]
+
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
         """Stack one array per completion with padding: (B, T). None if not recorded."""
-        lists = [x for piece in self.pieces for x in getattr(piece, name)]
+        lists = self._lists(name, kind)
         if all(x is None for x in lists):
             return None
         whole = np.full((self.batch, self.length), empty, kind)
@@ -203,7 +160,7 @@ class StepAssembly:
 
     def _uses(self, name: str, empty: float) -> np.ndarray | None:
         """Stack one array per use of a completion with padding: (N, B, T). None if not recorded."""
-        lists = [x for piece in self.pieces for x in getattr(piece, name)]
+        lists = [x for piece in self.pieces for x in piece.columns.nested(name, np.float32, optional=True)]
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
         for n, row in zip(*np.nonzero(self.entry >= 0), strict=True):
@@ -216,7 +173,7 @@ class StepAssembly:
 
     def _present(self) -> np.ndarray:
         present = np.zeros((self.batch, self.length), bool)
-        for row, ids in zip(present, (x for piece in self.pieces for x in piece.ids), strict=True):
+        for row, ids in zip(present, self.ids, strict=True):
             row[: 0 if ids is None else len(ids)] = True
         return present
 
@@ -228,11 +185,8 @@ class StepAssembly:
         first = (self.entry >= 0).argmax(axis=0)
         return np.asarray(logp[first, np.arange(self.batch)])
 
-    def _rewards(self) -> np.ndarray | None:
-        return stacked([x for piece in self.pieces for x in piece.rewards])
-
     def _advantage(self) -> np.ndarray | None:
-        lists = [x for piece in self.pieces for x in piece.advantage]
+        lists = self._lists("advantage", np.float64)
         if any(x is None or not len(x) for x in lists):
             return None
         if all(len(x) == 1 for x in lists if x is not None):
@@ -246,11 +200,10 @@ class StepAssembly:
 
     def _gate(self) -> np.ndarray | None:
         """Return the factor of the surrogate: both masks, and the sampler's importance weights if TRL applies them."""
-        gates = [self._uses(name, 1.0) for name in ("off_policy", "entropy_mask")]
+        gates = [self._uses(name, 1.0) for name in ("off_policy_mask", "entropy_mask")]
         ratio = self._rows("sampling_ratio", np.float32, 1.0)
         if ratio is not None and self.trainer.get("loss_type") != "vespo":
-            per_row = [x for piece in self.pieces for x in piece.sampling_ratio]
-            for row, values in zip(ratio, per_row, strict=True):
+            for row, values in zip(ratio, self._lists("sampling_ratio", np.float32), strict=True):
                 if values is not None and len(values) == 1:
                     row[:] = values[0]
             gates.append(ratio[None])
@@ -299,8 +252,7 @@ class StepAssembly:
         value = noted.get("num_items_in_batch")
         if value is not None or len(self.pieces) < self.processes:
             return None if value is None else float(value)
-        generations = np.concatenate([piece.generation for piece in self.pieces])
-        return float(mask[generations == generations[rows][0]].sum())
+        return float(mask[self.generation == self.generation[rows][0]].sum())
 
     def _accumulation(self, noted: dict[str, Any]) -> float:
         """Return the number of micro-batches per optimizer step, as recorded for one of them or as configured."""

@@ -48,9 +48,7 @@ class TrlCompletions(TextRun):
             self.settings = recorded_settings("TRL", names=last.reward_names, group_size=size)
 
     def refresh(self) -> int:
-        self.files = self.numbered_files(self._place, BEFORE, AFTER, is_written)
-        self.labels = list(self.files)
-        return len(self)
+        return self.take_files(self._place, BEFORE, AFTER, is_written)
 
     def completions(self, position: int) -> Completions:
         result = self._table(position)

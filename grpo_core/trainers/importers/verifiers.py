@@ -123,9 +123,7 @@ class VerifiersRun(TextRun):
             )
         if self._prime is not None:
             self.settings = self._prime.settings(self.settings)
-            for sentence in (*self._prime.notes, self._prime.why_unknown, self.why_no_losses):
-                if sentence:
-                    self.note(sentence)
+            self.note(*filter(None, (*self._prime.notes, self._prime.why_unknown, self.why_no_losses)))
 
     def __deepcopy__(self, memo: object) -> VerifiersRun:
         """Return a copy that can be refreshed independently: indexes are replaced, never modified."""
@@ -164,8 +162,7 @@ class VerifiersRun(TextRun):
             self.labels = sorted(self._stream.places)
             if count := self._stream.evaluations:
                 found.append(_left_out(count))
-            for sentence in found:
-                self.note(sentence)
+            self.note(*found)
             return len(self.labels)
         if not self._single.is_file():
             self._files = dict(_step_files(self.path))
@@ -176,8 +173,7 @@ class VerifiersRun(TextRun):
         index = read_on(self._single, _key_of, notes, self._index)
         self.partial = False
         self._take(index)
-        for sentence in notes:
-            self.note(sentence)
+        self.note(*notes)
         if self._index_folder is not None and index.byte - before >= WORTH_KEEPING:
             keep_index(self._index_folder, self._single, index)
         return len(self.labels)
@@ -370,8 +366,7 @@ class VerifiersRun(TextRun):
                     label=self.labels[position - 1]
                 )
             )
-        for sentence in notes:
-            self.note(sentence)
+        self.note(*notes)
         if not rows.prompts:
             raise RunFileError(
                 tr("Step {label} of {name} contains no readable trace.").format(

@@ -57,9 +57,7 @@ class VerlRollouts(TextRun):
             self.settings = recorded_settings("verl", group_size=size)
 
     def refresh(self) -> int:
-        self.files = self.numbered_files(self.path, "", AFTER, _first_line_fits)
-        self.labels = list(self.files)
-        return len(self)
+        return self.take_files(self.path, "", AFTER, _first_line_fits)
 
     def completions(self, position: int) -> Completions:
         file = self.files[self.labels[position - 1]]
@@ -84,8 +82,8 @@ class VerlRollouts(TextRun):
                 ).format(count=strange, name=file.name)
             )
         return Completions(
-            prompts=tuple(_text(row["input"]) for row in rows),
-            completions=tuple(_text(row["output"]) for row in rows),
+            prompts=tuple(str(row["input"]) for row in rows),
+            completions=tuple(str(row["output"]) for row in rows),
             group=group,
             rewards=rewards,
             answers=answers_in(rows),
@@ -112,8 +110,7 @@ class VerlRollouts(TextRun):
                     strange,
                 ).format(count=strange, name=file.name)
             )
-        for sentence in notes:
-            self.note(sentence)
+        self.note(*notes)
         return rows
 
 
@@ -122,11 +119,7 @@ def _group_key(row: dict[str, Any]) -> tuple[str, str]:
     uid = row.get("uid")
     if isinstance(uid, str) and uid.count("_") >= 2:
         return "uid", uid.rsplit("_", 2)[0]
-    return "input", _text(row["input"])
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+    return "input", str(row["input"])
 
 
 def _number(value: Any) -> float:

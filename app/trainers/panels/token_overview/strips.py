@@ -124,10 +124,9 @@ class TokenStrips(QWidget):
         """Return the rectangle of a drawn token, at least three by three pixels in size."""
         area, shown = QRectF(self.area), self.window_shown
         high, wide = area.height() / shown.rows, area.width() / shown.places
-        found = QRectF(
+        return QRectF(
             area.left() + (place - shown.left) * wide, area.top() + (row - shown.top) * high, max(wide, 3), max(high, 3)
         )
-        return found
 
     # -- painting -----------------------------------------------------------------------------------------------------
 
