@@ -53,6 +53,13 @@ def test_each_lane_has_a_scale_of_its_own_and_none_overlaps_another(qtbot: QtBot
     assert tall > 0.6 * areas[1].height()
 
 
+@pytest.mark.parametrize("drag", ["", "diamond"])
+def test_a_hint_that_invites_to_drag_is_only_there_where_it_can_be_done(qtbot: QtBot, drag: str) -> None:
+    made = chart(qtbot, TWO)
+    made.set_drag(drag)
+    assert bool(made.hint(lane("reward", 0.1, hint="drag a diamond", invites=True))[0]) is bool(drag)
+
+
 def test_a_scale_that_widens_says_what_it_was_until_the_next_moment(qtbot: QtBot) -> None:
     made = chart(qtbot, lanes(lane("policy", 0.1, 0.12, 0.1), moment=1))
     assert made.hint(lane("policy", 0.1, hint="own words"))[0] == "own words"
