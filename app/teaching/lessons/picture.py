@@ -87,7 +87,7 @@ class LessonPicture(QWidget):
         picture.hidden = lesson_player.hidden
         picture.block = 0 if lesson_player.lesson is None else lesson_player.lesson.block
         picture.show_step(lesson_player.seen)
-        picture.show_ghost(guess, asks=asks and not self.filmed)
+        picture.guess, picture.asks = guess, asks and not self.filmed
         picture.draw(view)
         if picture.ready and self._morph is not None:
             lesson_player.play_change()

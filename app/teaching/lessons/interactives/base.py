@@ -51,6 +51,8 @@ class Interactive(QWidget):
         block: number of the block of seeds that many runs have; 0 in class, others when the lesson is checked.
         shows_run: whether the picture shows the lesson's run; otherwise there are no commands to train it.
         hidden: names of the parts in ``offer.parts`` that are currently covered.
+        guess: predicted height that :meth:`draw` shows as a ghost, or None for no ghost.
+        asks: whether the open question is about a height, so that the ghost can be dragged.
 
     Signals:
         touched: emitted when something was dragged, which changes the answers.
@@ -67,6 +69,8 @@ class Interactive(QWidget):
         self.workspace = workspace
         self.step, self.block = LessonStep(text=""), 0
         self.hidden: frozenset[str] = frozenset()
+        self.guess: float | None = None
+        self.asks = False
         self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}
         self._held: dict[QWidget, str] = {}
@@ -125,12 +129,6 @@ class Interactive(QWidget):
     def _turns(self, widget: QWidget) -> bool:
         checks = isinstance(widget, QAbstractButton) and widget.isCheckable()
         return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
-
-    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        """Set the predicted height that the next :meth:`draw` shows as a ghost bar, or None for no ghost bar.
-
-        ``asks``: whether the open question is about a height, so that the ghost bar can be dragged.
-        """
 
     def ghosts(self) -> Sequence[QWidget]:
         """Return the charts on which a prediction can be dragged."""

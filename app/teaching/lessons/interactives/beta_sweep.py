@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.jobs.runner import Poll
@@ -123,18 +123,8 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         super().__init__(workspace, parent)
         self._names: tuple[str, ...] = ()
         self.place = BETAS.index(ASKED)
-        self._guess: float | None = None
-        self._asks = False
-        self.plots: dict[str, LineChart] = {}
-        self.twins: list[TwinStack] = []
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        for key, (title, _) in PICTURES.items():
-            plot = LineChart(title)
-            self.plots[key] = plot
-            self.twins.append(TwinStack(plot, LEGEND))
-            column.addWidget(self.twins[-1], 1)
+        self.plots = {key: LineChart(title) for key, (title, _) in PICTURES.items()}
+        self.twins = [TwinStack(plot, LEGEND) for plot in self.plots.values()]
         self.plots["kl"].height_dragged.connect(self._on_dragged)
         self.slider = CalmSlider()
         self.slider.setRange(0, len(BETAS) - 1)
@@ -144,9 +134,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self.slider.valueChanged.connect(self._on_slid)
         self.beta, self.here, self.foot = Label(), note_label(), note_label("muted")
         row = across(self.beta, (self.slider, 1))
-        column.addLayout(row)
-        column.addWidget(self.here)
-        column.addWidget(self.foot)
+        self.lay_out(*((twin, 1) for twin in self.twins), row, self.here, self.foot)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return self.twins
@@ -155,9 +143,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def take(self, state: Mapping[str, Any]) -> None:
         self._names = tuple(name for name in state.get("curves", ()) if name in CURVES)[: len(MEANINGS)]
-
-    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        self._guess, self._asks = guess, asks
 
     def ghosts(self) -> Sequence[QWidget]:
         return (self.plots["kl"],)
@@ -188,7 +173,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
             twin.set_look(view.theme, view.scale)
             curves = {name: self._values(name, key) for name in self._names}
             heights = np.array([best[key] for best in theory])
-            guess, asks = (self._guess, self._asks) if key == "kl" else (None, False)
+            guess, asks = (self.guess, self.asks) if key == "kl" else (None, False)
             plot.ask_height(asks)
             plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place, guess, asks=asks))
             twin.set_summary(self.summary(view))

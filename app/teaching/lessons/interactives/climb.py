@@ -46,8 +46,6 @@ class Climb(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._action, self._until, self._lines, self._name = 6, 50, (ANSWER,), ""
-        self._guess: float | None = None
-        self._asks = False
         self._known: dict[str, list[np.ndarray]] = {}
         self.bars = BarChart(tr("Policy over answers"))
         self.bars.dragged.connect(self._on_dragged)
@@ -72,9 +70,6 @@ class Climb(Interactive):
         self._lines = tuple(state.get("lines", (ANSWER,)))
         self._name = str(state.get("name", ""))
 
-    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        self._guess, self._asks = guess, asks
-
     def ghosts(self) -> Sequence[QWidget]:
         return (self.bars,)
 
@@ -88,7 +83,7 @@ class Climb(Interactive):
         run, update = view.run, view.cursor.step
         policies = self._policies(run, update)
         if policies:
-            self.bars.set_drag("bar" if self._asks else "")
+            self.bars.set_drag("bar" if self.asks else "")
             self.bars.show_picture(self._bars(run, policies))
             self.line.show_picture(self._over_updates(run, update, policies))
         self.tell(view, self.summary(view), self.twins, self.foot)
@@ -111,8 +106,8 @@ class Climb(Interactive):
         paid = None if rewards is None else rewards[0]
         low, high = reward_span(paid)
         ghost = np.full(count, np.nan)
-        if self._guess is not None:
-            ghost[self._action] = self._guess
+        if self.guess is not None:
+            ghost[self._action] = self.guess
         diamonds = REWARD if paid is None else REWARD.with_heights((paid - low) / (high - low), values=paid)
         lane = Lane(
             y=PROBABILITY,
@@ -138,7 +133,7 @@ class Climb(Interactive):
             lines.append(
                 Line(name=PROXY, label=tr("reward paid"), meaning="reward", x=np.arange(1.0, len(paid) + 1), y=paid)
             )
-        if self._guess is not None:
+        if self.guess is not None:
             ends = np.array([0.0, float(self._until)])
             lines.append(
                 Line(
@@ -147,7 +142,7 @@ class Climb(Interactive):
                     meaning="text",
                     style=Qt.PenStyle.DotLine,
                     x=ends,
-                    y=np.full(2, self._guess),
+                    y=np.full(2, self.guess),
                     listed=False,
                 )
             )

@@ -105,10 +105,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     def draw(self, view: View) -> None:
         self.train(view.wanted)
-        theme, scale = view.theme, view.scale
-        self.dials.set_look(theme, scale)
-        self.twin.set_look(theme, scale)
-        self.note.setFont(theme.font("strong", scale))
+        self.dials.set_look(view.theme, view.scale)
         on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
@@ -116,9 +113,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             self.dials.show_run(view, self.audit)
         elif not on_dials:
             self._draw_remedies()
-        summary = self.summary(view)
-        self.note.setText(summary)
-        self.twin.set_summary(summary)
+        self.tell(view, self.summary(view), [self.twin], self.note)
 
     def _draw_remedies(self) -> None:
         level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
@@ -126,7 +121,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
         axis = Scale(label=tr("π(right)"), low=0, high=1.05)
         self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
-        self.twin.refresh()
 
     def _ends(self, name: str) -> np.ndarray:
         return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right - 1)))

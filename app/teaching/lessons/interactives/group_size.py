@@ -14,6 +14,7 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
+from app.boxes import across
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -89,15 +90,13 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         self.twins = {
             name: TwinStack(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
-        self.switch = self._switch()
         self.note = note_label()
         pictures, self._stack = pages(*self.twins.values())
-        self.lay_out(self.switch, (pictures, 1), self.note, spacing=6)
+        self.lay_out(self._switch(), (pictures, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
 
     def _switch(self) -> QHBoxLayout:
         """Return a row of toggle buttons, one per budget. The results of the checked ones are shown side by side."""
-        row = QHBoxLayout()
         self.buttons = {kind: QToolButton() for kind in KINDS}
         for kind, button in self.buttons.items():
             button.setText(PARTS[kind].name)
@@ -105,9 +104,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.setToolTip(plain_tip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name)))
             button.clicked.connect(self._on_switched)
-            row.addWidget(button)
-        row.addStretch(1)
-        return row
+        return across(*self.buttons.values(), None)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins[self.shows]] if self.shows != "left" else []

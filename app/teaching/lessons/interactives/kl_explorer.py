@@ -64,7 +64,7 @@ class KlExplorer(Interactive):
         self.policy.dragged.connect(self._on_policy)
         self.reference.dragged.connect(self._on_reference)
         for bars in (self.policy, self.reference):
-            bars.picked.connect(self._on_picked)
+            bars.picked.connect(self.touched)
         self.values, self.gradients = BarChart(tr("Sampled values")), BarChart(tr("Average step"))
         self.running = LineChart(tr("Mean of the samples so far"))
         self.twins = {
@@ -132,10 +132,6 @@ class KlExplorer(Interactive):
     @Slot(int, float)
     def _on_reference(self, action: int, prob: float) -> None:
         self._drag(self.divergence.logp, by_hand.with_probability(self.divergence.ref_logp, action, prob))
-
-    @Slot(int)
-    def _on_picked(self, action: int) -> None:
-        self.touched.emit()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

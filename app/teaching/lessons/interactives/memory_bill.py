@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.boxes import across
 from app.jobs.runner import Poll
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
@@ -65,10 +66,12 @@ class MemoryBill(Interactive):
         super().__init__(workspace, parent)
         self.bill = Bill(Training(**FOUR))
         self.picture = BillPicture()
-        self.picture.opened.connect(self._on_opened)
+        self.picture.opened.connect(self.touched)
         self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
         self.twin = TwinStack(self.work, [part.entry for part in WORK])
         self.rows = rows()
+        for row in self.rows.values():
+            row.edited.connect(self._on_edited)
         self.total, self.formula = note_label(), note_label()
         self._knobs: tuple[str, ...] = KNOBS[:2]
         self.ledgers = self.experiments(_counted, waits=False)
@@ -83,13 +86,7 @@ class MemoryBill(Interactive):
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
         """Return the control rows ``names`` side by side."""
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(24)
-        for name in names:
-            self.rows[name].edited.connect(self._on_edited)
-            line.addWidget(self.rows[name], 1)
-        return line
+        return across(*((self.rows[name], 1) for name in names), margins=0, spacing=24)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -146,10 +143,6 @@ class MemoryBill(Interactive):
             self.rows[name].accept()
         except SettingsError as error:
             self.rows[name].refuse(str(error))
-        self.touched.emit()
-
-    @Slot(int)
-    def _on_opened(self, place: int) -> None:
         self.touched.emit()
 
     # -- drawing -------------------------------------------------------------------------------------------------------

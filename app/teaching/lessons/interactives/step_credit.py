@@ -113,8 +113,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         else:
             self._draw_runs(view, what)
         self._stack.setCurrentIndex(SHOWS.index(what))
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self.summary(view))
+        self.tell(view, self.summary(view), [self.twins[what]] if what in self.twins else (), self.foot)
 
     def _draw_tokens(self, view: View) -> None:
         step, tint = view.step.step, TINTS["push"]
@@ -136,15 +135,12 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         process = self.course("process")
         if what == "faulty" and process is not None:
             runs["paid"] = process.paid
-        twin, plot = self.twins[what], self.plots[what]
-        twin.set_look(view.theme, view.scale)
+        plot = self.plots[what]
         if what == "race":
             share = Scale(label=tr("share of right decisions"), low=0, high=1)
             plot.show_picture(over_updates(tuple(LINES.values())[:2], runs, share))
         else:
             plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
-        twin.set_summary(self.summary(view))
-        twin.refresh()
 
     @Slot(int, int)
     def _on_chosen(self, row: int, token: int) -> None:
