@@ -18,7 +18,7 @@ from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import distribution, histogram, summary_of
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -62,7 +62,6 @@ class AdvantageHistogram(Interactive):
         self.top = TwinStack(self.rewards, [AVERAGE.entry])
         self.below = TwinStack(self.histogram)
         self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
-        self.numbers = note_label()
         self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._opened = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lower = QWidget()
@@ -81,7 +80,7 @@ class AdvantageHistogram(Interactive):
         self._parts.setSpacing(4)
         self._parts.addWidget(self.top, 2)
         self._parts.addWidget(self._lower, 3)
-        self.lay_out(self.numbers, (self._parts, 1))
+        self.lay_out(self.note, (self._parts, 1))
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -137,10 +136,9 @@ class AdvantageHistogram(Interactive):
         for part in (self.top, self.below, self.groups):
             part.set_look(view.theme, view.scale)
         self._compute(view)
-        self.numbers.setFont(view.theme.font("strong", view.scale))
         found = self.found
         if found is None:
-            self.numbers.setText(self.problem)
+            self.tell(view, self.problem)
             return
         table = found.batches.action_rewards
         names = view.step.origin.vocabulary[: len(table)]
@@ -161,7 +159,7 @@ class AdvantageHistogram(Interactive):
             self.below.refresh()
         if opened:
             self.groups.set_rows(self.rows(found))
-        self.numbers.setText(self._summary(found, drawn))
+        self.tell(view, self._summary(found, drawn))
 
     def rows(self, found: OfAction) -> list[list[object]]:
         """Return one row per group behind the selected bar: its number, mean reward, advantage and actions."""
@@ -195,9 +193,6 @@ class AdvantageHistogram(Interactive):
             len(found.advantage),
         ).format(count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2])
         return f"{pays} {drawn_text}"
-
-    def summary(self, view: View) -> str:
-        return self.numbers.text()
 
     def answer(self, check: str) -> float:
         return math.nan if self.found is None else super().answer(check)

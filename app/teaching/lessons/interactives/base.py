@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QScrollBar,
-    QStackedLayout,
+    QStackedWidget,
     QToolButton,
     QWidget,
 )
@@ -53,6 +53,7 @@ class Interactive(QWidget):
         hidden: names of the parts in ``offer.parts`` that are currently covered.
         guess: predicted height that :meth:`draw` shows as a ghost, or None for no ghost.
         asks: whether the open question is about a height, so that the ghost can be dragged.
+        note: the sentence that :meth:`tell` shows.
 
     Signals:
         touched: emitted when something was dragged, which changes the answers.
@@ -71,6 +72,7 @@ class Interactive(QWidget):
         self.hidden: frozenset[str] = frozenset()
         self.guess: float | None = None
         self.asks = False
+        self.note = Label(wraps=True)
         self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}
         self._held: dict[QWidget, str] = {}
@@ -166,14 +168,14 @@ class Interactive(QWidget):
         self._experiments.append(made)
         return made
 
-    def tell(self, view: View, said: str, twins: Sequence[TwinStack], note: Label) -> None:
-        """Show ``said`` in ``note`` and as the description of charts that have been drawn, in the look of ``view``."""
+    def tell(self, view: View, said: str, twins: Sequence[TwinStack] = ()) -> None:
+        """Show ``said`` in the note and as the description of charts that have been drawn, in the look of ``view``."""
         for twin in twins:
             twin.set_look(view.theme, view.scale)
             twin.set_summary(said)
             twin.refresh()
-        note.setFont(view.theme.font("strong", view.scale))
-        note.setText(said)
+        self.note.setFont(view.theme.font("strong", view.scale))
+        self.note.setText(said)
 
     # -- what the lesson asks ------------------------------------------------------------------------------------------
 
@@ -199,8 +201,8 @@ class Interactive(QWidget):
         return {}
 
     def summary(self, view: View) -> str:
-        """Return a one-sentence description of the picture for screen readers."""
-        return ""
+        """Return a one-sentence description of the picture for screen readers, by default the note."""
+        return self.note.text()
 
     def dispose(self) -> None:
         """Cancel all computations when the lesson ends."""
@@ -211,15 +213,9 @@ class Interactive(QWidget):
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))
 
 
-def note_label(name: str = "") -> Label:
-    """Return a word-wrapped label. ``name`` is its style, for example "muted" or "section"."""
-    return Label(name=name, wraps=True)
-
-
-def pages(*widgets: QWidget) -> tuple[QWidget, QStackedLayout]:
-    """Return a widget that shows one page at a time, and the layout that selects the page."""
-    whole = QWidget()
-    stack = QStackedLayout(whole)
+def pages(*widgets: QWidget) -> QStackedWidget:
+    """Return a widget that shows one of ``widgets`` at a time."""
+    stack = QStackedWidget()
     for widget in widgets:
         stack.addWidget(widget)
-    return whole, stack
+    return stack

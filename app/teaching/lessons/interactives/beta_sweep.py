@@ -19,7 +19,6 @@ from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import note_label
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.widgets.calm import CalmSlider
@@ -132,9 +131,9 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self.slider.setAccessibleName(tr("KL weight β"))
         self.slider.spoken = _spoken_beta
         self.slider.valueChanged.connect(self._on_slid)
-        self.beta, self.here, self.foot = Label(), note_label(), note_label("muted")
+        self.beta, self.foot = Label(), Label(name="muted", wraps=True)
         row = across(self.beta, (self.slider, 1))
-        self.lay_out(*((twin, 1) for twin in self.twins), row, self.here, self.foot)
+        self.lay_out(*((twin, 1) for twin in self.twins), row, self.note, self.foot)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return self.twins
@@ -184,8 +183,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self.beta.setFont(view.theme.font("strong", view.scale))
         self.beta.setFixedWidth(self.beta.fontMetrics().horizontalAdvance("β = 0.000"))
         self.beta.setText(f"β = {BETAS[self.place]:g}")
-        self.here.setFont(view.theme.font("strong", view.scale))
-        self.here.setText(self._at_beta(theory[self.place]))
+        self.tell(view, self._at_beta(theory[self.place]))
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:

@@ -16,7 +16,7 @@ from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -51,11 +51,10 @@ class Climb(Interactive):
         self.bars.dragged.connect(self._on_dragged)
         self.line = LineChart(tr("Over training"))
         self.twins = [TwinStack(self.bars, [NOW.entry, AT_FIRST.entry, REWARD.entry]), TwinStack(self.line)]
-        self.foot = note_label()
-        self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.foot, spacing=6)
+        self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.note, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"bars": (self.twins[0],), "lines": (self.twins[1],), "words": (self.foot,)}
+        return {"bars": (self.twins[0],), "lines": (self.twins[1],), "words": (self.note,)}
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -86,7 +85,7 @@ class Climb(Interactive):
             self.bars.set_drag("bar" if self.asks else "")
             self.bars.show_picture(self._bars(run, policies))
             self.line.show_picture(self._over_updates(run, update, policies))
-        self.tell(view, self.summary(view), self.twins, self.foot)
+        self.tell(view, self.summary(view), self.twins)
 
     def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
         """Return the policy (A,) before training and after every update up to ``update``."""

@@ -18,10 +18,10 @@ from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import note_label
 from app.teaching.lessons.interactives.family_list import FamilyList
 from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.baselines import BASELINES
@@ -88,7 +88,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.members = TableTwin(MEMBERS, tr("The family at a glance"))
         self.members.selected.connect(self._on_row)
         self._names: list[str] = []
-        self.idea, self.note = note_label(), note_label()
+        self.idea = Label(wraps=True)
         right = down(self.idea, self.members, (self.twin, 1), self.note, self.table, spacing=4)
         across(self.tree, (right, 1), on=self, margins=0, spacing=12)
         self.member = member(FIRST)
@@ -157,7 +157,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.members.end_with_rows(self.height() // 3)
         self.members.select_row(self._names.index(self.member.name) if self.member.name in self._names else None)
         summary = self.summary(view)
-        self.tell(view, summary, [self.twin], self.note)
+        self.tell(view, summary, [self.twin])
         self.table.set_summary(summary)
 
     def _draw_runs(self) -> None:

@@ -16,7 +16,7 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.dials import Dials
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
@@ -46,9 +46,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         self.dials = Dials(workspace)
         self.plot = BarChart(tr("Right answers at the end"))
         self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
-        self.note = note_label()
-        pictures, self._stack = pages(self.dials, self.twin)
-        self.lay_out((pictures, 1), self.note, spacing=6)
+        self._stack = pages(self.dials, self.twin)
+        self.lay_out((self._stack, 1), self.note, spacing=6)
         self._right = 1
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             self.dials.show_run(view, self.audit)
         elif not on_dials:
             self._draw_remedies()
-        self.tell(view, self.summary(view), [self.twin], self.note)
+        self.tell(view, self.summary(view), [self.twin])
 
     def _draw_remedies(self) -> None:
         level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)

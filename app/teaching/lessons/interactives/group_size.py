@@ -22,7 +22,7 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import Spans, compared
-from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import plain_tip
 from app.workspace.view import View
@@ -90,9 +90,8 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         self.twins = {
             name: TwinStack(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
-        self.note = note_label()
-        pictures, self._stack = pages(*self.twins.values())
-        self.lay_out(self._switch(), (pictures, 1), self.note, spacing=6)
+        self._stack = pages(*self.twins.values())
+        self.lay_out(self._switch(), (self._stack, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
 
     def _switch(self) -> QHBoxLayout:
@@ -157,7 +156,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             self._show(what, {SILENT.name: silent}, SIZES)
         else:
             self._draw_rewards()
-        self.tell(view, self._sentence(what), [twin], self.note)
+        self.tell(view, self._sentence(what), [twin])
 
     def _show(
         self, what: str, heights: Mapping[str, np.ndarray], sizes: Sequence[int], spans: Spans | None = None
@@ -187,9 +186,6 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         if what == "silent":
             return _ends(tr("First group silent"), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
         return _ends(PARTS[kind].name, {g: shown(group_sizes.middle(e)) for g, e in runs.items()})
-
-    def summary(self, view: View) -> str:
-        return self.note.text()
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

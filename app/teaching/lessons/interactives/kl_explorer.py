@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
@@ -17,7 +17,7 @@ from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
-from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.line_pictures import running_means
 from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
@@ -83,10 +83,7 @@ class KlExplorer(Interactive):
         self._both.setSpacing(12)
         for twin in self.tops:
             self._both.addWidget(twin, 1)
-        self.below = QWidget()
-        self._stack = QStackedLayout(self.below)
-        for twin in self.twins.values():
-            self._stack.addWidget(twin)
+        self.below = pages(*self.twins.values())
         self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._parts.setSpacing(4)
         self._parts.addLayout(self._both, 5)
@@ -151,7 +148,7 @@ class KlExplorer(Interactive):
             chart.set_summary(summary_of(chart))
         self.below.setVisible(what in self.twins)
         if what in self.twins:
-            self._stack.setCurrentWidget(self.twins[what])
+            self.below.setCurrentWidget(self.twins[what])
             self._draw_below(what, names)
             self.twins[what].set_summary(self._of_below(what))
             self.twins[what].refresh()

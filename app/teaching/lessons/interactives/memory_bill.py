@@ -21,9 +21,10 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
 from app.teaching.lessons.interactives.real_ledger import Counted, counted
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config.fields import about
@@ -72,17 +73,17 @@ class MemoryBill(Interactive):
         self.rows = rows()
         for row in self.rows.values():
             row.edited.connect(self._on_edited)
-        self.total, self.formula = note_label(), note_label()
+        self.total, self.formula = Label(wraps=True), Label(wraps=True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
         self.ledgers = self.experiments(_counted, waits=False)
         self._drawn_ledger: Counted | None = None
         self._build()
 
     def _build(self) -> None:
-        pictures, self._stack = pages(self.picture, self.twin)
+        self._stack = pages(self.picture, self.twin)
         self._switches = QWidget()
         self._switches.setLayout(self._line_of(SWITCHES))
-        self.lay_out(self.total, (pictures, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
+        self.lay_out(self.total, (self._stack, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
         """Return the control rows ``names`` side by side."""
