@@ -44,19 +44,18 @@ class Scorer:
             value, problem = NAN, tr("The prediction cannot be scored: {error}").format(error=error)
         good = placed.guess is not None and right(predict, placed.guess, value)
         near = placed.guess is not None and close(predict, placed.guess, value)
-        self._add(
-            PredictionEntry(
-                when=datetime.now().isoformat(timespec="seconds"),
-                lesson=lesson.id,
-                step=place + 1,
-                ask=predict.ask,
-                kind=predict.kind,
-                guess=in_words(predict, placed.guess),
-                value=value,
-                right=good,
-                skipped=placed.guess is None,
-            )
+        entry = PredictionEntry(
+            when=datetime.now().isoformat(timespec="seconds"),
+            lesson=lesson.id,
+            step=place + 1,
+            ask=predict.ask,
+            kind=predict.kind,
+            guess=in_words(predict, placed.guess),
+            value=value,
+            right=good,
+            skipped=placed.guess is None,
         )
+        self._say(self.progress.add(entry))
         return replace(placed, value=value, right=good, close=near), problem
 
     def _answer(self, lesson: Lesson, place: int, picture: Interactive | None) -> float:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSlider,
@@ -176,6 +176,11 @@ class Interactive(QWidget):
             twin.refresh()
         self.note.setFont(view.theme.font("strong", view.scale))
         self.note.setText(said)
+
+    @Slot(int, int)
+    def select_token(self, row: int, token: int) -> None:
+        """Select a token of a completion."""
+        self.workspace.select(row=row, token=token)
 
     # -- what the lesson asks ------------------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.tokens = GroupTokens()
-        self.tokens.chosen.connect(self._on_chosen)
+        self.tokens.chosen.connect(self.select_token)
         self.tokens.activated.connect(self._on_activated)
         self.plot = LineChart(tr("Expected length"))
         self.twin = TwinStack(self.plot)
@@ -99,10 +99,6 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
             self.tokens.show_group(view, what)
         self._stack.setCurrentIndex(1 if what == "lengths" else 0)
         self.tell(view, self.summary(view), [self.twin])
-
-    @Slot(int, int)
-    def _on_chosen(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
 
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:

@@ -60,7 +60,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.grid, self.legend = TokenGrid(), TintLegend()
-        self.grid.chosen.connect(self._on_chosen)
+        self.grid.chosen.connect(self.select_token)
         self.grid.activated.connect(self._on_activated)
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
@@ -140,10 +140,6 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
             plot.show_picture(over_updates(tuple(LINES.values())[:2], runs, share))
         else:
             plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
-
-    @Slot(int, int)
-    def _on_chosen(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
 
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:
