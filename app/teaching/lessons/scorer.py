@@ -61,7 +61,7 @@ class Scorer:
     def _answer(self, lesson: Lesson, place: int, picture: Interactive | None) -> float:
         run, step = self._workspace.run, lesson.steps[place]
         assert run is not None and step.predict is not None
-        check = picture.answer if picture is not None else _nothing
+        check = picture.answer if picture is not None else lambda check: NAN
         return answered(step.predict.answer, step.update, run.origin, run.step, check)
 
     def reach(self, lesson: Lesson, place: int, *, covered: bool) -> None:
@@ -75,7 +75,3 @@ class Scorer:
     def _say(self, sentence: str | None) -> None:
         if sentence:
             self._workspace.problem.emit(sentence, "warning")
-
-
-def _nothing(check: str) -> float:
-    return NAN

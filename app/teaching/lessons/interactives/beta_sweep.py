@@ -49,11 +49,6 @@ PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
 
 
-def _spoken_beta(place: int) -> str:
-    """Return the slider's value as text for a screen reader."""
-    return f"{BETAS[place]:g}"
-
-
 def over_beta(
     theory: np.ndarray,
     curves: Mapping[str, np.ndarray],
@@ -129,7 +124,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self.slider.setRange(0, len(BETAS) - 1)
         self.slider.setPageStep(1)
         self.slider.setAccessibleName(tr("KL weight β"))
-        self.slider.spoken = _spoken_beta
+        self.slider.spoken = lambda place: f"{BETAS[place]:g}"
         self.slider.valueChanged.connect(self._on_slid)
         self.beta, self.foot = Label(), Label(name="muted", wraps=True)
         row = across(self.beta, (self.slider, 1))

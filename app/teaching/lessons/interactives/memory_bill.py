@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,6 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.boxes import across
-from app.jobs.runner import Poll
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale
@@ -23,6 +22,7 @@ from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
+from app.teaching.lessons.interactives.experiment_results import Experiments
 from app.teaching.lessons.interactives.real_ledger import Counted, counted
 from app.theme.labels import Label
 from app.workspace.view import View
@@ -75,7 +75,7 @@ class MemoryBill(Interactive):
             row.edited.connect(self._on_edited)
         self.total, self.formula = Label(wraps=True), Label(wraps=True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
-        self.ledgers = self.experiments(_counted, waits=False)
+        self.ledgers: Experiments[str, Counted] = self.experiments(lambda key, poll: counted(poll), waits=False)
         self._drawn_ledger: Counted | None = None
         self._build()
 
@@ -239,7 +239,3 @@ class MemoryBill(Interactive):
             "real_mib": lambda: total(blocks) / MIB,
             "real_optimizer_share": lambda: total(states) / total(blocks),
         }
-
-
-def _counted(key: str, poll: Poll) -> Iterator[Counted]:
-    return counted(poll)
