@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import across, down
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
@@ -62,25 +63,14 @@ class AdvantageHistogram(Interactive):
         self.top = TwinStack(self.rewards, [AVERAGE.entry])
         self.below = TwinStack(self.histogram)
         self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
-        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
-        self._opened = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lower = QWidget()
-        self._build()
+        across((self.below, 3), (self.groups, 2), on=self._lower, margins=0, spacing=12)
+        self._parts = down((self.top, 2), (self._lower, 3), spacing=4)
+        self.lay_out(self.note, (self._parts, 1))
         self._drawn: tuple[Settings, bytes, int] | None = None
         self._count, self._wanted_bar = BATCHES, ""
         self.problem = ""
         self.found: OfAction | None = None
-
-    def _build(self) -> None:
-        self._opened.setContentsMargins(0, 0, 0, 0)
-        self._opened.setSpacing(12)
-        self._opened.addWidget(self.below, 3)
-        self._opened.addWidget(self.groups, 2)
-        self._lower.setLayout(self._opened)
-        self._parts.setSpacing(4)
-        self._parts.addWidget(self.top, 2)
-        self._parts.addWidget(self._lower, 3)
-        self.lay_out(self.note, (self._parts, 1))
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -142,7 +132,7 @@ class AdvantageHistogram(Interactive):
             return
         table = found.batches.action_rewards
         names = view.step.origin.vocabulary[: len(table)]
-        drawn = (self.shows) == "histogram"
+        drawn = self.shows == "histogram"
         low, opened = self.height() < 330 * view.scale, drawn and self.bar is not None
         directions = QBoxLayout.Direction
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)

@@ -9,6 +9,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import across, down
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -74,21 +75,12 @@ class KlExplorer(Interactive):
         }
         self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
         self.numbers, self.note = Label(wraps=True), Label(name="muted", wraps=True)
-        self._build()
+        self._both = across(*((twin, 1) for twin in self.tops), spacing=12)
+        self.below = pages(*self.twins.values())
+        self._parts = down((self._both, 5), (self.below, 5), spacing=4)
+        self.lay_out(self.numbers, (self._parts, 1), self.note)
         self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
         self._spread, self._hidden = True, frozenset[str]()
-
-    def _build(self) -> None:
-        self._both = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._both.setSpacing(12)
-        for twin in self.tops:
-            self._both.addWidget(twin, 1)
-        self.below = pages(*self.twins.values())
-        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
-        self._parts.setSpacing(4)
-        self._parts.addLayout(self._both, 5)
-        self._parts.addWidget(self.below, 5)
-        self.lay_out(self.numbers, (self._parts, 1), self.note)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import down
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
@@ -52,10 +53,7 @@ class RatioExplorer(Interactive):
         self._powers = LEAST_POWERS
         self.top = TwinStack(self.policy, [Entry(tr("π now"), "policy"), OLD.entry])
         self.below = TwinStack(self.ratios, [Entry(tr("clip range"), "reference", "line")])
-        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
-        self._parts.setSpacing(4)
-        self._parts.addWidget(self.top, 1)
-        self._parts.addWidget(self.below, 1)
+        self._parts = down((self.top, 1), (self.below, 1), spacing=4)
         self.lay_out((self._parts, 1), self.note)
         self._old: np.ndarray | None = None
         self._objective = Objective()
