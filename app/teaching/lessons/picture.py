@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.morph import Morph
 from app.teaching.lessons.player import LessonPlayer, Phase
@@ -36,8 +37,7 @@ class LessonPicture(QWidget):
         self.interactive: Interactive | None = None
         self.filmed = False
         self._morph: Morph | None = None
-        self._place = QVBoxLayout(self)
-        self._place.setContentsMargins(0, 0, 0, 0)
+        self._place = down(on=self, margins=0)
         self.hide()
 
     @property
