@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTextBrowser, QWidget
 
+from app.boxes import down
 from app.help.published import PARTS, part_html
 from app.theme.labels import Label
 from app.theme.tokens import Theme
@@ -33,11 +34,7 @@ class PublishedView(QWidget):
         self.browser = QTextBrowser()
         self.browser.setOpenLinks(False)
         self.browser.anchorClicked.connect(self._on_link)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        for widget, stretch in ((self.title, 0), (self.mark, 0), (self.browser, 1)):
-            column.addWidget(widget, stretch)
+        down(self.title, self.mark, (self.browser, 1), on=self, margins=0, spacing=4)
 
     def show_part(self, part: str, theme: Theme, scale: float) -> None:
         """Show one of ``PARTS``, scrolled to its beginning."""

@@ -82,7 +82,7 @@ class Teaching(WindowPart):
         self.rehearsals = RehearsalController(window, self.lessons, self)
         program.exports.subject = self._film_subject
         workspace.mode.takeover = _Shown(self.lessons, self.presenter)
-        workspace.mode.size_changed.connect(self._on_size_changed)
+        workspace.mode.size_changed.connect(self.presenter.arrange_later)
         program.preferences.changed.connect(self._on_preferences)
         self.lessons.player.changed.connect(self._on_lesson)
         self.presenter.active_changed.connect(self._on_presenting)
@@ -91,12 +91,10 @@ class Teaching(WindowPart):
     # -- the rows ------------------------------------------------------------------------------------------------------
 
     def commands(self, targets: CommandTargets) -> list[Command]:
-        presenting = presenting_commands(targets, self.presenter, self.lessons)
-        lessons = lesson_commands(self.presenter, self.lessons, self.homework, self.rehearsals)
         return [
             *export_entries(targets, self.lessons, self.ask_handout, self.ask_page, self.ask_simulator),
-            *presenting,
-            *lessons,
+            *presenting_commands(targets, self.presenter, self.lessons),
+            *lesson_commands(self.presenter, self.lessons, self.homework, self.rehearsals),
         ]
 
     def commands_made(self, by_id: Any) -> None:
@@ -236,10 +234,6 @@ class Teaching(WindowPart):
     def _on_presenting(self) -> None:
         self._program.workspace.mode.presenting_changed.emit()
         self.lessons.set_stage(self.presenter.active)
-
-    @Slot()
-    def _on_size_changed(self) -> None:
-        self.presenter.arrange_later()
 
     @Slot()
     def _on_preferences(self) -> None:

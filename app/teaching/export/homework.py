@@ -11,7 +11,7 @@ from app.display import draw_offscreen
 from app.export.command import exit_code
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Homework, Row, Walked, collect
+from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Homework, Walked, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -124,7 +124,7 @@ def _collect(arguments: Sequence[str]) -> None:
     for row in collect(options.folder, checker()):
         collected.rows.append(row)
         if row.flags:
-            print(_flagged(row), flush=True)
+            print(tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags)), flush=True)
     write_table(options.out, collected)
     for sentence in (*collected.distributions(), *collected.wrong()):
         print(sentence)
@@ -144,10 +144,6 @@ def _collect(arguments: Sequence[str]) -> None:
     )
     print(NOT_KNOWN)
     print(options.out)
-
-
-def _flagged(row: Row) -> str:
-    return tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags))
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLayout, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.export.stage import settle
 from app.panel_registry import PANELS
 from app.teaching.lessons.page import LessonPage
@@ -47,13 +47,9 @@ class LessonScreen:
         self._made: dict[str, tuple[QWidget, Panel]] = {}
         self._seen: tuple[str, ...] = ()
         self._beside = QWidget()
-        self._column = QVBoxLayout(self._beside)
-        self._column.setContentsMargins(0, 12, 16, 12)
-        self._row = QHBoxLayout(self.widget)
-        self._row.setContentsMargins(0, 0, 0, 0)
+        self._column = down(on=self._beside, margins=(0, 12, 16, 12))
+        self._row = across(lesson, self._beside, on=self.widget, margins=0)
         self._row.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)  # a picture may be smaller than a window
-        self._row.addWidget(lesson)
-        self._row.addWidget(self._beside)
         self._beside.hide()
 
     @property

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across
+from app.boxes import across, down
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.speaker_notes import analogy_of
 from app.theme.labels import Label
@@ -42,7 +42,7 @@ class Ending(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._following = ""
-        self.result, self.analogy, self.missed = Label(), Label(), Label()
+        self.result, self.analogy, self.missed = Label(wraps=True), Label(wraps=True), Label(wraps=True)
         self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
         self.free = QPushButton(tr("Go on with this run"))
         self.homework = homework_button()
@@ -52,15 +52,8 @@ class Ending(QWidget):
         self.following.clicked.connect(self._on_following)
         self.all.clicked.connect(self._on_all)
         self.free.clicked.connect(self.kept)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
-        for label in (self.result, self.analogy, self.missed):
-            label.setWordWrap(True)
-            column.addWidget(label)
-        column.addWidget(self.following)
         row = across(self.homework, self.all, self.free, None)
-        column.addLayout(row)
+        down(self.result, self.analogy, self.missed, self.following, row, on=self, margins=0, spacing=12)
         for button in (self.following, self.homework, self.all, self.free):
             button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.hide()

@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QToolButton, QWidget
 
+from app.boxes import across
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.theme.reasons import allow
@@ -38,10 +39,7 @@ class Knobs(QWidget):
         self.back.setToolTip(tr("Reset everything to the values of this step."))
         self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.back.clicked.connect(self.reset)
-        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(16)
-        self._row.addWidget(self.back)
+        self._row = across(self.back, on=self, margins=0, spacing=16)
 
     def stand(self, upright: bool) -> None:
         """Stack the control rows if ``upright``, otherwise place them side by side."""

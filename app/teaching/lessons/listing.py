@@ -134,7 +134,7 @@ class LessonList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.itemActivated.connect(self._on_activated)
-        self.itemClicked.connect(self._on_clicked)
+        self.itemClicked.connect(self._on_activated)
 
     def show_lines(self, wanted: list[Line], theme: Theme, scale: float) -> None:
         """Show these entries and keep the current one selected."""
@@ -168,10 +168,6 @@ class LessonList(QListWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.scheduleDelayedItemsLayout()  # text is wrapped again, which changes heights
-
-    @Slot(QListWidgetItem)
-    def _on_clicked(self, item: QListWidgetItem) -> None:
-        self._on_activated(item)
 
 
 class _Entry(QStyledItemDelegate):

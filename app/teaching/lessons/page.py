@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.clock import Timer
 from app.teaching.lessons.bar import LessonBar
 from app.teaching.lessons.ending import Ending, homework_button
@@ -91,10 +91,7 @@ class LessonPage(QWidget):
         beside.addWidget(self.ending)
         beside.addStretch(1)
         self.words = plain_scroll_area(words)
-        self._both = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._both.setSpacing(24)
-        self._both.addLayout(body)
-        self._both.addWidget(self.words, WORDS)
+        self._both = across(body, (self.words, WORDS), spacing=24)
         top = QHBoxLayout()
         top.addWidget(self.title, 1)
         top.addWidget(self.count, 0, Qt.AlignmentFlag.AlignTop)
@@ -222,8 +219,8 @@ class LessonPage(QWidget):
 
         Without a picture, the knobs are below the text.
         """
-        across, directions = self.width() > 1.1 * self.height(), QBoxLayout.Direction
-        beside = directions.LeftToRight if across else directions.TopToBottom
+        wide, directions = self.width() > 1.1 * self.height(), QBoxLayout.Direction
+        beside = directions.LeftToRight if wide else directions.TopToBottom
         alone = self.picture.interactive is None
         self._both.setStretch(0, 0 if alone else PICTURE)
         self._both.setDirection(directions.BottomToTop if alone else beside)

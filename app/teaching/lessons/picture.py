@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.morph import Morph
 from app.teaching.lessons.player import LessonPlayer, Phase
@@ -36,8 +37,7 @@ class LessonPicture(QWidget):
         self.interactive: Interactive | None = None
         self.filmed = False
         self._morph: Morph | None = None
-        self._place = QVBoxLayout(self)
-        self._place.setContentsMargins(0, 0, 0, 0)
+        self._place = down(on=self, margins=0)
         self.hide()
 
     @property
@@ -87,7 +87,7 @@ class LessonPicture(QWidget):
         picture.hidden = lesson_player.hidden
         picture.block = 0 if lesson_player.lesson is None else lesson_player.lesson.block
         picture.show_step(lesson_player.seen)
-        picture.show_ghost(guess, asks=asks and not self.filmed)
+        picture.guess, picture.asks = guess, asks and not self.filmed
         picture.draw(view)
         if picture.ready and self._morph is not None:
             lesson_player.play_change()

@@ -44,25 +44,24 @@ class Scorer:
             value, problem = NAN, tr("The prediction cannot be scored: {error}").format(error=error)
         good = placed.guess is not None and right(predict, placed.guess, value)
         near = placed.guess is not None and close(predict, placed.guess, value)
-        self._add(
-            PredictionEntry(
-                when=datetime.now().isoformat(timespec="seconds"),
-                lesson=lesson.id,
-                step=place + 1,
-                ask=predict.ask,
-                kind=predict.kind,
-                guess=in_words(predict, placed.guess),
-                value=value,
-                right=good,
-                skipped=placed.guess is None,
-            )
+        entry = PredictionEntry(
+            when=datetime.now().isoformat(timespec="seconds"),
+            lesson=lesson.id,
+            step=place + 1,
+            ask=predict.ask,
+            kind=predict.kind,
+            guess=in_words(predict, placed.guess),
+            value=value,
+            right=good,
+            skipped=placed.guess is None,
         )
+        self._say(self.progress.add(entry))
         return replace(placed, value=value, right=good, close=near), problem
 
     def _answer(self, lesson: Lesson, place: int, picture: Interactive | None) -> float:
         run, step = self._workspace.run, lesson.steps[place]
         assert run is not None and step.predict is not None
-        check = picture.answer if picture is not None else _nothing
+        check = picture.answer if picture is not None else lambda check: NAN
         return answered(step.predict.answer, step.update, run.origin, run.step, check)
 
     def reach(self, lesson: Lesson, place: int, *, covered: bool) -> None:
@@ -76,7 +75,3 @@ class Scorer:
     def _say(self, sentence: str | None) -> None:
         if sentence:
             self._workspace.problem.emit(sentence, "warning")
-
-
-def _nothing(check: str) -> float:
-    return NAN

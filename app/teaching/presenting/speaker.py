@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QSignalBlocker, Qt, QTime, Signal, Slot
 from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QScreen, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QWidget
 
-from app.boxes import across
+from app.boxes import across, down
 from app.clock import Timer, now
 from app.teaching.presenting.notes_edit import NotesEdit
 from app.teaching.presenting.presenting_words import sentence_next, sentence_now
@@ -61,8 +61,7 @@ class SpeakerWindow(QWidget):
         self.reset = QPushButton(tr("Restart"))
         self.reset.setToolTip(tr("Restart the time of the talk at 0:00."))
         self.reset.clicked.connect(self.restart)
-        self.now, self.next, self.lesson = Label(), Label(), Label()
-        self.lesson.setWordWrap(True)
+        self.now, self.next, self.lesson = Label(wraps=True), Label(wraps=True), Label(wraps=True)
         self.lesson.hide()
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
@@ -81,41 +80,28 @@ class SpeakerWindow(QWidget):
         self.choice.activated.connect(self._on_choice)
         for widget in (self.reset, self.edit, self.choice):  # clicking one of them does not move the keyboard focus
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.alone = Label(ALONE)
+        self.alone = Label(ALONE, name="muted", wraps=True)
         self._ticks = Timer(self, self._tick, 1000, repeats=True)
         self._build()
         self.resize(620, 560)
 
     def _build(self) -> None:
-        self._column = column = QVBoxLayout(self)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(12)
-        top = across(self.clock, None)
-        talk = Label(tr("Talk"))
-        talk.setObjectName("section")
-        top.addWidget(talk)
-        top.addWidget(self.elapsed)
-        top.addWidget(self.reset)
-        column.addLayout(top)
-        for name, label in ((tr("Now"), self.now), (tr("Next"), self.next)):
-            title = Label(name)
-            title.setObjectName("section")
-            label.setWordWrap(True)
-            column.addWidget(title)
-            column.addWidget(label)
-        column.addWidget(self.lesson)
-        row = QHBoxLayout()
         self._buttons = QHBoxLayout()
-        row.addLayout(self._buttons)
-        row.addStretch(1)
-        row.addWidget(self.edit)
-        column.addLayout(row)
-        column.addWidget(self.notes, 1)
-        bottom = across(self.where, (self.choice, 1))
-        column.addLayout(bottom)
-        self.alone.setObjectName("muted")
-        self.alone.setWordWrap(True)
-        column.addWidget(self.alone)
+        self._column = down(
+            across(self.clock, None, Label(tr("Talk"), name="section"), self.elapsed, self.reset),
+            Label(tr("Now"), name="section"),
+            self.now,
+            Label(tr("Next"), name="section"),
+            self.next,
+            self.lesson,
+            across(self._buttons, None, self.edit),
+            (self.notes, 1),
+            across(self.where, (self.choice, 1)),
+            self.alone,
+            on=self,
+            margins=16,
+            spacing=12,
+        )
 
     def use_commands(self, commands: Mapping[str, QAction]) -> None:
         """Add commands of the main window, by their IDs.

@@ -165,12 +165,10 @@ class Checker:
                 step = next(run)
                 if number in wanted:
                     steps[number] = step
-            self._known[key] = answered(answer.answer, answer.update, origin(settings), steps.get, _no_picture)
+            self._known[key] = answered(
+                answer.answer, answer.update, origin(settings), steps.get, lambda check: math.nan
+            )
         return self._known[key]
-
-
-def _no_picture(check: str) -> float:
-    return math.nan
 
 
 def too_large(settings: Settings, answer: HomeworkAnswer) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import across, down
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
@@ -18,7 +19,7 @@ from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import distribution, histogram, summary_of
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -62,26 +63,14 @@ class AdvantageHistogram(Interactive):
         self.top = TwinStack(self.rewards, [AVERAGE.entry])
         self.below = TwinStack(self.histogram)
         self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
-        self.numbers = note_label()
-        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
-        self._opened = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lower = QWidget()
-        self._build()
+        across((self.below, 3), (self.groups, 2), on=self._lower, margins=0, spacing=12)
+        self._parts = down((self.top, 2), (self._lower, 3), spacing=4)
+        self.lay_out(self.note, (self._parts, 1))
         self._drawn: tuple[Settings, bytes, int] | None = None
         self._count, self._wanted_bar = BATCHES, ""
         self.problem = ""
         self.found: OfAction | None = None
-
-    def _build(self) -> None:
-        self._opened.setContentsMargins(0, 0, 0, 0)
-        self._opened.setSpacing(12)
-        self._opened.addWidget(self.below, 3)
-        self._opened.addWidget(self.groups, 2)
-        self._lower.setLayout(self._opened)
-        self._parts.setSpacing(4)
-        self._parts.addWidget(self.top, 2)
-        self._parts.addWidget(self._lower, 3)
-        self.lay_out(self.numbers, (self._parts, 1))
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -137,14 +126,13 @@ class AdvantageHistogram(Interactive):
         for part in (self.top, self.below, self.groups):
             part.set_look(view.theme, view.scale)
         self._compute(view)
-        self.numbers.setFont(view.theme.font("strong", view.scale))
         found = self.found
         if found is None:
-            self.numbers.setText(self.problem)
+            self.tell(view, self.problem)
             return
         table = found.batches.action_rewards
         names = view.step.origin.vocabulary[: len(table)]
-        drawn = (self.shows) == "histogram"
+        drawn = self.shows == "histogram"
         low, opened = self.height() < 330 * view.scale, drawn and self.bar is not None
         directions = QBoxLayout.Direction
         self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
@@ -161,7 +149,7 @@ class AdvantageHistogram(Interactive):
             self.below.refresh()
         if opened:
             self.groups.set_rows(self.rows(found))
-        self.numbers.setText(self._summary(found, drawn))
+        self.tell(view, self._summary(found, drawn))
 
     def rows(self, found: OfAction) -> list[list[object]]:
         """Return one row per group behind the selected bar: its number, mean reward, advantage and actions."""
@@ -195,9 +183,6 @@ class AdvantageHistogram(Interactive):
             len(found.advantage),
         ).format(count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2])
         return f"{pays} {drawn_text}"
-
-    def summary(self, view: View) -> str:
-        return self.numbers.text()
 
     def answer(self, check: str) -> float:
         return math.nan if self.found is None else super().answer(check)

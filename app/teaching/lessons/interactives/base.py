@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSlider,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QScrollBar,
-    QStackedLayout,
+    QStackedWidget,
     QToolButton,
     QWidget,
 )
@@ -51,6 +51,9 @@ class Interactive(QWidget):
         block: number of the block of seeds that many runs have; 0 in class, others when the lesson is checked.
         shows_run: whether the picture shows the lesson's run; otherwise there are no commands to train it.
         hidden: names of the parts in ``offer.parts`` that are currently covered.
+        guess: predicted height that :meth:`draw` shows as a ghost, or None for no ghost.
+        asks: whether the open question is about a height, so that the ghost can be dragged.
+        note: the sentence that :meth:`tell` shows.
 
     Signals:
         touched: emitted when something was dragged, which changes the answers.
@@ -67,6 +70,9 @@ class Interactive(QWidget):
         self.workspace = workspace
         self.step, self.block = LessonStep(text=""), 0
         self.hidden: frozenset[str] = frozenset()
+        self.guess: float | None = None
+        self.asks = False
+        self.note = Label(wraps=True)
         self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}
         self._held: dict[QWidget, str] = {}
@@ -126,12 +132,6 @@ class Interactive(QWidget):
         checks = isinstance(widget, QAbstractButton) and widget.isCheckable()
         return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
 
-    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        """Set the predicted height that the next :meth:`draw` shows as a ghost bar, or None for no ghost bar.
-
-        ``asks``: whether the open question is about a height, so that the ghost bar can be dragged.
-        """
-
     def ghosts(self) -> Sequence[QWidget]:
         """Return the charts on which a prediction can be dragged."""
         return ()
@@ -168,14 +168,19 @@ class Interactive(QWidget):
         self._experiments.append(made)
         return made
 
-    def tell(self, view: View, said: str, twins: Sequence[TwinStack], note: Label) -> None:
-        """Show ``said`` in ``note`` and as the description of charts that have been drawn, in the look of ``view``."""
+    def tell(self, view: View, said: str, twins: Sequence[TwinStack] = ()) -> None:
+        """Show ``said`` in the note and as the description of charts that have been drawn, in the look of ``view``."""
         for twin in twins:
             twin.set_look(view.theme, view.scale)
             twin.set_summary(said)
             twin.refresh()
-        note.setFont(view.theme.font("strong", view.scale))
-        note.setText(said)
+        self.note.setFont(view.theme.font("strong", view.scale))
+        self.note.setText(said)
+
+    @Slot(int, int)
+    def select_token(self, row: int, token: int) -> None:
+        """Select a token of a completion."""
+        self.workspace.select(row=row, token=token)
 
     # -- what the lesson asks ------------------------------------------------------------------------------------------
 
@@ -201,8 +206,8 @@ class Interactive(QWidget):
         return {}
 
     def summary(self, view: View) -> str:
-        """Return a one-sentence description of the picture for screen readers."""
-        return ""
+        """Return a one-sentence description of the picture for screen readers, by default the note."""
+        return self.note.text()
 
     def dispose(self) -> None:
         """Cancel all computations when the lesson ends."""
@@ -213,15 +218,9 @@ class Interactive(QWidget):
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))
 
 
-def note_label(name: str = "") -> Label:
-    """Return a word-wrapped label. ``name`` is its style, for example "muted" or "section"."""
-    return Label(name=name, wraps=True)
-
-
-def pages(*widgets: QWidget) -> tuple[QWidget, QStackedLayout]:
-    """Return a widget that shows one page at a time, and the layout that selects the page."""
-    whole = QWidget()
-    stack = QStackedLayout(whole)
+def pages(*widgets: QWidget) -> QStackedWidget:
+    """Return a widget that shows one of ``widgets`` at a time."""
+    stack = QStackedWidget()
     for widget in widgets:
         stack.addWidget(widget)
-    return whole, stack
+    return stack

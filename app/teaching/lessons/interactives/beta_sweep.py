@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.jobs.runner import Poll
@@ -19,7 +19,6 @@ from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import note_label
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.widgets.calm import CalmSlider
@@ -48,11 +47,6 @@ MEANINGS = ("kl", "policy", "push_down", "entropy")
 PICTURES = {"kl": (tr("KL from reference"), 2.5), "reward": (tr("Expected reward"), 1.0)}
 """Title of each picture, and the upper end of its axis."""
 LEGEND = (Entry(tr("theory π ∝ π_ref exp(r/β)"), "reference", "line"), Entry(tr("mean of 16 runs"), "text", "dot"))
-
-
-def _spoken_beta(place: int) -> str:
-    """Return the slider's value as text for a screen reader."""
-    return f"{BETAS[place]:g}"
 
 
 def over_beta(
@@ -123,30 +117,18 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         super().__init__(workspace, parent)
         self._names: tuple[str, ...] = ()
         self.place = BETAS.index(ASKED)
-        self._guess: float | None = None
-        self._asks = False
-        self.plots: dict[str, LineChart] = {}
-        self.twins: list[TwinStack] = []
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        for key, (title, _) in PICTURES.items():
-            plot = LineChart(title)
-            self.plots[key] = plot
-            self.twins.append(TwinStack(plot, LEGEND))
-            column.addWidget(self.twins[-1], 1)
+        self.plots = {key: LineChart(title) for key, (title, _) in PICTURES.items()}
+        self.twins = [TwinStack(plot, LEGEND) for plot in self.plots.values()]
         self.plots["kl"].height_dragged.connect(self._on_dragged)
         self.slider = CalmSlider()
         self.slider.setRange(0, len(BETAS) - 1)
         self.slider.setPageStep(1)
         self.slider.setAccessibleName(tr("KL weight β"))
-        self.slider.spoken = _spoken_beta
+        self.slider.spoken = lambda place: f"{BETAS[place]:g}"
         self.slider.valueChanged.connect(self._on_slid)
-        self.beta, self.here, self.foot = Label(), note_label(), note_label("muted")
+        self.beta, self.foot = Label(), Label(name="muted", wraps=True)
         row = across(self.beta, (self.slider, 1))
-        column.addLayout(row)
-        column.addWidget(self.here)
-        column.addWidget(self.foot)
+        self.lay_out(*((twin, 1) for twin in self.twins), row, self.note, self.foot)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return self.twins
@@ -155,9 +137,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def take(self, state: Mapping[str, Any]) -> None:
         self._names = tuple(name for name in state.get("curves", ()) if name in CURVES)[: len(MEANINGS)]
-
-    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        self._guess, self._asks = guess, asks
 
     def ghosts(self) -> Sequence[QWidget]:
         return (self.plots["kl"],)
@@ -188,7 +167,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
             twin.set_look(view.theme, view.scale)
             curves = {name: self._values(name, key) for name in self._names}
             heights = np.array([best[key] for best in theory])
-            guess, asks = (self._guess, self._asks) if key == "kl" else (None, False)
+            guess, asks = (self.guess, self.asks) if key == "kl" else (None, False)
             plot.ask_height(asks)
             plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place, guess, asks=asks))
             twin.set_summary(self.summary(view))
@@ -199,8 +178,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self.beta.setFont(view.theme.font("strong", view.scale))
         self.beta.setFixedWidth(self.beta.fontMetrics().horizontalAdvance("β = 0.000"))
         self.beta.setText(f"β = {BETAS[self.place]:g}")
-        self.here.setFont(view.theme.font("strong", view.scale))
-        self.here.setText(self._at_beta(theory[self.place]))
+        self.tell(view, self._at_beta(theory[self.place]))
         self.foot.setText(self.summary(view))
 
     def _values(self, name: str, key: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.plotting.bar_chart import BarChart
@@ -62,38 +62,20 @@ class BuildGroup(Interactive):
         self._objective = Objective()
         self.above = BarChart(tr("Rewards"), drag="bar", walks=True)
         self.below = BarChart(tr("Advantages"), walks=True)
-        self._guess: float | None = None
-        self._asks = False
         self.below.dragged.connect(self._on_guessed)
-        self.foot = Label()
+        self.foot = Label(name="muted", wraps=True)
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
         self.below.picked.connect(self.touched)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        self.names = [Label(tr("Rewards")), Label(tr("Advantages"))]
         self.how = Label(tr("drag a bar, or a digit and ▲ ▼"), name="muted")
-        for name, plot in zip(self.names, (self.above, self.below), strict=True):
-            name.setObjectName("section")
-            row = across(name, spacing=8)
-            if plot is self.above:
-                row.addWidget(self.how)
-            row.addStretch(1)
-            column.addLayout(row)
-            column.addWidget(plot, 1)
-        self.foot.setObjectName("muted")
-        self.foot.setWordWrap(True)
-        column.addWidget(self.foot)
+        first = across(Label(self.above.title, name="section"), self.how, None, spacing=8)
+        self.lay_out(first, (self.above, 1), Label(self.below.title, name="section"), (self.below, 1), self.foot)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def take(self, state: Mapping[str, Any]) -> None:
         self._before = self._taken
         self.rewards = self._taken = np.array(state.get("rewards", [0.0] * 8), dtype=float)
-
-    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        self._guess, self._asks = guess, asks
 
     def ghosts(self) -> Sequence[QWidget]:
         return (self.below,)
@@ -125,11 +107,11 @@ class BuildGroup(Interactive):
         reach = _up(max(most * 1.15, 1e-3))
         tells = bounded and "most" not in self.hidden
         levels = np.full(count, most) if tells else None
-        if self._asks or self._guess is not None:
-            reach = max(reach, _up(max(GHOST_REACH, abs(self._guess or 0.0))))
-        self.below.set_drag("bar" if self._asks else "")
+        if self.asks or self.guess is not None:
+            reach = max(reach, _up(max(GHOST_REACH, abs(self.guess or 0.0))))
+        self.below.set_drag("bar" if self.asks else "")
         ghost = np.full(count, np.nan)
-        ghost[-1] = math.nan if self._guess is None else self._guess
+        ghost[-1] = math.nan if self.guess is None else self.guess
         more = (GHOST.with_heights(ghost),)
         self.below.show_picture(
             signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels, more=more)

@@ -16,7 +16,7 @@ from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -46,18 +46,15 @@ class Climb(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._action, self._until, self._lines, self._name = 6, 50, (ANSWER,), ""
-        self._guess: float | None = None
-        self._asks = False
         self._known: dict[str, list[np.ndarray]] = {}
         self.bars = BarChart(tr("Policy over answers"))
         self.bars.dragged.connect(self._on_dragged)
         self.line = LineChart(tr("Over training"))
         self.twins = [TwinStack(self.bars, [NOW.entry, AT_FIRST.entry, REWARD.entry]), TwinStack(self.line)]
-        self.foot = note_label()
-        self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.foot, spacing=6)
+        self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.note, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"bars": (self.twins[0],), "lines": (self.twins[1],), "words": (self.foot,)}
+        return {"bars": (self.twins[0],), "lines": (self.twins[1],), "words": (self.note,)}
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -72,9 +69,6 @@ class Climb(Interactive):
         self._lines = tuple(state.get("lines", (ANSWER,)))
         self._name = str(state.get("name", ""))
 
-    def show_ghost(self, guess: float | None, *, asks: bool) -> None:
-        self._guess, self._asks = guess, asks
-
     def ghosts(self) -> Sequence[QWidget]:
         return (self.bars,)
 
@@ -88,10 +82,10 @@ class Climb(Interactive):
         run, update = view.run, view.cursor.step
         policies = self._policies(run, update)
         if policies:
-            self.bars.set_drag("bar" if self._asks else "")
+            self.bars.set_drag("bar" if self.asks else "")
             self.bars.show_picture(self._bars(run, policies))
             self.line.show_picture(self._over_updates(run, update, policies))
-        self.tell(view, self.summary(view), self.twins, self.foot)
+        self.tell(view, self.summary(view), self.twins)
 
     def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
         """Return the policy (A,) before training and after every update up to ``update``."""
@@ -111,8 +105,8 @@ class Climb(Interactive):
         paid = None if rewards is None else rewards[0]
         low, high = reward_span(paid)
         ghost = np.full(count, np.nan)
-        if self._guess is not None:
-            ghost[self._action] = self._guess
+        if self.guess is not None:
+            ghost[self._action] = self.guess
         diamonds = REWARD if paid is None else REWARD.with_heights((paid - low) / (high - low), values=paid)
         lane = Lane(
             y=PROBABILITY,
@@ -138,7 +132,7 @@ class Climb(Interactive):
             lines.append(
                 Line(name=PROXY, label=tr("reward paid"), meaning="reward", x=np.arange(1.0, len(paid) + 1), y=paid)
             )
-        if self._guess is not None:
+        if self.guess is not None:
             ends = np.array([0.0, float(self._until)])
             lines.append(
                 Line(
@@ -147,7 +141,7 @@ class Climb(Interactive):
                     meaning="text",
                     style=Qt.PenStyle.DotLine,
                     x=ends,
-                    y=np.full(2, self._guess),
+                    y=np.full(2, self.guess),
                     listed=False,
                 )
             )

@@ -104,7 +104,7 @@ class Clip(Interactive):
         self.slider.spoken = self._spoken_pass
         self.slider.setRange(1, 1)
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Inner pass"), name="muted"), Label(wraps=True)
+        self.name = Label(tr("Inner pass"), name="muted")
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         for place, plot in enumerate(self.sides.values()):
@@ -114,12 +114,12 @@ class Clip(Interactive):
             grid.setColumnStretch(place, 1)
         grid.setRowStretch(1, 1)
         drag = across(self.name, (self.slider, 1))
-        self.lay_out((grid, 1), drag, self.foot, spacing=6)
+        self.lay_out((grid, 1), drag, self.note, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
         return {
             "quadrants": tuple(self.sides.values()),
-            "words": (self.foot,),
+            "words": (self.note,),
             "pass": (self.name, self.slider),
         }
 
@@ -154,7 +154,7 @@ class Clip(Interactive):
                     len(ratio),
                 ).format(title=plot.title, count=len(ratio), clipped=int(clipped.sum()))
             )
-        self.tell(view, self.summary(view), (), self.foot)
+        self.tell(view, self.summary(view))
 
     def _ratios(self) -> np.ndarray:
         """Return the ratios of every token in every pass, (n,)."""

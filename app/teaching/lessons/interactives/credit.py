@@ -14,7 +14,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.credit_rows import first_and_rest
 from app.teaching.lessons.interactives.group_tokens import GroupTokens
 from app.teaching.lessons.interactives.line_pictures import over_updates
@@ -51,18 +51,17 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.foot = note_label()
         self.tokens = GroupTokens()
-        self.tokens.chosen.connect(self._on_chosen)
+        self.tokens.chosen.connect(self.select_token)
         self.tokens.activated.connect(self._on_activated)
         self.plot = LineChart(tr("Expected length"))
         self.twin = TwinStack(self.plot)
-        self._pictures, self._stack = pages(self.tokens, self.twin)
-        self.lay_out((self._pictures, 1), self.foot, spacing=6)
+        self._stack = pages(self.tokens, self.twin)
+        self.lay_out((self._stack, 1), self.note, spacing=6)
         self._view: StepView | None = None
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"lengths": (self._pictures,)}
+        return {"lengths": (self._stack,)}
 
     # -- lengths -------------------------------------------------------------------------------------------------------
 
@@ -99,11 +98,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         else:
             self.tokens.show_group(view, what)
         self._stack.setCurrentIndex(1 if what == "lengths" else 0)
-        self.tell(view, self.summary(view), [self.twin], self.foot)
-
-    @Slot(int, int)
-    def _on_chosen(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
+        self.tell(view, self.summary(view), [self.twin])
 
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:

@@ -94,12 +94,12 @@ class DeadGroups(Interactive):
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.spoken = in_percent
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Chance of a right answer p"), name="muted"), Label(wraps=True)
+        self.name = Label(tr("Chance of a right answer p"), name="muted")
         drag = across(self.name, (self.slider, 1))
-        self.lay_out((self.tiles, 3), drag, self.foot, (self.curve, 2), spacing=6)
+        self.lay_out((self.tiles, 3), drag, self.note, (self.curve, 2), spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"curve": (self.curve,), "tiles": (self.tiles,), "words": (self.foot,)}
+        return {"curve": (self.curve,), "tiles": (self.tiles,), "words": (self.note,)}
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class DeadGroups(Interactive):
         self.curve.set_look(view.theme, view.scale)
         self.curve.show_picture(over_chance(size, chance, *counted(self.settings, self.block)))
         self.curve.set_summary(self.summary(view))
-        self.tell(view, self.summary(view), (), self.foot)
+        self.tell(view, self.summary(view))
 
     def summary(self, view: View) -> str:
         dead, groups = counted(self.settings, self.block)

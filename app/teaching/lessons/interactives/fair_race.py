@@ -54,9 +54,7 @@ class FairRace(Interactive):
         self.controller.changed.connect(self._on_changed)
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
         self.twin = TwinStack(self.plot)
-        self.head, self.foot = Label(), Label()
-        self.head.setObjectName("section")
-        self.foot.setWordWrap(True)
+        self.head, self.foot = Label(name="section"), Label(wraps=True)
         self.lay_out(self.head, (self.twin, 1), self.foot)
         self.twin.title.hide()
 
@@ -101,9 +99,7 @@ class FairRace(Interactive):
 
     def draw(self, view: View) -> None:
         self._base = view.next_settings
-        wanted = self._planned()
-        if wanted != self._plan:
-            self._plan = wanted
+        wanted = self._plan = self._planned()
         if wanted not in self._done and (
             self.controller.asked != wanted or not (self.controller.busy or self.controller.problem)
         ):

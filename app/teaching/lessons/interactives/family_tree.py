@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across, down
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
@@ -87,21 +88,9 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.members = TableTwin(MEMBERS, tr("The family at a glance"))
         self.members.selected.connect(self._on_row)
         self._names: list[str] = []
-        self.idea, self.note = Label(), Label()
-        for label in (self.idea, self.note):
-            label.setWordWrap(True)
-        right = QVBoxLayout()
-        right.setSpacing(4)
-        right.addWidget(self.idea)
-        right.addWidget(self.members)
-        right.addWidget(self.twin, 1)
-        right.addWidget(self.note)
-        right.addWidget(self.table)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(self.tree)
-        row.addLayout(right, 1)
+        self.idea = Label(wraps=True)
+        right = down(self.idea, self.members, (self.twin, 1), self.note, self.table, spacing=4)
+        across(self.tree, (right, 1), on=self, margins=0, spacing=12)
         self.member = member(FIRST)
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -156,10 +145,8 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         theme, scale = view.theme, view.scale
         self.tree.set_look(theme, scale * LARGER)
         self.tree.show_member(self.member.name)
-        self.twin.set_look(theme, scale)
         self.table.set_look(theme, scale)
         self.idea.setFont(theme.font("body", scale))
-        self.note.setFont(theme.font("strong", scale))
         self.idea.setVisible(scale < CROWDED)  # in large type, only the outline's tooltip shows it
         self.idea.setText(f"{self.member.idea} ({self.member.citation})")
         self.members.setVisible(self.shows == TABLE_OF_ALL)
@@ -170,8 +157,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.members.end_with_rows(self.height() // 3)
         self.members.select_row(self._names.index(self.member.name) if self.member.name in self._names else None)
         summary = self.summary(view)
-        self.note.setText(summary)
-        self.twin.set_summary(summary)
+        self.tell(view, summary, [self.twin])
         self.table.set_summary(summary)
 
     def _draw_runs(self) -> None:
@@ -185,7 +171,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
             lines.append(Line(name="own", label=self.member.name, meaning="policy"))
             runs["own"] = found.own.measures[MEASURE]
         self.plot.show_picture(over_updates(lines, runs, Scale(low=0, high=1)))
-        self.twin.refresh()
 
     def _draw_switches(self, scale: float) -> None:
         rows = []

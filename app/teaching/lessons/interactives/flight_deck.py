@@ -16,7 +16,7 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.dials import Dials
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
@@ -46,9 +46,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         self.dials = Dials(workspace)
         self.plot = BarChart(tr("Right answers at the end"))
         self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
-        self.note = note_label()
-        pictures, self._stack = pages(self.dials, self.twin)
-        self.lay_out((pictures, 1), self.note, spacing=6)
+        self._stack = pages(self.dials, self.twin)
+        self.lay_out((self._stack, 1), self.note, spacing=6)
         self._right = 1
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -105,10 +104,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     def draw(self, view: View) -> None:
         self.train(view.wanted)
-        theme, scale = view.theme, view.scale
-        self.dials.set_look(theme, scale)
-        self.twin.set_look(theme, scale)
-        self.note.setFont(theme.font("strong", scale))
+        self.dials.set_look(view.theme, view.scale)
         on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
@@ -116,9 +112,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             self.dials.show_run(view, self.audit)
         elif not on_dials:
             self._draw_remedies()
-        summary = self.summary(view)
-        self.note.setText(summary)
-        self.twin.set_summary(summary)
+        self.tell(view, self.summary(view), [self.twin])
 
     def _draw_remedies(self) -> None:
         level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
@@ -126,7 +120,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
         axis = Scale(label=tr("π(right)"), low=0, high=1.05)
         self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
-        self.twin.refresh()
 
     def _ends(self, name: str) -> np.ndarray:
         return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right - 1)))

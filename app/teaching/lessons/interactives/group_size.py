@@ -14,6 +14,7 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
+from app.boxes import across
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -21,7 +22,7 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import Spans, compared
-from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import plain_tip
 from app.workspace.view import View
@@ -89,15 +90,12 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         self.twins = {
             name: TwinStack(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
-        self.switch = self._switch()
-        self.note = note_label()
-        pictures, self._stack = pages(*self.twins.values())
-        self.lay_out(self.switch, (pictures, 1), self.note, spacing=6)
+        self._stack = pages(*self.twins.values())
+        self.lay_out(self._switch(), (self._stack, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
 
     def _switch(self) -> QHBoxLayout:
         """Return a row of toggle buttons, one per budget. The results of the checked ones are shown side by side."""
-        row = QHBoxLayout()
         self.buttons = {kind: QToolButton() for kind in KINDS}
         for kind, button in self.buttons.items():
             button.setText(PARTS[kind].name)
@@ -105,9 +103,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.setToolTip(plain_tip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name)))
             button.clicked.connect(self._on_switched)
-            row.addWidget(button)
-        row.addStretch(1)
-        return row
+        return across(*self.buttons.values(), None)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins[self.shows]] if self.shows != "left" else []
@@ -160,7 +156,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             self._show(what, {SILENT.name: silent}, SIZES)
         else:
             self._draw_rewards()
-        self.tell(view, self._sentence(what), [twin], self.note)
+        self.tell(view, self._sentence(what), [twin])
 
     def _show(
         self, what: str, heights: Mapping[str, np.ndarray], sizes: Sequence[int], spans: Spans | None = None
@@ -190,9 +186,6 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         if what == "silent":
             return _ends(tr("First group silent"), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
         return _ends(PARTS[kind].name, {g: shown(group_sizes.middle(e)) for g, e in runs.items()})
-
-    def summary(self, view: View) -> str:
-        return self.note.text()
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

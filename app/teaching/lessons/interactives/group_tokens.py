@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.teaching.lessons.interactives.credit_rows import laid_out
 from app.theme.labels import Label
 from app.token_grid.grid import TokenGrid
@@ -30,11 +31,7 @@ class GroupTokens(QWidget):
         self.asked, self.grid, self.legend = Label(), TokenGrid(), TintLegend()
         self.grid.chosen.connect(self.chosen)
         self.grid.activated.connect(self.activated)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        for widget, stretch in ((self.asked, 0), (self.grid, 1), (self.legend, 0)):
-            column.addWidget(widget, stretch)
+        down(self.asked, (self.grid, 1), self.legend, on=self, margins=0, spacing=6)
 
     def show_group(self, view: View, what: str, larger: float = 1.0) -> None:
         """Draw the group of the selected completion, or the first group if none is selected.

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import across, down
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -17,7 +18,7 @@ from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
-from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.line_pictures import running_means
 from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
@@ -64,7 +65,7 @@ class KlExplorer(Interactive):
         self.policy.dragged.connect(self._on_policy)
         self.reference.dragged.connect(self._on_reference)
         for bars in (self.policy, self.reference):
-            bars.picked.connect(self._on_picked)
+            bars.picked.connect(self.touched)
         self.values, self.gradients = BarChart(tr("Sampled values")), BarChart(tr("Average step"))
         self.running = LineChart(tr("Mean of the samples so far"))
         self.twins = {
@@ -74,24 +75,12 @@ class KlExplorer(Interactive):
         }
         self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
         self.numbers, self.note = Label(wraps=True), Label(name="muted", wraps=True)
-        self._build()
+        self._both = across(*((twin, 1) for twin in self.tops), spacing=12)
+        self.below = pages(*self.twins.values())
+        self._parts = down((self._both, 5), (self.below, 5), spacing=4)
+        self.lay_out(self.numbers, (self._parts, 1), self.note)
         self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
         self._spread, self._hidden = True, frozenset[str]()
-
-    def _build(self) -> None:
-        self._both = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._both.setSpacing(12)
-        for twin in self.tops:
-            self._both.addWidget(twin, 1)
-        self.below = QWidget()
-        self._stack = QStackedLayout(self.below)
-        for twin in self.twins.values():
-            self._stack.addWidget(twin)
-        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
-        self._parts.setSpacing(4)
-        self._parts.addLayout(self._both, 5)
-        self._parts.addWidget(self.below, 5)
-        self.lay_out(self.numbers, (self._parts, 1), self.note)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -133,10 +122,6 @@ class KlExplorer(Interactive):
     def _on_reference(self, action: int, prob: float) -> None:
         self._drag(self.divergence.logp, by_hand.with_probability(self.divergence.ref_logp, action, prob))
 
-    @Slot(int)
-    def _on_picked(self, action: int) -> None:
-        self.touched.emit()
-
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
@@ -155,7 +140,7 @@ class KlExplorer(Interactive):
             chart.set_summary(summary_of(chart))
         self.below.setVisible(what in self.twins)
         if what in self.twins:
-            self._stack.setCurrentWidget(self.twins[what])
+            self.below.setCurrentWidget(self.twins[what])
             self._draw_below(what, names)
             self.twins[what].set_summary(self._of_below(what))
             self.twins[what].refresh()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.jobs.runner import Poll
+from app.boxes import across
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale
@@ -20,9 +20,11 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
+from app.teaching.lessons.interactives.experiment_results import Experiments
 from app.teaching.lessons.interactives.real_ledger import Counted, counted
+from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config.fields import about
@@ -65,31 +67,27 @@ class MemoryBill(Interactive):
         super().__init__(workspace, parent)
         self.bill = Bill(Training(**FOUR))
         self.picture = BillPicture()
-        self.picture.opened.connect(self._on_opened)
+        self.picture.opened.connect(self.touched)
         self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
         self.twin = TwinStack(self.work, [part.entry for part in WORK])
         self.rows = rows()
-        self.total, self.formula = note_label(), note_label()
+        for row in self.rows.values():
+            row.edited.connect(self._on_edited)
+        self.total, self.formula = Label(wraps=True), Label(wraps=True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
-        self.ledgers = self.experiments(_counted, waits=False)
+        self.ledgers: Experiments[str, Counted] = self.experiments(lambda key, poll: counted(poll), waits=False)
         self._drawn_ledger: Counted | None = None
         self._build()
 
     def _build(self) -> None:
-        pictures, self._stack = pages(self.picture, self.twin)
+        self._stack = pages(self.picture, self.twin)
         self._switches = QWidget()
         self._switches.setLayout(self._line_of(SWITCHES))
-        self.lay_out(self.total, (pictures, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
+        self.lay_out(self.total, (self._stack, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
         """Return the control rows ``names`` side by side."""
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(24)
-        for name in names:
-            self.rows[name].edited.connect(self._on_edited)
-            line.addWidget(self.rows[name], 1)
-        return line
+        return across(*((self.rows[name], 1) for name in names), margins=0, spacing=24)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -146,10 +144,6 @@ class MemoryBill(Interactive):
             self.rows[name].accept()
         except SettingsError as error:
             self.rows[name].refuse(str(error))
-        self.touched.emit()
-
-    @Slot(int)
-    def _on_opened(self, place: int) -> None:
         self.touched.emit()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
@@ -245,7 +239,3 @@ class MemoryBill(Interactive):
             "real_mib": lambda: total(blocks) / MIB,
             "real_optimizer_share": lambda: total(states) / total(blocks),
         }
-
-
-def _counted(key: str, poll: Poll) -> Iterator[Counted]:
-    return counted(poll)

@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.formula.formula_label import FormulaLabel
 from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture
@@ -93,10 +93,7 @@ class OneUpdate(Interactive):
         self.reduced = TableTwin(REDUCED, title=tr("The loss under each reduction"))
         right = down(self.name, self.general, self.values, self.foot, (self.reduced, 1), spacing=8)
         right.addStretch(0)
-        self._below = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._below.setSpacing(16)
-        self._below.addWidget(self.table, 3)
-        self._below.addLayout(right, 2)
+        self._below = across((self.table, 3), (right, 2), spacing=16)
         self.lay_out((self.bars, 1), (self._below, 1), spacing=6)
 
     def _reached(self, stage: str) -> bool:

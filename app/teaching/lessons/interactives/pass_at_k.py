@@ -13,7 +13,7 @@ from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -43,11 +43,10 @@ class PassAtK(Interactive):
         self.training = LineChart(tr("Prompts solved, over training"))
         self.attempts = LineChart(tr("Prompts solved, by attempts"))
         self.twins = [TwinStack(self.training), TwinStack(self.attempts)]
-        self.foot = note_label()
-        self.lay_out((self.twins[0], 1), (self.twins[1], 1), self.foot, spacing=6)
+        self.lay_out((self.twins[0], 1), (self.twins[1], 1), self.note, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.foot,)}
+        return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.note,)}
 
     def take(self, state: Mapping[str, object]) -> None:
         """Apply the state of a step.
@@ -65,7 +64,7 @@ class PassAtK(Interactive):
         if chances:
             self.training.show_picture(self._over_training(chances))
             self.attempts.show_picture(_over_attempts(chances, self._most))
-        self.tell(view, self.summary(view), self.twins, self.foot)
+        self.tell(view, self.summary(view), self.twins)
 
     def _chances(self, run: RunHandle, update: int) -> list[np.ndarray]:
         """Return the probability of the right answer to each prompt (P,), for every update from 0 to ``update``."""

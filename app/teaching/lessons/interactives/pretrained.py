@@ -17,7 +17,8 @@ from app.plotting.line_data import Line, LinePicture
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import Interactive, pages
+from app.theme.labels import Label
 from app.workspace.answers import GLYPHS, right
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -59,18 +60,17 @@ class Pretrained(Interactive):
         self.answers = TableTwin(COLUMNS, title=tr("Answers sampled in this update"))
         self.curve = LineChart(tr("Share of right answers"))
         self.twin = TwinStack(self.curve)
-        self.foot, self.note = note_label(), note_label("muted")
-        pictures, self._stack = pages(self.answers, self.twin)
-        self.lay_out((pictures, 1), self.foot, self.note, spacing=6)
+        self.recorded = Label(name="muted", wraps=True)
+        self._stack = pages(self.answers, self.twin)
+        self.lay_out((self._stack, 1), self.note, self.recorded, spacing=6)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
         summary = self.summary(view)
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self._counted(view.step.step, view.run.origin))
-        self.note.setFont(view.theme.font("body", view.scale))
-        self.note.setText(view.run.read_only)
+        self.tell(view, self._counted(view.step.step, view.run.origin))
+        self.recorded.setFont(view.theme.font("body", view.scale))
+        self.recorded.setText(view.run.read_only)
         if self.shows == ANSWERS:
             self._stack.setCurrentWidget(self.answers)
             self.answers.set_look(view.theme, view.scale * LARGER)

@@ -9,6 +9,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import down
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
@@ -23,7 +24,7 @@ from app.teaching.lessons.interactives.bar_pictures import (
     ratio_bars,
     summary_of,
 )
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -52,12 +53,8 @@ class RatioExplorer(Interactive):
         self._powers = LEAST_POWERS
         self.top = TwinStack(self.policy, [Entry(tr("π now"), "policy"), OLD.entry])
         self.below = TwinStack(self.ratios, [Entry(tr("clip range"), "reference", "line")])
-        self.numbers = note_label()
-        self._parts = QBoxLayout(QBoxLayout.Direction.TopToBottom)
-        self._parts.setSpacing(4)
-        self._parts.addWidget(self.top, 1)
-        self._parts.addWidget(self.below, 1)
-        self.lay_out((self._parts, 1), self.numbers)
+        self._parts = down((self.top, 1), (self.below, 1), spacing=4)
+        self.lay_out((self._parts, 1), self.note)
         self._old: np.ndarray | None = None
         self._objective = Objective()
         self._moves: list[tuple[int, float]] = []
@@ -140,8 +137,7 @@ class RatioExplorer(Interactive):
             )
             self.below.refresh()
         self.top.refresh()
-        self.numbers.setFont(view.theme.font("strong", view.scale))
-        self.numbers.setText(self._summary(ratios_now, what))
+        self.tell(view, self._summary(ratios_now, what))
 
     def _summary(self, ratios_now: Ratios, what: str) -> str:
         low, high = ratios_now.bounds
@@ -156,7 +152,7 @@ class RatioExplorer(Interactive):
         )
 
     def summary(self, view: View) -> str:
-        return self.numbers.text() or self.policy.accessibleDescription()
+        return self.note.text() or self.policy.accessibleDescription()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {} if self.ratios_now is None else self.ratios_now.answers()

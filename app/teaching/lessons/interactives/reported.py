@@ -22,8 +22,9 @@ from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.published_view import WHOSE, PublishedView
+from app.theme.labels import Label
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -62,17 +63,17 @@ class Reported(Interactive):
         self.chart = BarChart(tr("Right answers in percent, before and after reinforcement learning"))
         self.twin = TwinStack(self.chart, [BEFORE.entry, AFTER.entry])
         down((self.twin, 1), (self.page, 1), on=cited, margins=0, spacing=6)
-        self.note = note_label("muted")
-        pictures, self._stack = pages(self.answers, self.evolution, cited)
-        self.lay_out((pictures, 1), self.note, spacing=6)
+        self.recorded = Label(name="muted", wraps=True)
+        self._stack = pages(self.answers, self.evolution, cited)
+        self.lay_out((self._stack, 1), self.recorded, spacing=6)
 
     def draw(self, view: View) -> None:
         recorded = self.shows in (ANSWERS, EVOLUTION)
         self._stack.setCurrentIndex({ANSWERS: 0, EVOLUTION: 1}.get(self.shows, 2))
         self.twin.setVisible(self.shows == RESULTS)
-        self.note.setFont(view.theme.font("body", view.scale))
-        self.note.setText(view.run.read_only)
-        self.note.setVisible(recorded and bool(view.run.read_only))
+        self.recorded.setFont(view.theme.font("body", view.scale))
+        self.recorded.setText(view.run.read_only)
+        self.recorded.setVisible(recorded and bool(view.run.read_only))
         if self.shows == ANSWERS:
             self.answers.set_look(view.theme, view.scale * LARGER)
             self.answers.set_rows(self.rows(view))

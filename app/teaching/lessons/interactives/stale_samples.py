@@ -15,7 +15,7 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import FRAME, compared, distribution
-from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -58,9 +58,8 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
             "policies": TwinStack(self.policies, [LEARNER.entry, SAMPLER.entry]),
             "wrong": TwinStack(self.wrong, [part.entry for part in PARTS.values()]),
         }
-        self.note = note_label()
-        pictures, self._stack = pages(*self.twins.values())
-        self.lay_out((pictures, 1), self.note, spacing=6)
+        self._stack = pages(*self.twins.values())
+        self.lay_out((self._stack, 1), self.note, spacing=6)
         self._ages: tuple[int, ...] = AGES
         self._weighted = False
 
@@ -103,7 +102,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
         else:
             self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": self.block}))
             self._draw_wrong()
-        self.tell(view, self.summary(view), [twin], self.note)
+        self.tell(view, self.summary(view), [twin])
 
     def _draw_policies(self, view: View) -> None:
         known = self._policies()

@@ -17,7 +17,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import note_label, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.credit_rows import judged
 from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
@@ -59,16 +59,15 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.foot = note_label()
         self.grid, self.legend = TokenGrid(), TintLegend()
-        self.grid.chosen.connect(self._on_chosen)
+        self.grid.chosen.connect(self.select_token)
         self.grid.activated.connect(self._on_activated)
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
         tokens = QWidget()
         down((self.grid, 1), self.legend, on=tokens, margins=0)
-        pictures, self._stack = pages(tokens, *self.twins.values())
-        self.lay_out((pictures, 1), self.foot, spacing=6)
+        self._stack = pages(tokens, *self.twins.values())
+        self.lay_out((self._stack, 1), self.note, spacing=6)
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
 
@@ -113,8 +112,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         else:
             self._draw_runs(view, what)
         self._stack.setCurrentIndex(SHOWS.index(what))
-        self.foot.setFont(view.theme.font("strong", view.scale))
-        self.foot.setText(self.summary(view))
+        self.tell(view, self.summary(view), [self.twins[what]] if what in self.twins else ())
 
     def _draw_tokens(self, view: View) -> None:
         step, tint = view.step.step, TINTS["push"]
@@ -136,19 +134,12 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         process = self.course("process")
         if what == "faulty" and process is not None:
             runs["paid"] = process.paid
-        twin, plot = self.twins[what], self.plots[what]
-        twin.set_look(view.theme, view.scale)
+        plot = self.plots[what]
         if what == "race":
             share = Scale(label=tr("share of right decisions"), low=0, high=1)
             plot.show_picture(over_updates(tuple(LINES.values())[:2], runs, share))
         else:
             plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
-        twin.set_summary(self.summary(view))
-        twin.refresh()
-
-    @Slot(int, int)
-    def _on_chosen(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
 
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:

@@ -17,7 +17,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.widgets.calm import CalmSlider, in_percent
@@ -71,12 +71,12 @@ class SweetSpot(Interactive):
         self.slider.setAccessibleName(tr("Chance of a right answer"))
         self.slider.spoken = in_percent
         self.slider.valueChanged.connect(self._on_slid)
-        self.name, self.foot = Label(tr("Chance of a right answer p"), name="muted"), note_label()
+        self.name = Label(tr("Chance of a right answer p"), name="muted")
         row = across(self.name, (self.slider, 1))
-        self.lay_out((self.twin, 1), row, self.foot, spacing=6)
+        self.lay_out((self.twin, 1), row, self.note, spacing=6)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"words": (self.foot,)}
+        return {"words": (self.note,)}
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class SweetSpot(Interactive):
         allow(self.name, why_not)
         self.plot.show_picture(self._picture(way, here))
         summary = self.summary(view)
-        self.tell(view, summary, [self.twin], self.foot)
+        self.tell(view, summary, [self.twin])
         if "words" in self.hidden:
             self.twin.set_summary("")
 

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from PySide6.QtWidgets import QBoxLayout, QStackedLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label
+from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.line_pictures import over_temperature
 from app.teaching.lessons.interactives.temperature_samples import (
     CLIPPED,
@@ -76,31 +77,21 @@ class Temperature(Interactive):
         }
         self.ratio, self.clipped = LineChart(tr("First ratio")), LineChart(tr("Clipped at once"))
         self._low = False
-        self.pages: dict[str, QWidget] = {}
-        self.twins: dict[str, list[TwinStack]] = {}
-        pictures = QWidget()
-        self._stack = QStackedLayout(pictures)
-        for name, plots in self.plots.items():
-            self._add_page(name, [*plots.values()])
-        self._add_page("scoring", [self.ratio, self.clipped])
-        self.note = note_label()
-        self.lay_out((pictures, 1), self.note, spacing=6)
+        charts = {name: [*plots.values()] for name, plots in self.plots.items()} | {
+            "scoring": [self.ratio, self.clipped]
+        }
+        self.twins = {name: [TwinStack(plot) for plot in plots] for name, plots in charts.items()}
+        self.pages = {name: QWidget() for name in charts}
+        for name, page in self.pages.items():
+            down(*((twin, 1) for twin in self.twins[name]), on=page, margins=0, spacing=4)
+        self._stack = pages(*self.pages.values())
+        self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
         self.problem = ""
         self.sampled = self.experiments(self._of_language, waits=False)
 
     def _of_language(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
         return language_groups(self.block, poll)
-
-    def _add_page(self, name: str, plots: list[LineChart]) -> None:
-        page = self.pages[name] = QWidget()
-        row = QBoxLayout(QBoxLayout.Direction.TopToBottom, page)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        self.twins[name] = [TwinStack(plot) for plot in plots]
-        for twin in self.twins[name]:
-            row.addWidget(twin, 1)
-        self._stack.addWidget(page)
 
     def parts(self) -> Mapping[str, Sequence[QWidget]]:
         live, reward = list(GROUP_CHECKS).index("live"), list(GROUP_CHECKS).index("reward")
@@ -164,7 +155,7 @@ class Temperature(Interactive):
         except SettingsError as error:
             self.problem = str(error)
         text = "" if "words" in self.hidden else self._sentence()
-        self.tell(view, text, self.twins[self.shows], self.note)
+        self.tell(view, text, self.twins[self.shows])
 
     def _arrange(self, low: bool) -> None:
         """Place the plots side by side if the picture is ``low``, otherwise stack them."""
@@ -242,9 +233,6 @@ class Temperature(Interactive):
         if self.shows == "scoring":
             return sentence_of_scoring(self._settings, self._scored_at)
         return sentence_of_groups(self._settings)
-
-    def summary(self, view: View) -> str:
-        return self.note.text()
 
     def answer(self, check: str) -> float:
         return math.nan if self.problem else super().answer(check)

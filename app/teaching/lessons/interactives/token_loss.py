@@ -63,7 +63,7 @@ class TokenLoss(Interactive):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.tokens = GroupTokens()
-        self.tokens.chosen.connect(self._on_chosen)
+        self.tokens.chosen.connect(self.select_token)
         self.tokens.activated.connect(self._on_activated)
         self.table = TableTwin(COLUMNS, title=tr("One token's loss, line by line"))
         self.table.activated_cell.connect(self._on_cell)
@@ -136,10 +136,6 @@ class TokenLoss(Interactive):
             return tr("No update yet.")
         said = [f"{TITLES[name]} {_plain(self._value(numbers, name))}" for name in self.known]
         return clauses(said)
-
-    @Slot(int, int)
-    def _on_chosen(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
 
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:

@@ -14,7 +14,7 @@ from app.plotting.line_data import Line, LinePicture
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, note_label, pages
+from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.pretrained import shares
 from app.workspace.answers import GLYPHS, right
 from app.workspace.view import View
@@ -61,9 +61,8 @@ class WhoseWords(Interactive):
         self.turns = TableTwin(COLUMNS, title=tr("Completions of this update"))
         self.curve = LineChart(tr("Share of right answers"))
         self.twin = TwinStack(self.curve)
-        self.foot = note_label()
-        pictures, self._stack = pages(self.turns, self.twin)
-        self.lay_out((pictures, 1), self.foot, spacing=6)
+        self._stack = pages(self.turns, self.twin)
+        self.lay_out((self._stack, 1), self.note, spacing=6)
 
     def take(self, state: Mapping[str, object]) -> None:
         """Apply the state of a step: ``until``, the end of the axis of updates."""
@@ -76,7 +75,7 @@ class WhoseWords(Interactive):
     def draw(self, view: View) -> None:
         summary = self.summary(view)
         if self.shows == TURNS:
-            self.tell(view, summary, (), self.foot)
+            self.tell(view, summary)
             self._stack.setCurrentWidget(self.turns)
             self.turns.set_look(view.theme, view.scale * LARGER)
             self.turns.set_rows(rows(view.step.step, view.run.origin))
@@ -84,7 +83,7 @@ class WhoseWords(Interactive):
             return
         self._stack.setCurrentWidget(self.twin)
         self.curve.show_picture(self._picture(view))
-        self.tell(view, summary, [self.twin], self.foot)
+        self.tell(view, summary, [self.twin])
 
     def _picture(self, view: View) -> LinePicture:
         settings = view.run.origin.settings

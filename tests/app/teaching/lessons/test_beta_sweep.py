@@ -28,7 +28,7 @@ def test_the_prediction_of_the_lesson_is_the_one_in_the_plot(pupil: Pupil) -> No
     pupil.open("beta_sweep")
     sweep = pupil.picture
     assert isinstance(sweep, BetaSweep)
-    sweep.show_ghost(0.7, asks=True)
+    sweep.guess, sweep.asks = 0.7, True
     sweep.draw(pupil.driver.program.workspace.view)
     kl, reward = (sweep.plots[key].picture for key in ("kl", "reward"))
     assert [tag.y for tag in kl.tags] == [0.7] and not reward.tags
@@ -40,7 +40,7 @@ def test_the_height_is_dragged_on_the_plot_itself_while_it_is_asked_for(pupil: P
     assert isinstance(sweep, BetaSweep)
     plot, found = sweep.plots["kl"], list[float]()
     sweep.guessed.connect(found.append)
-    sweep.show_ghost(None, asks=True)
+    sweep.guess, sweep.asks = None, True
     sweep.draw(pupil.driver.program.workspace.view)
     assert [tag.text for tag in plot.picture.tags] == ["drag your prediction here"]
     asked = float(BETAS.index(0.5))
@@ -49,7 +49,7 @@ def test_the_height_is_dragged_on_the_plot_itself_while_it_is_asked_for(pupil: P
     QTest.mouseMove(plot.viewport(), end)
     QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=end)
     assert found == pytest.approx([0.5, 1.5], abs=0.05)
-    sweep.show_ghost(None, asks=False)
+    sweep.asks = False
     sweep.draw(pupil.driver.program.workspace.view)
     QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=start)
     assert len(found) == 2 and not plot.picture.tags

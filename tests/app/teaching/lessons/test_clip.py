@@ -31,7 +31,7 @@ def test_the_slider_walks_the_passes_of_the_real_update(pupil: Pupil, clip: Clip
     for key in (Key.Key_Home, Key.Key_End):
         QTest.keyClick(clip.slider, key)
         pupil.wait()
-        seen.append(clip.foot.text())
+        seen.append(clip.note.text())
     step = pupil.driver.program.workspace.view.step.step
     assert step is not None
     assert seen[0].startswith("Pass 1 of 16: 0 of 8 tokens are clipped; ratios from 1.00 to 1.00")

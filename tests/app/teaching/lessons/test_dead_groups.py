@@ -35,7 +35,7 @@ def test_keys_drag_the_chance_and_the_count_follows(pupil: Pupil, groups: DeadGr
     assert groups.slider.value() == 50
     assert groups.answer("dead") < 0.02
     assert groups.answer("expected") == pytest.approx(dead_share(0.5, 8))
-    assert "p = 0.50, G = 8" in groups.foot.text()
+    assert "p = 0.50, G = 8" in groups.note.text()
     pupil.press(Qt.Key.Key_S)  # nothing to skip here
     assert pupil.lesson_player.place == 0
 
@@ -45,7 +45,7 @@ def test_the_tiles_are_the_lessons_own_first_update_until_something_is_dragged(
 ) -> None:
     drawn = pupil.driver.program.workspace.view.step
     assert drawn.dead is not None
-    assert f"{int(drawn.dead.sum())} of these 64 groups" in groups.foot.text()
+    assert f"{int(drawn.dead.sum())} of these 64 groups" in groups.note.text()
 
 
 def test_the_group_size_is_a_knob_and_makes_the_run_again(pupil: Pupil, groups: DeadGroups) -> None:

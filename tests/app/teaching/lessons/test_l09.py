@@ -95,7 +95,7 @@ def test_bars_are_opened_by_keyboard_and_list_their_groups(pupil: Pupil) -> None
     assert picture.found is not None
     assert picture.found.action == 6
     assert picture.answer("punished") == 0.0, "nothing beats the best action"
-    assert "Action 7 pays 1.000, above" in picture.numbers.text()
+    assert "Action 7 pays 1.000, above" in picture.note.text()
 
 
 def test_odd_states_and_tasks_are_survived(pupil: Pupil) -> None:
@@ -111,5 +111,5 @@ def test_odd_states_and_tasks_are_survived(pupil: Pupil) -> None:
     workspace.editing.edit({"task.landscape": "chain"}, "Another task")
     pupil.driver.settle()
     picture.draw(workspace.view)
-    assert "one decision" in picture.numbers.text()
+    assert "one decision" in picture.note.text()
     assert np.isnan(picture.answer("punished"))

@@ -161,7 +161,7 @@ def test_a_longer_chain_is_turned_and_a_decision_is_explained(pupil: Pupil) -> N
     pupil.page.setFocus(Qt.FocusReason.OtherFocusReason)
     pupil.walk_to(5)
     pupil.press(Key.Key_S)
-    assert "outcome 29, process 22" in picture.foot.text()
+    assert "outcome 29, process 22" in picture.note.text()
     pupil.lesson_player.turn({"task.max_length": 2})
     pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
     pupil.wait()

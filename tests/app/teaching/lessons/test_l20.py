@@ -79,7 +79,7 @@ def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
     assert picture.evolution.isVisible() and not picture.twin.isVisible()
     pupil.press(Key.Key_Left)
     assert picture.answers.isVisible()
-    assert picture.note.text() == RECORDED
+    assert picture.recorded.text() == RECORDED
 
 
 def test_the_same_prompts_answers_are_scrubbed_through(pupil: Pupil) -> None:

@@ -135,7 +135,7 @@ def test_it_is_walked_by_keyboard_and_nothing_is_computed(pupil: Pupil) -> None:
     assert pupil.driver.program.controller.state is State.IDLE
     picture = pupil.picture
     assert isinstance(picture, Pretrained)
-    assert picture.note.text() == RECORDED
+    assert picture.recorded.text() == RECORDED
 
 
 def test_the_curve_ends_at_the_update_shown(pupil: Pupil) -> None:
@@ -145,9 +145,9 @@ def test_the_curve_ends_at_the_update_shown(pupil: Pupil) -> None:
     pupil.press(Key.Key_S)
     picture = pupil.picture
     assert isinstance(picture, Pretrained)
-    pupil.driver.qtbot.waitUntil(lambda: picture.foot.text().startswith("Update 6:"))
+    pupil.driver.qtbot.waitUntil(lambda: picture.note.text().startswith("Update 6:"))
     np.testing.assert_array_equal(picture.curve.picture.by_name["right"].y, right_shares("smollm2")[:6])
-    assert picture.foot.text().startswith("Update 6: 30 of 32 answers right;")
+    assert picture.note.text().startswith("Update 6: 30 of 32 answers right;")
 
 
 def test_the_answers_are_those_that_were_sampled_in_the_update_shown(pupil: Pupil) -> None:
@@ -159,7 +159,7 @@ def test_the_answers_are_those_that_were_sampled_in_the_update_shown(pupil: Pupi
         answer_text(steps[0], row, origin) for row in range(32)
     ]
     pupil.press(Key.Key_Period)
-    pupil.driver.qtbot.waitUntil(lambda: picture.foot.text().startswith("Update 2:"))
+    pupil.driver.qtbot.waitUntil(lambda: picture.note.text().startswith("Update 2:"))
     assert [picture.answers.table.value(row, 3) for row in range(32)] == [
         answer_text(steps[1], row, origin) for row in range(32)
     ]

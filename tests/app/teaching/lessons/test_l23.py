@@ -50,7 +50,7 @@ def test_its_pictures_say_what_is_in_the_loss(pupil: Pupil) -> None:
     pupil.open("whose_words")
     picture, view = pupil.picture, pupil.driver.program.workspace.view
     assert isinstance(picture, WhoseWords)
-    assert "which the loss leaves out" in picture.foot.text()
+    assert "which the loss leaves out" in picture.note.text()
     assert any("‹" in str(row[2]) for row in rows(view.step.step, view.run.origin))
 
 

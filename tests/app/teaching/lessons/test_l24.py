@@ -78,4 +78,4 @@ def test_once_it_is_answered_the_curve_goes_on_to_256_attempts(pupil: Pupil) -> 
     pupil.walk_to(4)
     pupil.predict(GUESSES[4])
     assert {len(line.x) for line in picture.attempts.picture.lines} == {len(ATTEMPTS)}
-    assert "pass@64" in picture.foot.text()
+    assert "pass@64" in picture.note.text()
