@@ -191,7 +191,9 @@ class LessonController(QObject):
             event.accept()
             return True
         if event.type() == QEvent.Type.KeyPress:
-            return QCoreApplication.sendEvent(question, event.clone())
+            press = event.clone()
+            press.accept()  # as Qt does before it delivers one; an ignored press goes on to the window, and here again
+            return QCoreApplication.sendEvent(question, press)
         return False
 
     @Slot()
