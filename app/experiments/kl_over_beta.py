@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.experiments.sweep import sweep_words as words
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
@@ -64,18 +65,11 @@ class KlOverBetaPanel(Panel):
         self._reader.ended.connect(self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
-        self.headline = SourcedLabel()
-        self.headline.setWordWrap(True)
+        self.headline = SourcedLabel(wraps=True)
         self.headline.setContentsMargins(12, 2, 8, 2)
         self.headline.hide()
         self._stated: tuple[SweepResults, str] | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.choices)
-        column.addWidget(self.headline)
-        column.addWidget(self.views, 1)
-        column.addWidget(self.run)
+        down(self.choices, self.headline, (self.views, 1), self.run, on=self, margins=0, spacing=0)
         self._connect()
 
     def _connect(self) -> None:

@@ -12,7 +12,6 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
     QSizePolicy,
@@ -118,8 +117,7 @@ class BreakpointsPanel(Panel):
         self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
         self.always = Label(ALWAYS, name="muted", wraps=True)
-        self._list = QVBoxLayout()
-        self._list.setSpacing(2)
+        self._list = down(spacing=2)
         inside = QWidget()
         down(self._list, self.always, None, on=inside, margins=0, spacing=8)
         area = plain_scroll_area(inside)
@@ -148,19 +146,10 @@ class BreakpointsPanel(Panel):
         self.value.textEdited.connect(self.refusal.hide)
         self.button = QPushButton(tr("Add"))
         self.button.clicked.connect(self.add)
-        first, second, form = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
         stop = Label(tr("Stop when"))
         stop.setBuddy(self.series)
-        first.addWidget(stop)
-        first.addWidget(self.series, 1)
-        second.addWidget(self.relation, 1)
-        second.addWidget(self.value)
-        second.addWidget(self.button)
-        for row in (first, second):
-            row.setSpacing(8)
-            form.addLayout(row)
-        form.setSpacing(8)
-        return form
+        second = across((self.relation, 1), self.value, self.button, spacing=8)
+        return down(across(stop, (self.series, 1), spacing=8), second, spacing=8)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -46,9 +46,7 @@ class SweepRunRow(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._opens, self._sentence = False, ""
-        self.says = SourcedLabel()
-        self.says.setObjectName("muted")
-        self.says.setWordWrap(True)
+        self.says = SourcedLabel(name="muted", wraps=True)
         self.says.installEventFilter(self)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.known = QPushButton(LONG[0])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QTableView, QWidget
+from PySide6.QtWidgets import QTableView, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.frontier_picture import frontier_picture
 from app.experiments.sweep.grid_axis import name
@@ -68,9 +68,7 @@ class SweepViews(QWidget):
         self.view, self.measure, self.tables = FINAL, "kl", False
         self._narrow = False
         self._side_by_side = 0
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(0)
+        self._row = across(on=self, margins=0, spacing=0)
         for chart in (self.kl, self.reward, self.frontier):
             self._row.addWidget(self._twin(chart), 1)
         self._row.addWidget(self.heat, 2)

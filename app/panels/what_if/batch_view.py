@@ -122,8 +122,7 @@ class BatchView(QStackedWidget):
 
 def centred(name: str) -> Label:
     """Return a label that centres its text in an empty area."""
-    label = Label(wraps=True)
-    label.setObjectName(name)
+    label = Label(name=name, wraps=True)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
     label.setMargin(16)
     return label
