@@ -99,7 +99,7 @@ class ComparisonPanel(Panel):
         self.headline.source_wanted.connect(self._on_source)
         self.run.seed_chosen.connect(self._on_seed)
         self.run.open_wanted.connect(self.open_run)
-        self.split.splitterMoved.connect(self._draw_again)
+        self.split.splitterMoved.connect(self.renew)
 
     # -- the race ----------------------------------------------------------------------------------------------------
 
@@ -287,13 +287,7 @@ class ComparisonPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange(event.size(), self.workspace.scale)
-        self._draw_again()
-
-    @Slot()
-    def _draw_again(self) -> None:
-        """Redraw after a change of width, because it determines whether labels at the ends of lines fit."""
-        self._drawn = None
-        self.workspace.request_frame()
+        self.renew()  # the width determines whether labels at the ends of lines fit
 
     def _arrange(self, space: QSize, scale: float) -> None:
         """Arrange the picture, the ranking and the terms of the race in the available space."""

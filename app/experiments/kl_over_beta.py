@@ -194,12 +194,6 @@ class KlOverBetaPanel(Panel):
         self.selection.stop()
         self.controller.close()
 
-    @Slot()
-    def renew(self) -> None:
-        """Redraw with the next frame, because a dragged position changes more often than frames are drawn."""
-        self._drawn = None
-        self.workspace.request_frame()
-
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:

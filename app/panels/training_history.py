@@ -215,8 +215,7 @@ class TrainingHistoryPanel(Panel):
         super().resizeEvent(event)
         self._place_plots()
         if event.size().height() != event.oldSize().height():  # the row of trials may fit now, or no longer fit
-            self._drawn = None
-            self.workspace.request_frame()
+            self.renew()
 
     def describe(self, sentence: str) -> None:
         super().describe(sentence)
@@ -356,8 +355,7 @@ class TrainingHistoryPanel(Panel):
         """
         if self.repeats.problem:
             self.workspace.problem.emit(self.repeats.problem, "warning")
-        self._drawn = None
-        self.workspace.request_frame()
+        self.renew()
 
     @Slot(object)
     def _on_trial_number(self, run: RunHandle) -> None:
