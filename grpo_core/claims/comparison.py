@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -339,7 +339,7 @@ def whole(value: float) -> str:
     return f"{value:.0f}".replace("-", MINUS).replace("inf", "∞")
 
 
-def joined(names: tuple[str, ...]) -> str:
+def joined(names: Sequence[str]) -> str:
     """Join names in a sentence: "A, B and C"."""
     if len(names) < 2:
         return "".join(names)

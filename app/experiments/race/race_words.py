@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from app.experiments.race.choices import FAIR
 from app.experiments.race.controller import RaceController
 from app.experiments.race.headline import rest
 from app.experiments.race.plan import RacePlan
 from app.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
+from grpo_core.claims.comparison import joined
 from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
@@ -18,15 +17,6 @@ from grpo_core.experiments.race import spoken
 from grpo_core.text import plural, tr
 
 BANDS = tr("Bands contain the middle half of the seeds.")
-
-
-def joined(names: Sequence[str]) -> str:
-    """Return the names as an enumeration: "A, B and C"."""
-    return (
-        tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
-        if len(names) > 1
-        else "".join(names)
-    )
 
 
 def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:

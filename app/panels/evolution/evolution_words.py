@@ -6,6 +6,7 @@ from textwrap import shorten
 
 from app.panels.evolution.row_painter import RowsPicture
 from grpo_core.claims.answered import signs_in
+from grpo_core.claims.comparison import joined
 from grpo_core.config import Settings
 from grpo_core.kl import ESTIMATORS
 from grpo_core.record import Step
@@ -51,7 +52,7 @@ def what_to_watch(settings: Settings, step: Step | None) -> str:
         if not acting:
             return tr("It is asked what it cannot do: while no answer is right, nothing changes.")
         return tr("It is asked what it cannot do: only {what} can change it while no answer is right.").format(
-            what=_listed(acting)
+            what=joined(acting)
         )
     if settings.model.checkpoint == "shipped":
         return tr("It reads left to right: watch it learn precedence.")
@@ -75,9 +76,7 @@ def why(settings: Settings) -> str:
         acting = acts_without_answers(settings)
         if not acting:
             return tr("While all rewards of a group are equal, every advantage is 0 and nothing is pushed.")
-        return tr("If all answers are wrong, their equal rewards push nothing; {what} can.").format(
-            what=_listed(acting)
-        )
+        return tr("If all answers are wrong, their equal rewards push nothing; {what} can.").format(what=joined(acting))
     if settings.model.checkpoint == "shipped":
         return tr("Its habit gives wrong answers where “*” comes after “+”. No prompt below is ever trained on.")
     return tr("No prompt below is ever trained on.")
@@ -94,13 +93,6 @@ def acts_without_answers(settings: Settings) -> tuple[str, ...]:
         (goal.beta != 0 and not goal.kl_in_reward and k1, tr("the noise of k1")),
     )
     return tuple(name for true, name in acting if true and optimizer.learning_rate)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    """Return the names joined into one phrase, the last after “and”."""
-    if len(names) == 1:
-        return names[0]
-    return tr("{names} and {last}").format(names=", ".join(names[:-1]), last=names[-1])
 
 
 def story(picture: RowsPicture) -> str:
