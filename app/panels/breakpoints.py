@@ -5,6 +5,7 @@ Conditions can be added, switched on or off, and removed, and the first matching
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -73,8 +74,8 @@ class BreakpointRow(QWidget):
         self.remove.setToolTip(tr("Remove"))
         self.remove.setAccessibleName(tr("Remove: {words}").format(words=one.words))
         self.box.toggled.connect(self._on_toggled)
-        self.place.clicked.connect(self._on_visit)
-        self.remove.clicked.connect(self._on_remove)
+        self.place.clicked.connect(partial(self.visited.emit, place))
+        self.remove.clicked.connect(partial(self.removed.emit, place))
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
     def show_on(self, on: bool) -> None:
@@ -85,14 +86,6 @@ class BreakpointRow(QWidget):
     @Slot(bool)
     def _on_toggled(self, on: bool) -> None:
         self.switched.emit(self._place, on)
-
-    @Slot()
-    def _on_visit(self) -> None:
-        self.visited.emit(self._place)
-
-    @Slot()
-    def _on_remove(self) -> None:
-        self.removed.emit(self._place)
 
     def show_place(self, first: int | None) -> None:
         """Show the update at which the condition first became true."""

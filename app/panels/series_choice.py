@@ -97,7 +97,7 @@ class SeriesChoice(QWidget):
             box.setChecked(name in SHOWN)
             box.setToolTip(plain_tip(METRICS[name].help))
             box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
-            box.toggled.connect(self._on_choice)
+            box.toggled.connect(self.changed)
             self.boxes[name] = box
         across(*self.boxes.values(), None, on=inside, margins=(12, 0, 12, 0), spacing=SPACING)
         area = plain_scroll_area(inside, bars=False)
@@ -179,7 +179,3 @@ class SeriesChoice(QWidget):
     @Slot(QAction)
     def _on_more(self, action: QAction) -> None:
         self.boxes[action.data()].setChecked(action.isChecked())
-
-    @Slot()
-    def _on_choice(self) -> None:
-        self.changed.emit()

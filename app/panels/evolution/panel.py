@@ -63,7 +63,7 @@ class EvolutionPanel(Panel):
         self.head.chips.wanted.connect(self.task_wanted)
         self.head.dial.source_wanted.connect(self._on_dial)
         self.rows = EvolutionRows()
-        self.rows.jumped.connect(self._on_jumped)
+        self.rows.jumped.connect(workspace.move_to)
         self.rows.chosen.connect(self._on_chosen)
         self.heading = Label(name="section")
         self.answers = QListWidget()
@@ -248,14 +248,9 @@ class EvolutionPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._drawn = None
-        self.workspace.request_frame()
+        self.renew()
 
     # -- input -------------------------------------------------------------------------------------------------------
-
-    @Slot(int)
-    def _on_jumped(self, step: int) -> None:
-        self.workspace.move_to(step)
 
     @Slot(int)
     def _on_chosen(self, place: int) -> None:
