@@ -18,7 +18,7 @@ from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
 from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.headline import headline
-from app.experiments.sweep.own_run import MOST, drawn_of, grid_of_run, own_run
+from app.experiments.sweep.own_run import grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
 from app.experiments.sweep.results import SweepResults
@@ -35,8 +35,6 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
 from grpo_core.text import plural, tr
-
-__all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
 
 class KlOverBetaPanel(Panel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QTableView, QWidget
 
 from app.boxes import across, down
@@ -74,7 +74,7 @@ class SweepViews(QWidget):
         self._row.addWidget(self.heat, 2)
         self._row.addWidget(self._twin(self.training), 1)
         self.heat.picked.connect(self.picked)
-        self.heat.activated_place.connect(self._on_open)
+        self.heat.activated_place.connect(self.open_wanted)
         self.heat.explain_wanted.connect(self.explain_wanted)
 
     def _twin(self, chart: SweepChart) -> TwinStack:
@@ -82,7 +82,7 @@ class SweepViews(QWidget):
         twin.hide_header()
         chart.picked.connect(self.picked)
         chart.dragged.connect(self.dragged)
-        chart.activated.connect(self._on_open)
+        chart.activated.connect(self.open_wanted)
         chart.explain_wanted.connect(self.explain_wanted)
         return twin
 
@@ -218,10 +218,6 @@ class SweepViews(QWidget):
             there = swept or (trained and chart in (self.kl, self.training))
             chart.empty = "" if there else tr("The results of each value appear here as they are computed.")
         self.heat.setAccessibleDescription(sentence)
-
-    @Slot()
-    def _on_open(self, *_: object) -> None:
-        self.open_wanted.emit()
 
 
 def _against(measure: str, title: str) -> str:

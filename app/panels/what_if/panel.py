@@ -64,7 +64,7 @@ class WhatIfPanel(Panel):
         self._computing: tuple[object, ...] = ()
         self._refused: tuple[tuple[object, ...], str] = (), ""
         self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_computed)
+        self._runner.arrived.connect(self.question.keep_picture)
         self._runner.ended.connect(self._on_ended)
         self._shared = 0.0, ""
         self._arranged = "beside"
@@ -160,10 +160,6 @@ class WhatIfPanel(Panel):
             self._computing = key
             self._runner.start(partial(_computed, self.question.work(view, step, passed)))
         return False
-
-    @Slot(object)
-    def _on_computed(self, evaluated: Evaluated) -> None:
-        self.question.keep_picture(evaluated)
 
     @Slot(str)
     def _on_ended(self, why_not: str) -> None:
