@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.clock import Timer
 from app.experiments.race import race_words as words
 from app.experiments.race.arrangement import RaceArrangement, Split
@@ -66,7 +67,8 @@ class ComparisonPanel(Panel):
         self._shown: tuple[object, ...] = ()
         self._named_for: Settings | None = None  # the settings of the run by which the algorithms were chosen
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
-        self.standing, self.run, self.says, self.headline = RaceStanding(), RunRow(), Label(), SourcedLabel()
+        self.standing, self.run = RaceStanding(), RunRow()
+        self.says, self.headline = Label(name="muted", wraps=True), SourcedLabel(wraps=True)
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
         self.choices = RaceChoices(self.twin.button, workspace.computed_on)
@@ -75,22 +77,13 @@ class ComparisonPanel(Panel):
         self._connect()
 
     def _build(self) -> None:
-        self.headline.setWordWrap(True)
         self.headline.setContentsMargins(12, 4, 8, 2)
-        self.says.setObjectName("muted")
-        self.says.setWordWrap(True)
         self.says.setContentsMargins(12, 2, 8, 6)
         right = QWidget()
-        column = QVBoxLayout(right)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addWidget(self.standing, 1)
-        column.addWidget(self.run)
+        down((self.standing, 1), self.run, on=right, margins=0, spacing=2)
         self.split = Split(self.twin, right)
         self.frame = RaceArrangement(self.choices, self.headline, self.split, self.says)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.frame)
+        down(self.frame, on=self, margins=0)
 
     def _connect(self) -> None:
         self.controller.changed.connect(self.redraw)
@@ -106,7 +99,7 @@ class ComparisonPanel(Panel):
         self.headline.source_wanted.connect(self._on_source)
         self.run.seed_chosen.connect(self._on_seed)
         self.run.open_wanted.connect(self.open_run)
-        self.split.splitterMoved.connect(self._draw_again)
+        self.split.splitterMoved.connect(self.renew)
 
     # -- the race ----------------------------------------------------------------------------------------------------
 
@@ -294,13 +287,7 @@ class ComparisonPanel(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange(event.size(), self.workspace.scale)
-        self._draw_again()
-
-    @Slot()
-    def _draw_again(self) -> None:
-        """Redraw after a change of width, because it determines whether labels at the ends of lines fit."""
-        self._drawn = None
-        self.workspace.request_frame()
+        self.renew()  # the width determines whether labels at the ends of lines fit
 
     def _arrange(self, space: QSize, scale: float) -> None:
         """Arrange the picture, the ranking and the terms of the race in the available space."""

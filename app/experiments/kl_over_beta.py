@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import down
 from app.experiments.sweep import sweep_words as words
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
 from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.headline import headline
-from app.experiments.sweep.own_run import MOST, drawn_of, grid_of_run, own_run
+from app.experiments.sweep.own_run import grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
 from app.experiments.sweep.results import SweepResults
@@ -34,8 +35,6 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity
 from grpo_core.text import plural, tr
-
-__all__ = ["MOST", "KlOverBetaPanel", "drawn_of"]
 
 
 class KlOverBetaPanel(Panel):
@@ -64,18 +63,11 @@ class KlOverBetaPanel(Panel):
         self._reader.ended.connect(self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
-        self.headline = SourcedLabel()
-        self.headline.setWordWrap(True)
+        self.headline = SourcedLabel(wraps=True)
         self.headline.setContentsMargins(12, 2, 8, 2)
         self.headline.hide()
         self._stated: tuple[SweepResults, str] | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.choices)
-        column.addWidget(self.headline)
-        column.addWidget(self.views, 1)
-        column.addWidget(self.run)
+        down(self.choices, self.headline, (self.views, 1), self.run, on=self, margins=0, spacing=0)
         self._connect()
 
     def _connect(self) -> None:
@@ -199,12 +191,6 @@ class KlOverBetaPanel(Panel):
         self._reader.close()
         self.selection.stop()
         self.controller.close()
-
-    @Slot()
-    def renew(self) -> None:
-        """Redraw with the next frame, because a dragged position changes more often than frames are drawn."""
-        self._drawn = None
-        self.workspace.request_frame()
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

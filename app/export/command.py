@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -78,7 +79,7 @@ def export(arguments: Sequence[str]) -> None:
         row=options.row,
         explained=options.explain,
         passed=options.passed,
-        density=_density(options.density),
+        density=number_from("--density", options.density, 1, 4),
     )
     for line in export_pictures(options.run, options.out, wanted, force=options.force):
         print(line, flush=True)
@@ -145,14 +146,19 @@ def scale_from(text: str) -> float:
     return scale
 
 
-def _density(text: str) -> float:
+def number_from(name: str, text: str, least: float, most: float) -> float:
+    """Return the number that is given to the option ``name``.
+
+    Raises:
+        GrpoError: it cannot be parsed, or is below ``least`` or above ``most``.
+    """
     try:
-        density = float(text)
+        number = float(text)
     except ValueError:
-        density = 0.0
-    if not 1 <= density <= 4:
-        raise GrpoError(f"--density cannot be “{text}”: give a number from 1 to 4.")
-    return density
+        number = math.nan
+    if not least <= number <= most:
+        raise GrpoError(f"{name} cannot be “{text}”: give a number from {least:g} to {most:g}.")
+    return number
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, Slot
@@ -75,13 +76,11 @@ class Exporter(QObject):
                 path,
                 tr("{target} holds the picture of “{title}”.").format(target=path, title=panel.title),
                 "--force",
-                *self._look(choice.panel, theme.name, scale),
+                *self._panel(choice.panel),
+                *self._look(replace(choice, size=(whole.width(), whole.height()))),
                 *self._place(),
-                "--size",
-                f"{whole.width()}x{whole.height()}",
                 "--density",
                 f"{paper.density:g}",
-                *(() if choice.caption else ("--no-caption",)),
             )
         else:
             with staged(panel, size), without_controls(panel):
@@ -149,34 +148,21 @@ class Exporter(QObject):
     def sequence(self, folder: Path, choice: PictureChoice) -> None:
         """Write one picture per update of the current run into ``folder``."""
         assert choice.steps is not None
-        workspace = self._workspace
-        scale = workspace.scale if choice.scale is None else choice.scale
         self.start(
             folder,
             plural("{target} holds {count} picture.", "{target} holds {count} pictures.", len(choice.steps)).format(
                 target=folder, count=len(choice.steps)
             ),
-            *self._look(choice.panel, choice.theme or workspace.theme.name, scale),
+            *self._panel(choice.panel),
+            *self._look(choice),
             "--steps",
             f"{choice.steps[0]}:{choice.steps[-1]}",
-            *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
-            *(() if choice.caption else ("--no-caption",)),
         )
 
     def film(self, path: Path, choice: PictureChoice) -> None:
         """Write the chosen updates of the current run, or the chosen lesson, as an animated WebP."""
-        workspace = self._workspace
-        scale = workspace.scale if choice.scale is None else choice.scale
         written = tr("{target} holds the film.").format(target=path)
-        look = (
-            "--theme",
-            choice.theme or workspace.theme.name,
-            "--scale",
-            f"{scale:g}",
-            "--force",
-            *(() if choice.size is None else ("--size", "{}x{}".format(*choice.size))),
-            *(() if choice.caption else ("--no-caption",)),
-        )
+        look = (*self._look(choice), "--force")
         if choice.lesson:
             self.begin(path, written, "film", "--lesson", choice.lesson, *look)
             return
@@ -184,10 +170,17 @@ class Exporter(QObject):
         span = f"{choice.steps[0]}:{choice.steps[-1]}"
         self.start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
 
-    def _look(self, panel: str, theme: str, scale: float) -> tuple[str, ...]:
+    def _panel(self, panel: str) -> tuple[str, ...]:
+        """Return the arguments for a panel and the selected completion."""
         selected = self._workspace.selection.row
-        row = () if selected is None else ("--row", str(selected + 1))
-        return ("--panel", panel, "--theme", theme, "--scale", f"{scale:g}", *row)
+        return ("--panel", panel, *(() if selected is None else ("--row", str(selected + 1))))
+
+    def _look(self, choice: PictureChoice) -> tuple[str, ...]:
+        """Return the arguments for theme, scale, size and caption."""
+        theme = choice.theme or self._workspace.theme.name
+        scale = self._workspace.scale if choice.scale is None else choice.scale
+        size = () if choice.size is None else ("--size", "{}x{}".format(*choice.size))
+        return ("--theme", theme, "--scale", f"{scale:g}", *size, *(() if choice.caption else ("--no-caption",)))
 
     def _place(self) -> tuple[str, ...]:
         """Return the arguments for the current update and pass, and for the explained number."""
@@ -225,12 +218,13 @@ class Exporter(QObject):
             return
         self._target, self._written = target, written
         self._process = ExportProcess(command, [*arguments, "--out", str(target.absolute())], self)
-        self._process.wrote.connect(self._on_wrote)
+        self._process.wrote.connect(self._report)
         self._process.done.connect(self._on_done)
         self._process.failed.connect(self._on_failed)
         self._report(0)
         self._process.start()
 
+    @Slot(int)
     def _report(self, count: int) -> None:
         cancel = BarAction(text=tr("Cancel"), run=self.cancel)
         text = tr("Exporting to {target}: {count} written.") if count else tr("Exporting to {target}.")
@@ -241,10 +235,6 @@ class Exporter(QObject):
         """Cancel the export, keeping finished files."""
         if self._process is not None:
             self._process.cancel()
-
-    @Slot(int)
-    def _on_wrote(self, count: int) -> None:
-        self._report(count)
 
     @Slot()
     def _on_done(self) -> None:

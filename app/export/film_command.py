@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app import parts
 from app.display import draw_offscreen
-from app.export.command import THEMES, exit_code, panels_named, scale_from, size_from
+from app.export.command import THEMES, exit_code, number_from, panels_named, scale_from, size_from
 from grpo_core.commands.command_line import Parser
 from grpo_core.commands.export_command import span
 from grpo_core.errors import GrpoError
@@ -44,7 +43,8 @@ def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     if len(specs) > 1:
         raise GrpoError("A film shows one panel; name it with --panel.")
     size, scale = size_from(options.size), scale_from(options.scale)
-    speed, rate = _speed(options.speed), rate_from(options.rate)
+    speed = None if options.speed is None else number_from("--speed", options.speed, 0.1, MOST_RATE)
+    rate = rate_from(options.rate)
     draw_offscreen()
     from app.export.film_file import FilmChoice, export_film
 
@@ -67,21 +67,7 @@ def rate_from(text: str) -> float:
     Raises:
         GrpoError: it cannot be parsed, or is out of range.
     """
-    return _number("--rate", text, LEAST_RATE, MOST_RATE)
-
-
-def _speed(text: str | None) -> float | None:
-    return None if text is None else _number("--speed", text, 0.1, MOST_RATE)
-
-
-def _number(name: str, text: str, least: float, most: float) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not least <= number <= most:
-        raise GrpoError(f"{name} cannot be “{text}”: give a number from {least:g} to {most:g}.")
-    return number
+    return number_from("--rate", text, LEAST_RATE, MOST_RATE)
 
 
 def command_parser() -> argparse.ArgumentParser:

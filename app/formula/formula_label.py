@@ -23,32 +23,29 @@ MOST_LINES, LEADING = 4, 0.35
 the font size.
 """
 
+PIXELS = 16.0
+"""Font size of a formula at 100 %."""
+
 
 class FormulaLabel(QWidget):
-    """A formula in the text colour of the theme. Its accessible name is its plain text.
+    """A formula in the text colour of the theme. Its accessible name is its plain text."""
 
-    ``pixels`` is its font size at 100 %.
-    """
-
-    def __init__(self, latex: str = "", pixels: float = 16.0, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
-        self.latex, self.plain, self._meaning = "", "", "text"
+        self.theme, self.factor = LIGHT, 1.0
+        self.latex = self.plain = ""
         self._laid: tuple[int, tuple[Picture, ...]] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)  # fixed: no second line
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.show_latex(latex, self.theme, self.factor)
 
-    def show_latex(
-        self, latex: str, theme: Theme, scale: float, *, plain: str | None = None, meaning: str = "text"
-    ) -> None:
+    def show_latex(self, latex: str, theme: Theme, scale: float, *, plain: str | None = None) -> None:
         """Show ``latex``. ``plain`` is its plain text if the default is not good enough."""
         words = plain_text(latex) if plain is None else plain
-        if (latex, words, theme, scale, meaning) == (self.latex, self.plain, self.theme, self.factor, self._meaning):
+        if (latex, words, theme, scale) == (self.latex, self.plain, self.theme, self.factor):
             return
-        self.latex, self.plain, self._meaning = latex, words, meaning
+        self.latex, self.plain = latex, words
         self.theme, self.factor = theme, scale
         self._laid = None
         self.setFont(theme.font("mono", scale))
@@ -63,8 +60,8 @@ class FormulaLabel(QWidget):
         return self._draw(self.latex) if self.latex else None
 
     def _draw(self, latex: str) -> Picture | None:
-        colour = self.theme.ink(self._meaning).name()
-        return picture(latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
+        colour = self.theme.ink("text").name()
+        return picture(latex, PIXELS * self.factor, colour, self.devicePixelRatioF())
 
     def lines(self, width: int) -> tuple[Picture, ...]:
         """Return the formula within ``width`` pixels, on as few lines as possible, or an empty tuple if its plain
@@ -111,7 +108,7 @@ class FormulaLabel(QWidget):
 
     def _height(self, lines: Sequence[Picture], share: float) -> float:
         """Return the height in pixels of ``lines``, drawn at scale ``share``."""
-        between = LEADING * self._pixels * self.factor * (len(lines) - 1)
+        between = LEADING * PIXELS * self.factor * (len(lines) - 1)
         return share * (sum(line.size.height() for line in lines) + between)
 
     def _text_area(self, width: int) -> QSize:
@@ -122,7 +119,7 @@ class FormulaLabel(QWidget):
         painter, lines = QPainter(self), self.lines(self.width())
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         if not lines:
-            painter.setPen(self.theme.ink(self._meaning))
+            painter.setPen(self.theme.ink("text"))
             painter.drawText(self.rect(), int(Qt.TextFlag.TextWordWrap), self.plain)
             return
         share = _share(lines, self.width())
@@ -133,7 +130,7 @@ class FormulaLabel(QWidget):
             if share == 1.0:  # at whole pixels, so that hairlines are not blurred
                 target.moveTop(round(target.top()))
             painter.drawImage(target, line.image)
-            top += share * (line.size.height() + LEADING * self._pixels * self.factor)
+            top += share * (line.size.height() + LEADING * PIXELS * self.factor)
 
 
 def _share(lines: Sequence[Picture], width: float) -> float:

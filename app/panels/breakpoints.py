@@ -5,6 +5,7 @@ Conditions can be added, switched on or off, and removed, and the first matching
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -12,7 +13,6 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
     QSizePolicy,
@@ -74,8 +74,8 @@ class BreakpointRow(QWidget):
         self.remove.setToolTip(tr("Remove"))
         self.remove.setAccessibleName(tr("Remove: {words}").format(words=one.words))
         self.box.toggled.connect(self._on_toggled)
-        self.place.clicked.connect(self._on_visit)
-        self.remove.clicked.connect(self._on_remove)
+        self.place.clicked.connect(partial(self.visited.emit, place))
+        self.remove.clicked.connect(partial(self.removed.emit, place))
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
     def show_on(self, on: bool) -> None:
@@ -86,14 +86,6 @@ class BreakpointRow(QWidget):
     @Slot(bool)
     def _on_toggled(self, on: bool) -> None:
         self.switched.emit(self._place, on)
-
-    @Slot()
-    def _on_visit(self) -> None:
-        self.visited.emit(self._place)
-
-    @Slot()
-    def _on_remove(self) -> None:
-        self.removed.emit(self._place)
 
     def show_place(self, first: int | None) -> None:
         """Show the update at which the condition first became true."""
@@ -118,8 +110,7 @@ class BreakpointsPanel(Panel):
         self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
         self.always = Label(ALWAYS, name="muted", wraps=True)
-        self._list = QVBoxLayout()
-        self._list.setSpacing(2)
+        self._list = down(spacing=2)
         inside = QWidget()
         down(self._list, self.always, None, on=inside, margins=0, spacing=8)
         area = plain_scroll_area(inside)
@@ -148,19 +139,10 @@ class BreakpointsPanel(Panel):
         self.value.textEdited.connect(self.refusal.hide)
         self.button = QPushButton(tr("Add"))
         self.button.clicked.connect(self.add)
-        first, second, form = QHBoxLayout(), QHBoxLayout(), QVBoxLayout()
         stop = Label(tr("Stop when"))
         stop.setBuddy(self.series)
-        first.addWidget(stop)
-        first.addWidget(self.series, 1)
-        second.addWidget(self.relation, 1)
-        second.addWidget(self.value)
-        second.addWidget(self.button)
-        for row in (first, second):
-            row.setSpacing(8)
-            form.addLayout(row)
-        form.setSpacing(8)
-        return form
+        second = across((self.relation, 1), self.value, self.button, spacing=8)
+        return down(across(stop, (self.series, 1), spacing=8), second, spacing=8)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

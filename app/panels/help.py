@@ -21,7 +21,7 @@ class GlossaryDockPanel(Panel):
     def words(self) -> GlossaryPanel:
         """The glossary, created on first use because its formulas would delay the first window."""
         words = GlossaryPanel(self)
-        _fill(self, words)
+        down(words, on=self, margins=(8, 4, 8, 8))
         return words
 
     def draw(self, view: View) -> None:
@@ -35,14 +35,10 @@ class ReferencesDockPanel(Panel):
         super().__init__(workspace, parent)
         self.papers = ReferencesPanel(self)
         self.papers.refused.connect(self._on_refused)
-        _fill(self, self.papers)
+        down(self.papers, on=self, margins=(8, 4, 8, 8))
 
     def draw(self, view: View) -> None:
         """Draw nothing: the references do not depend on the update."""
 
     def _on_refused(self, sentence: str) -> None:
         self.workspace.problem.emit(sentence, "warning")
-
-
-def _fill(panel: Panel, widget: QWidget) -> None:
-    down(widget, on=panel, margins=(8, 4, 8, 8))

@@ -9,8 +9,9 @@ from PySide6.QtGui import (
     QFontMetricsF,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
+from app.boxes import across
 from app.panels.metric_card import MetricCard
 from app.panels.tried_advice import TriedAdvice
 from app.plotting.numbers import metric_text
@@ -99,13 +100,10 @@ class MetricsPanel(Panel):
         self._suits: tuple[str, ...] = CARDS
         self.tried = TriedAdvice(workspace.jobs, self)
         self.tried.changed.connect(self.redraw)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
+        across(*((card, 1) for card in self.cards), on=self, margins=0, spacing=0)
         for card in self.cards:
             card.activated.connect(self._on_activated)
             card.replaced.connect(self._on_replaced)
-            row.addWidget(card, 1)
 
     def draw(self, view: View) -> None:
         self._suit(view.run.origin.settings)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from app.boxes import across, down
 from app.clock import Timer
 from app.formula.difference import changed_terms, is_another_formula, shorter_terms
 from app.formula.objective_terms import objective_terms
@@ -63,24 +64,17 @@ class PipelinePanel(Panel):
         self.area.setMinimumHeight(1)
         self.which = Label(name="muted")
         self._arrows: list[Label] = []
-        top = QHBoxLayout()
-        top.setContentsMargins(0, 0, 0, 0)
-        top.setSpacing(SPACE)
+        top = across(margins=0, spacing=SPACE)
         for stage, button in self.stages.items():
             button.clicked.connect(self._on_stage)
             if stage:
-                self._arrows.append(Label("›"))
-                self._arrows[-1].setObjectName("muted")
+                self._arrows.append(Label("›", name="muted"))
                 top.addWidget(self._arrows[-1])
             top.addWidget(button)
         top.addSpacing(BEFORE_PLACE)
         top.addWidget(self.which)  # not at the end, where the counter is in presenting mode
         top.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(*MARGINS)
-        column.setSpacing(4)
-        column.addLayout(top)
-        column.addWidget(self.area, 1)
+        down(top, (self.area, 1), on=self, margins=MARGINS, spacing=4)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -99,7 +99,8 @@ def policy_picture(
     others = (what,) if beside is None else (what, beside)
     highest = max(float(max(one.after.max(), one.old.max())) for one in others)
     farthest = max(float(np.abs(one.after - one.old).max()) for one in others)
-    below = _advantages(what) if _normalizes(what) else _change(what, farthest)
+    normalizes = what.stage is Stage.NORMALIZE and what.draws is not None
+    below = _advantages(what) if normalizes else _change(what, farthest)
     lanes = [_samples(what), _policy(what, here, highest, guess), below]
     if what.rewards is not None:
         lanes.insert(0, _rewards(what, what.rewards))
@@ -132,10 +133,6 @@ def show_policy(
     if action is None:
         chart.chosen = int(what.now.argmax())
     chart.show_picture(policy_picture(what, action, beside, guess))
-
-
-def _normalizes(what: PolicyPicture) -> bool:
-    return what.stage is Stage.NORMALIZE and what.draws is not None
 
 
 def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
@@ -236,7 +233,7 @@ def _change(what: PolicyPicture, farthest: float) -> Lane:
         noted=True,
         series=(MOVED.with_heights(what.change),),
         reach=farthest if what.draws is None else max(farthest, SMALL),
-        notes=tuple(_signed(value, SMALL, 3) if numbered else "" for value in values),
+        notes=tuple(_signed(value, SMALL) if numbered else "" for value in values),
         note_meanings=tuple(_meaning(value, SMALL) for value in values),
         kept=(int(np.abs(what.change).argmax()),),
     )
@@ -260,7 +257,7 @@ def _advantages(what: PolicyPicture) -> Lane:
         noted=True,
         series=tuple(series),
         reach=float(np.abs(np.concatenate(ends)).max(initial=0.0)),
-        notes=tuple(_signed(value, 0.0, 3) if what.progress >= 1 else "" for value in gained.tolist()),
+        notes=tuple(_signed(value, 0.0) if what.progress >= 1 else "" for value in gained.tolist()),
         note_meanings=tuple(_meaning(value, 0.0) for value in gained.tolist()),
         kept=tuple(np.flatnonzero(np.isfinite(gained)).tolist()),
     )
@@ -272,14 +269,14 @@ def _meaning(value: float, least: float) -> str:
     return "push_down" if value < 0 else "push_up"
 
 
-def _signed(value: float, least: float, digits: int) -> str:
+def _signed(value: float, least: float) -> str:
     """Return the text of a change or an advantage with its sign.
 
-    It has ``digits`` decimals, or four if the magnitude is below ``least``. It is empty for a missing value, and for
+    It has three decimals, or four if the magnitude is below ``least``. It is empty for a missing value, and for
     one that is not 0 but below both ``least`` and :data:`SMALLEST`.
     """
     if value != value:
         return ""
     if abs(value) < least:
         return f"{value:+.4f}".replace("-", MINUS) if abs(value) >= SMALLEST else "0" if value == 0 else ""
-    return f"{value:+.{digits}f}".replace("-", MINUS)
+    return f"{value:+.3f}".replace("-", MINUS)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QStackedLayout, QWidget
 
+from app.boxes import across, down
 from app.panels.placed_strip import PlacedStrip
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
@@ -70,8 +71,7 @@ class ScorePanel(Panel):
         self.button = QPushButton(tr("Score", "verb"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
-        self.status = Label()
-        self.status.setWordWrap(True)
+        self.status = Label(wraps=True)
         self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.empty = EmptyLabel(NOTHING_YET)
         self._group = 0
@@ -89,17 +89,8 @@ class ScorePanel(Panel):
 
     def _build(self) -> QWidget:
         inside = QWidget()
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.prompt)
-        row.addWidget(self.field, 1)
-        row.addWidget(self.button)
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(8)
-        column.addLayout(row)
-        column.addWidget(self.strip, 1)
-        column.addWidget(self.status)
+        row = across(self.prompt, (self.field, 1), self.button, spacing=8)
+        down(row, (self.strip, 1), self.status, on=inside, margins=(12, 8, 12, 8), spacing=8)
         return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------

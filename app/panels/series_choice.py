@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QEvent, QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QScrollArea, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QMenu, QScrollArea, QToolButton, QWidget
 
 from app.boxes import across
 from app.panels.history_chart import NATS, OTHER, UNIT
@@ -92,18 +92,14 @@ class SeriesChoice(QWidget):
 
     def _build_boxes(self) -> QScrollArea:
         inside = QWidget()
-        row = QHBoxLayout(inside)
-        row.setContentsMargins(12, 0, 12, 0)
-        row.setSpacing(SPACING)
         for name in (*UNIT, *NATS, *OTHER):
             box = QCheckBox(METRICS[name].short)
             box.setChecked(name in SHOWN)
             box.setToolTip(plain_tip(METRICS[name].help))
             box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
-            box.toggled.connect(self._on_choice)
+            box.toggled.connect(self.changed)
             self.boxes[name] = box
-            row.addWidget(box)
-        row.addStretch(1)
+        across(*self.boxes.values(), None, on=inside, margins=(12, 0, 12, 0), spacing=SPACING)
         area = plain_scroll_area(inside, bars=False)
         self._area, self._inside = area, inside
         return area
@@ -183,7 +179,3 @@ class SeriesChoice(QWidget):
     @Slot(QAction)
     def _on_more(self, action: QAction) -> None:
         self.boxes[action.data()].setChecked(action.isChecked())
-
-    @Slot()
-    def _on_choice(self) -> None:
-        self.changed.emit()

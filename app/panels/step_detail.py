@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
+from app.boxes import across, down
 from app.panels.step_columns import KEPT, UNTIL, columns_shown, summed, sums, table_column, values_shown, widest_sums
 from app.panels.sum_row import SumRow
 from app.plotting import numbers
@@ -55,32 +56,17 @@ class StepDetailPanel(Panel):
         self.table.activated_cell.connect(self._on_cell)
         self.sums = SumRow(self.table)
         self.sums.source_wanted.connect(self._on_sum)
-        self.wider = Label()
-        self.wider.setObjectName("muted")
+        self.wider = Label(name="muted")
         self.foot = SourcedText(colour="muted")
         self.foot.source_wanted.connect(self._on_foot)
         self.empty = EmptyLabel(NONE_YET, margin=16)
-        top = self._top = QHBoxLayout()
-        top.setContentsMargins(12, 4, 12, 4)
-        top.setSpacing(6)
-        label = Label(tr("Pass"))
-        label.setObjectName("muted")
+        label = Label(tr("Pass"), name="muted")
         label.setBuddy(self.passes)  # hidden together with the box in pictures without controls
-        top.addWidget(label)
-        top.addWidget(self.passes)
-        top.addStretch(1)
-        top.addWidget(self.wider)
+        self._top = across(label, self.passes, None, self.wider, margins=(12, 4, 12, 4), spacing=6)
+        self._below = across(self.foot)
         full = QWidget()
-        column = self._column = QVBoxLayout(full)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.sums)
-        self._below = QHBoxLayout()
-        self._below.addWidget(self.foot)
-        column.addLayout(self._below)
-        column.addStretch(0)
+        self._column = down(self._top, (self.table, 1), self.sums, self._below, on=full, margins=0, spacing=0)
+        self._column.addStretch(0)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(full)
         self._stack.addWidget(self.empty)

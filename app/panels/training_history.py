@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from app.boxes import down
 from app.experiments.repeats import RepeatController, RepeatResults, following
 from app.panels import history_menu
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
@@ -73,12 +74,7 @@ class TrainingHistoryPanel(Panel):
         self.choice = SeriesChoice()
         self.choice.changed.connect(self.redraw)
         self.choice.table_toggled.connect(self._on_table)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
-        outer.addWidget(self.trials)
-        outer.addWidget(self.choice)
-        outer.addLayout(self._plots, 1)
+        down(self.trials, self.choice, (self._plots, 1), on=self, margins=0, spacing=0)
 
     def _add_chart(self, chart: HistoryChart) -> None:
         """Add ``chart`` to the plots."""
@@ -219,8 +215,7 @@ class TrainingHistoryPanel(Panel):
         super().resizeEvent(event)
         self._place_plots()
         if event.size().height() != event.oldSize().height():  # the row of trials may fit now, or no longer fit
-            self._drawn = None
-            self.workspace.request_frame()
+            self.renew()
 
     def describe(self, sentence: str) -> None:
         super().describe(sentence)
@@ -360,8 +355,7 @@ class TrainingHistoryPanel(Panel):
         """
         if self.repeats.problem:
             self.workspace.problem.emit(self.repeats.problem, "warning")
-        self._drawn = None
-        self.workspace.request_frame()
+        self.renew()
 
     @Slot(object)
     def _on_trial_number(self, run: RunHandle) -> None:

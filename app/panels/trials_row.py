@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import across, down
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.repeats import COUNT, PINNED, RepeatResults
 from app.jobs.computed_on import ComputedOn
@@ -63,9 +64,7 @@ class TrialsRow(QWidget):
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the row. ``computed_on`` is the control for where repeats are computed."""
         super().__init__(parent)
-        self.title, self.hint = Label(tr("Trials")), Label(HINT)
-        self.title.setObjectName("section")
-        self.hint.setObjectName("muted")
+        self.title, self.hint = Label(tr("Trials"), name="section"), Label(HINT, name="muted")
         self.row = ChipRow()
         self.own, self.repeats = TrialChip("policy", can_open=False, can_hide=False), TrialChip(can_open=False)
         self.pinned = [TrialChip(can_open=False) for _ in range(PINNED)]
@@ -95,23 +94,9 @@ class TrialsRow(QWidget):
         self.sentence.hide()
         self.second = ChipRow()
         self.second.hide()
-        below = QVBoxLayout()
-        below.setContentsMargins(12, 0, 8, 0)
-        below.setSpacing(0)
-        below.addWidget(self.second)
-        below.addWidget(self.sentence)
-        line = QHBoxLayout()
-        line.setContentsMargins(12, 2, 8, 0)
-        line.setSpacing(8)
-        line.addWidget(self.title)
-        line.addWidget(self.row, 1)
-        line.addWidget(self.button)
-        line.addWidget(self.where)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(line)
-        column.addLayout(below)
+        line = across(self.title, (self.row, 1), self.button, self.where, margins=(12, 2, 8, 0), spacing=8)
+        below = down(self.second, self.sentence, margins=(12, 0, 8, 0), spacing=0)
+        down(line, below, on=self, margins=0, spacing=0)
         self._busy = False
         self._widgets: list[QWidget] = []
         self._lines, self.repeats_answer = 1, ""

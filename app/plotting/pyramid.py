@@ -99,15 +99,6 @@ class Pyramid:
         middle[-1] = min(middle[-1], len(self) - 1)
         return np.repeat(middle, 2), _zigzag(low, high)
 
-    def extent(self, start: int, stop: int) -> tuple[float, float]:
-        """Return the smallest and the largest finite value in [start, stop), or (NaN, NaN) if there is none.
-
-        The buckets at the ends can contain values outside this range.
-        """
-        y = self.window(start, stop, 256)[1]
-        y = y[np.isfinite(y)]
-        return (float(y.min()), float(y.max())) if y.size else (float("nan"), float("nan"))
-
     @staticmethod
     def bucket(span: int, pixels: int) -> int:
         """Return the smallest power of two at which at most ``pixels`` buckets of that width cover ``span`` values."""

@@ -71,7 +71,7 @@ class TableTwin(PaintedAhead, QTableView):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self._compact = False
         self.setSortingEnabled(True)
-        self.doubleClicked.connect(self._on_double)
+        self.doubleClicked.connect(self._activate)
         self.selectionModel().currentRowChanged.connect(self._on_row)
         self._apply_style()
 
@@ -290,13 +290,10 @@ class TableTwin(PaintedAhead, QTableView):
     def keyboardSearch(self, search: str) -> None:
         """Do nothing, because letters are commands here rather than search text."""
 
+    @Slot(QModelIndex)
     def _activate(self, index: QModelIndex) -> None:
         if index.isValid():
             self.activated_cell.emit(self.table.row_at(index.row()), self.table.columns[index.column()].key)
-
-    @Slot(QModelIndex)
-    def _on_double(self, index: QModelIndex) -> None:
-        self._activate(index)
 
     @Slot(QModelIndex, QModelIndex)
     def _on_row(self, current: QModelIndex, previous: QModelIndex) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.plotting.bar_chart import BarChart
 from app.plotting.headline import Headline
 from app.plotting.legend import Entry, Legend
@@ -55,9 +55,7 @@ class TwinStack(QWidget):
         self.button.clicked.connect(self.toggle)
         self.stack = QStackedWidget()
         self.stack.addWidget(plot)
-        self._row = QHBoxLayout()
-        for widget, stretch in ((self.title, 0), (self.legend, 1), (self.button, 0)):
-            self._row.addWidget(widget, stretch)
+        self._row = across(self.title, (self.legend, 1), self.button)
         self._above = QHBoxLayout()
         down(self._above, self._row, (self.stack, 1), on=self, margins=0, spacing=0)
         self._choices: list[QWidget] = []

@@ -120,11 +120,8 @@ class Preferences:
 
     def __post_init__(self) -> None:
         check(self)
-        _check_text("layout", self.layout)
-        _check_text("cluster", self.cluster)
-        _check_text("door", self.door)
-        _check_text("language", self.language)
-        _check_text("python", self.python)
+        for name in ("layout", "cluster", "door", "language", "python"):
+            _check_text(name, getattr(self, name))
         for name in ("on_cluster", "everything"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingsError(name, getattr(self, name), tr("allowed is yes or no"))

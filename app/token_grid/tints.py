@@ -65,37 +65,24 @@ def largest_advantage(view: StepView) -> float:
     return (group - 1) / math.sqrt(group) if deviation.ddof else math.sqrt(group - 1)
 
 
-def _push(view: StepView) -> np.ndarray | None:
-    return None if view.gradient is None else -view.gradient
-
-
 def _push_limit(view: StepView) -> float:
     weight = 0.0 if view.terms is None else float(view.terms.weight.max(initial=0.0))
     return max(largest_advantage(view) * weight, 1e-12)
 
 
+def _log_probability(view: StepView) -> np.ndarray | None:
+    return None if view.step is None else np.where(view.step.mask, view.step.logp[view.passed], 0.0)
+
+
 def _fork(view: StepView) -> np.ndarray | None:
-    if view.gradient is None or view.step is None:
-        return None
-    here = np.where(view.step.mask, view.step.logp[view.passed], 0.0)
-    return -view.gradient * -np.expm1(here)
+    here = _log_probability(view)
+    return None if view.gradient is None or here is None else -view.gradient * -np.expm1(here)
 
 
 def _change(view: StepView) -> np.ndarray | None:
     if view.step is None or view.logp_after is None:
         return None
     return np.where(view.step.mask, view.logp_after - view.step.old_logp, 0.0)
-
-
-def _of_terms(name: str) -> Callable[[StepView], np.ndarray | None]:
-    def values(view: StepView) -> np.ndarray | None:
-        return None if view.terms is None else getattr(view.terms, name)
-
-    return values
-
-
-def _log_ratio(view: StepView) -> np.ndarray | None:
-    return None if view.terms is None else np.log(view.terms.ratio)
 
 
 def _ratio_limit(view: StepView) -> float:
@@ -114,10 +101,6 @@ def _weight_limit(view: StepView) -> float:
     return max(3 * float(view.terms.weight.sum()) / max(int(view.step.mask.sum()), 1), 1e-12)
 
 
-def _sampler(view: StepView) -> np.ndarray | None:
-    return None if view.step is None else recompute.from_sampler(view.step)
-
-
 def _importance(view: StepView) -> np.ndarray | None:
     weights = None if view.step is None else recompute.importance_weights(view.step)
     return None if weights is None else np.log(np.maximum(weights, 0.01))  # a masked one is 0
@@ -127,18 +110,6 @@ def _cap(view: StepView) -> float:
     """Return the limit of the importance tint: log C for the cap C, but at least log 1.1."""
     cap = view.objective.importance_cap
     return max(math.log(USUAL_CAP if cap is None else cap), math.log(1.1))
-
-
-def _advantage(view: StepView) -> np.ndarray | None:
-    return None if view.numbers is None else view.numbers.token_advantage
-
-
-def _log_probability(view: StepView) -> np.ndarray | None:
-    return None if view.step is None else np.where(view.step.mask, view.step.logp[view.passed], 0.0)
-
-
-def _entropy(view: StepView) -> np.ndarray | None:
-    return None if view.step is None else recompute.exact_entropy(view.step, view.passed)
 
 
 TINTS: dict[str, Tint] = {
@@ -155,7 +126,7 @@ TINTS: dict[str, Tint] = {
         title=tr("Push on log π"),
         help=tr("−∂loss/∂log π of the token in this pass."),
         quantity="gradient",
-        values=_push,
+        values=lambda view: None if view.gradient is None else -view.gradient,
         limit=_push_limit,
         low=tr("push down"),
         high=tr("push up"),
@@ -173,7 +144,7 @@ TINTS: dict[str, Tint] = {
         title=tr("Token loss"),
         help=tr("The token's own term, before its weight."),
         quantity="token_loss",
-        values=_of_terms("token_loss"),
+        values=lambda view: None if view.terms is None else view.terms.token_loss,
         limit=largest_advantage,
         low=tr("negative"),
         high=tr("positive"),
@@ -182,7 +153,7 @@ TINTS: dict[str, Tint] = {
         title=tr("Ratio"),
         help=tr("log of π / π_old; full tint is the edge of the clip, or a factor of two without one."),
         quantity="ratio",
-        values=_log_ratio,
+        values=lambda view: None if view.terms is None else np.log(view.terms.ratio),
         limit=_ratio_limit,
         low=tr("r below 1"),
         high=tr("r above 1"),
@@ -191,7 +162,7 @@ TINTS: dict[str, Tint] = {
         title=tr("KL estimate"),
         help=tr("The token's KL estimate from the reference policy, in nats."),
         quantity="kl",
-        values=_of_terms("kl"),
+        values=lambda view: None if view.terms is None else view.terms.kl,
         limit=lambda view: 1.0,
         signed=False,
         low="0",
@@ -201,7 +172,7 @@ TINTS: dict[str, Tint] = {
         title=tr("Weight in the mean"),
         help=tr("How much one token counts in the loss; full tint: three times an even share."),
         quantity="weight",
-        values=_of_terms("weight"),
+        values=lambda view: None if view.terms is None else view.terms.weight,
         limit=_weight_limit,
         signed=False,
         low="0",
@@ -211,7 +182,7 @@ TINTS: dict[str, Tint] = {
         title=tr("Entropy"),
         help=tr("Entropy of the policy at the token's place, in nats."),
         quantity="entropy",
-        values=_entropy,
+        values=lambda view: None if view.step is None else recompute.exact_entropy(view.step, view.passed),
         limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)),
         signed=False,
         low=tr("certain"),
@@ -224,7 +195,7 @@ TINTS: dict[str, Tint] = {
             "log π before the update less the sampler's; full tint: their probabilities differ by a factor of two."
         ),
         quantity="sampling_logp",
-        values=_sampler,
+        values=lambda view: None if view.step is None else recompute.from_sampler(view.step),
         limit=lambda view: math.log(2),
         low=tr("less than sampled"),
         high=tr("more than sampled"),
@@ -254,21 +225,13 @@ TINTS: dict[str, Tint] = {
         title=tr("Advantage"),
         help=tr("The advantage of the token: its own, or that of its completion."),
         quantity="advantage",
-        values=_advantage,
+        values=lambda view: None if view.numbers is None else view.numbers.token_advantage,
         limit=largest_advantage,
         low=tr("worse"),
         high=tr("better"),
     ),
 }
 DEFAULT = "fork"
-
-
-def _clipped(view: StepView) -> np.ndarray | None:
-    return None if view.terms is None else view.terms.clipped.astype(float)
-
-
-def _left_out(view: StepView) -> np.ndarray | None:
-    return None if view.step is None else (view.step.there & ~view.step.mask).astype(float)
 
 
 OF_OVERVIEW = (
@@ -290,7 +253,7 @@ OVERVIEW: dict[str, Tint] = {
         title=tr("Clipped"),
         help=tr("Whether the clip stopped the push on the token."),
         quantity="clipped",
-        values=_clipped,
+        values=lambda view: None if view.terms is None else view.terms.clipped.astype(float),
         limit=lambda view: 1.0,
         signed=False,
         low=tr("pushed"),
@@ -300,7 +263,7 @@ OVERVIEW: dict[str, Tint] = {
         title=tr("Not in the loss"),
         help=tr("Tokens that do not count in the loss, such as the result of a tool."),
         quantity="weight",
-        values=_left_out,
+        values=lambda view: None if view.step is None else (view.step.there & ~view.step.mask).astype(float),
         limit=lambda view: 1.0,
         signed=False,
         low=tr("counts"),

@@ -174,3 +174,8 @@ class Panel(QWidget):
         """Discard the drawn state and draw again."""
         self._drawn = None
         self.on_frame()
+
+    def renew(self) -> None:
+        """Draw again with the next frame, for what can change more often than frames are drawn."""
+        self._drawn = None
+        self.workspace.request_frame()

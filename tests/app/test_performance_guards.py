@@ -12,7 +12,8 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.experiments.kl_over_beta import MOST, KlOverBetaPanel, drawn_of
+from app.experiments.kl_over_beta import KlOverBetaPanel
+from app.experiments.sweep.own_run import MOST, drawn_of
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.plotting.axis import Scale

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
 from app.boxes import down
 from app.experiments.computed_on import ComputedOnField, menu_button
@@ -87,9 +87,6 @@ class SweepChoices(QWidget):
         self._look: tuple[Theme, float] | None = None
         self._roomy = True
         self._build_parts()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         self.first = row(
             self.view,
             self.measure,
@@ -102,7 +99,6 @@ class SweepChoices(QWidget):
             self.slider,
             self.table,
         )
-        column.addWidget(self.first)
         self.second = lines(
             Label(tr("Over")),
             self.over,
@@ -117,7 +113,7 @@ class SweepChoices(QWidget):
             self.more,
         )
         self.second.hide()
-        column.addWidget(self.second)
+        down(self.first, self.second, on=self, margins=0, spacing=0)
         self.show_choice()
 
     def _spoken(self, position: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt, Signal, Slot
+from functools import partial
+
+from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -46,9 +48,7 @@ class SweepRunRow(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._opens, self._sentence = False, ""
-        self.says = SourcedLabel()
-        self.says.setObjectName("muted")
-        self.says.setWordWrap(True)
+        self.says = SourcedLabel(name="muted", wraps=True)
         self.says.installEventFilter(self)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.known = QPushButton(LONG[0])
@@ -69,8 +69,8 @@ class SweepRunRow(QWidget):
                 "same kind of processor (Return)"
             )
         )
-        self.known.clicked.connect(self._on_known)
-        self.back.clicked.connect(self._on_back)
+        self.known.clicked.connect(partial(self.known_wanted.emit, True))
+        self.back.clicked.connect(partial(self.known_wanted.emit, False))
         self.queue.clicked.connect(self.queue_wanted)
         self.open.clicked.connect(self.open_wanted)
         self._runs: Ensemble | None = None
@@ -163,11 +163,3 @@ class SweepRunRow(QWidget):
         if event.type() is QEvent.Type.Resize:  # the text has more or less space now
             self._fit_words()
         return super().eventFilter(watched, event)
-
-    @Slot()
-    def _on_known(self) -> None:
-        self.known_wanted.emit(True)
-
-    @Slot()
-    def _on_back(self) -> None:
-        self.known_wanted.emit(False)

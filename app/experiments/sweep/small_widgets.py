@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QScrollArea, QSlider, QToolButton, QWidget
 
+from app.boxes import across
 from app.theme.labels import plain_tip
 from app.theme.scroll_area import plain_scroll_area
 from app.widgets.wrap import Wrap
@@ -17,14 +18,8 @@ def row(*parts: QWidget | None) -> QScrollArea:
     In a narrow panel, it scrolls to the widget that has the focus.
     """
     widget = QWidget()
-    line = QHBoxLayout(widget)
-    line.setContentsMargins(12, 2, 8, 2)
-    line.setSpacing(8)
-    for part in parts:
-        if part is None:
-            line.addStretch(1)
-        else:
-            line.addWidget(part, int(isinstance(part, (QLineEdit, QSlider))))
+    stretched = [(part, 1) if isinstance(part, (QLineEdit, QSlider)) else part for part in parts]
+    across(*stretched, on=widget, margins=(12, 2, 8, 2), spacing=8)
     return plain_scroll_area(widget, bars=False)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.plan import ESTIMATOR, Sweep
 from app.experiments.sweep.results import CENTRES, TITLES, UNITS, Spread, course, titled
-from app.experiments.sweep.state import (
-    LEAST,
-    SOLID,
-    SweepState,
-)
+from app.experiments.sweep.state import LEAST, SOLID, SweepState
 from app.plotting.axis import Scale
 from app.plotting.line_data import NOTHING, Line, LinePicture, Tag
 from app.plotting.numbers import shown
@@ -35,21 +33,13 @@ def training_picture(state: SweepState, measure: str, *, every: bool) -> LinePic
     if state.runs is not None and state.results is not None:
         sweep, spread = state.results.sweep, course(state.runs, measure)
         chosen_text, last = name(_value(state.runs, sweep)), max(last, sweep.updates)
-        lines.append(
-            Line(
-                name="chosen",
-                label=f"{sweep.over.symbol} {chosen_text}",
-                title=CENTRES[measure],
-                meaning=measure,
-                z=14,
-                style=SOLID,
-                x=np.arange(len(spread.middle), dtype=float),
-                y=spread.middle,
-                low=spread.low,
-                high=spread.high,
-            )
-        )
-    others = [_course_behind(text, spread, measure, named=text != chosen_text) for text, spread in behind]
+        label = f"{sweep.over.symbol} {chosen_text}"
+        lines.append(_line(spread, measure, name="chosen", label=label, title=CENTRES[measure], z=14))
+    look = {"label_meaning": "muted", "z": 6, "strength": 0.6, "listed": False}
+    others = [
+        _line(spread, measure, name=f"at {text}", label="" if text == chosen_text else text, **look)
+        for text, spread in behind
+    ]
     lines += [*others[:1], *others[:0:-1]]  # if not all labels fit, the outermost ones are kept
     own = state.own.course
     tags: tuple[Tag, ...] = ()
@@ -103,21 +93,10 @@ def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
     return [(name(value), course(found, measure)) for value, found in runs if found is not None]
 
 
-def _course_behind(text: str, spread: Spread, measure: str, *, named: bool) -> Line:
-    return Line(
-        name=f"at {text}",
-        label=text if named else "",
-        label_meaning="muted",
-        meaning=measure,
-        style=SOLID,
-        z=6,
-        strength=0.6,
-        x=np.arange(len(spread.middle), dtype=float),
-        y=spread.middle,
-        low=spread.low,
-        high=spread.high,
-        listed=False,
-    )
+def _line(spread: Spread, measure: str, **look: Any) -> Line:
+    """Return the line of a measure over updates, with its band."""
+    x = np.arange(len(spread.middle), dtype=float)
+    return Line(meaning=measure, style=SOLID, x=x, y=spread.middle, low=spread.low, high=spread.high, **look)
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:

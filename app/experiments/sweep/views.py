@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QTableView, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QTableView, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.frontier_picture import frontier_picture
 from app.experiments.sweep.grid_axis import name
@@ -68,15 +68,13 @@ class SweepViews(QWidget):
         self.view, self.measure, self.tables = FINAL, "kl", False
         self._narrow = False
         self._side_by_side = 0
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(0)
+        self._row = across(on=self, margins=0, spacing=0)
         for chart in (self.kl, self.reward, self.frontier):
             self._row.addWidget(self._twin(chart), 1)
         self._row.addWidget(self.heat, 2)
         self._row.addWidget(self._twin(self.training), 1)
         self.heat.picked.connect(self.picked)
-        self.heat.activated_place.connect(self._on_open)
+        self.heat.activated_place.connect(self.open_wanted)
         self.heat.explain_wanted.connect(self.explain_wanted)
 
     def _twin(self, chart: SweepChart) -> TwinStack:
@@ -84,7 +82,7 @@ class SweepViews(QWidget):
         twin.hide_header()
         chart.picked.connect(self.picked)
         chart.dragged.connect(self.dragged)
-        chart.activated.connect(self._on_open)
+        chart.activated.connect(self.open_wanted)
         chart.explain_wanted.connect(self.explain_wanted)
         return twin
 
@@ -220,10 +218,6 @@ class SweepViews(QWidget):
             there = swept or (trained and chart in (self.kl, self.training))
             chart.empty = "" if there else tr("The results of each value appear here as they are computed.")
         self.heat.setAccessibleDescription(sentence)
-
-    @Slot()
-    def _on_open(self, *_: object) -> None:
-        self.open_wanted.emit()
 
 
 def _against(measure: str, title: str) -> str:

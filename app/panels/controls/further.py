@@ -6,12 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
+from app.boxes import down
 from app.panels.controls.kinds import ONLY, PARTS
 from app.panels.controls.row import Row
 from app.panels.controls.rows import setting_row
-from app.panels.controls.small_labels import muted, section_heading
+from app.panels.controls.small_labels import muted
 from app.theme.labels import Label
 from grpo_core.config import Settings, described
 from grpo_core.text import tr
@@ -55,14 +56,11 @@ class FurtherSettings(QWidget):
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.toggled.connect(self._on_more)
-        self.source = muted("")
+        self.source = muted()
         self._rows = QWidget()
-        self._column = _column(self._rows)
-        self._column.addWidget(self.source)
+        self._column = down(self.source, on=self._rows, margins=0, spacing=12)
         self._rows.hide()
-        whole = _column(self)
-        whole.addWidget(self.more)
-        whole.addWidget(self._rows)
+        down(self.more, self._rows, on=self, margins=0, spacing=12)
 
     def make_rows(self, taken: Collection[str]) -> list[Row]:
         """Create and return the rows of all settings except those at the paths ``taken``, or nothing if they already
@@ -73,7 +71,7 @@ class FurtherSettings(QWidget):
         for part, title, owner in PARTS:
             for number, (name, rule) in enumerate(described(owner)):
                 if rule.section or number == 0:
-                    self.sections.append(Section(section_heading(rule.section or title), ONLY.get(owner)))
+                    self.sections.append(Section(Label(rule.section or title, name="section"), ONLY.get(owner)))
                     self._column.addWidget(self.sections[-1].heading)
                 if f"{part}.{name}" not in taken:
                     row = setting_row(part, owner, name)
@@ -92,10 +90,3 @@ class FurtherSettings(QWidget):
         self.opening.emit()
         self.more.setArrowType(Qt.ArrowType.DownArrow if on else Qt.ArrowType.RightArrow)
         self._rows.setVisible(on)
-
-
-def _column(widget: QWidget) -> QVBoxLayout:
-    column = QVBoxLayout(widget)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(12)
-    return column

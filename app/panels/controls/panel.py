@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
 from app.panels.controls.further import FurtherSettings
@@ -19,8 +19,8 @@ from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, control_under, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
-from app.panels.controls.small_labels import muted, section_heading
-from app.theme.labels import wrapped_tip
+from app.panels.controls.small_labels import muted
+from app.theme.labels import Label, wrapped_tip
 from app.theme.scroll_area import plain_scroll_area
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
@@ -65,7 +65,7 @@ class ControlsPanel(Panel):
         self._rows: list[Row] = []
         self.preset = PresetBox()
         self.preset.chosen.connect(self._on_preset)
-        self.preset_note = muted("")
+        self.preset_note = muted()
         self.kind = CalmBox()
         self.kind.setAccessibleName(tr("Policy"))
         self.kind.addItems(KINDS)
@@ -76,27 +76,22 @@ class ControlsPanel(Panel):
             )
         )
         self.kind.activated.connect(self._on_kind)
-        self.model_note = muted("")
-        self.read_only_note = muted("")
+        self.model_note = muted()
+        self.read_only_note = muted()
         inside = QWidget()
         inside.setObjectName("controlsInside")
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(12, 12, 12, 12)
-        self._column.setSpacing(12)
         self.restraints = Restraints()
         self.restraints.lifted.connect(self._on_lifted)
-        self._column.addWidget(self.restraints)
-        self._column.addWidget(self.read_only_note)
-        self._column.addWidget(section_heading(tr("Policy")))
-        self._column.addWidget(self.kind)
+        policy = Label(tr("Policy"), name="section")
+        self._column = down(self.restraints, self.read_only_note, policy, self.kind, on=inside, margins=12, spacing=12)
         self._place(setting_row("task", BanditTask, "landscape"))
         for name in ("problem", "difficulty", "file", "checker"):
             self._place(setting_row("task", LanguageTask, name))
         self._column.addWidget(self.model_note)
-        self._column.addWidget(section_heading(tr("Algorithm")))
+        self._column.addWidget(Label(tr("Algorithm"), name="section"))
         self._column.addWidget(self.preset)
         self._column.addWidget(self.preset_note)
-        self.next_heading = section_heading(NEXT)
+        self.next_heading = Label(NEXT, name="section")
         self._column.addWidget(self.next_heading)
         for path in FIRST:
             self._place(_first_row(path))

@@ -28,23 +28,45 @@ FILES = ("file", "folder", "checkpoint")
 """Ends of the paths of settings that name a file or folder."""
 
 
-class NumberRow(Row):
+class FieldRow(Row):
+    """A row of the controls with a text field, whose text is read once it is complete and has changed."""
+
+    def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
+        super().__init__(paths, about, parent)
+        self._shown = ""
+        self.field = QLineEdit()
+        self.field.editingFinished.connect(self._on_typed)
+        self.field.returnPressed.connect(self.field.clearFocus)
+        self.field.textEdited.connect(self.error.hide)
+        self.label(self.field)
+
+    def show_value(self, value: Any) -> None:
+        self._shown = shown(value)
+        if not self.field.hasFocus():
+            self.field.setText(self._shown)
+
+    def read(self, text: str) -> Any:
+        """Return the value that ``text`` means."""
+        raise NotImplementedError
+
+    @Slot()
+    def _on_typed(self) -> None:
+        if self.field.text().strip() != self._shown:
+            self.edited.emit(self.paths, self.read(self.field.text()), None)
+        self.field.setModified(False)
+
+
+class NumberRow(FieldRow):
     """A row of the controls with a number field and, if the setting has a usual range, a slider below it."""
 
     def __init__(self, paths: tuple[str, ...], about: About, whole: bool, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
         self._whole = whole
-        self._shown = ""
         self._value: float | None = None
-        self.field = QLineEdit()
         self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.field.setObjectName("valueField")
         self.field.setPlaceholderText(tr("off") if about.optional else "")
         self.fit()
-        self.field.editingFinished.connect(self._on_typed)
-        self.field.returnPressed.connect(self.field.clearFocus)
-        self.field.textEdited.connect(self.error.hide)
-        self.label(self.field)
         self.head.addWidget(self.field)
         self.slider: CalmSlider | None = None
         if about.usual is not None:
@@ -94,11 +116,8 @@ class NumberRow(Row):
         gesture = self._gesture if self.slider is not None and self.slider.isSliderDown() else None
         self.edited.emit(self.paths, int(value) if self._whole else value, gesture)
 
-    @Slot()
-    def _on_typed(self) -> None:
-        if self.field.text().strip() != self._shown:
-            self.edited.emit(self.paths, parsed(self.field.text(), self._whole), None)
-        self.field.setModified(False)
+    def read(self, text: str) -> Any:
+        return parsed(text, self._whole)
 
 
 class ChoiceRow(Row):
@@ -124,18 +143,13 @@ class ChoiceRow(Row):
         self.edited.emit(self.paths, self.box.itemData(index), None)
 
 
-class TextRow(Row):
+class TextRow(FieldRow):
     """A row of the controls with a text field. A file name can be chosen in a dialog."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
-        self.field = QLineEdit()
         self.field.setMinimumWidth(1)
         self.field.setPlaceholderText(tr("none", "text"))
-        self.field.editingFinished.connect(self._on_typed)
-        self.field.returnPressed.connect(self.field.clearFocus)
-        self.field.textEdited.connect(self.error.hide)
-        self.label(self.field)
         self.body.insertWidget(1, self.field)
         self.browse = QToolButton()
         self.browse.setText(tr("Choose…"))
@@ -144,7 +158,6 @@ class TextRow(Row):
         self.browse.clicked.connect(self._on_browse)
         self.head.addWidget(self.browse)
         self.browse.setHidden(not paths[0].endswith(FILES))  # in the row, since it would be a window of its own before
-        self._shown = ""
 
     def show_value(self, value: Any) -> None:
         self._shown = str(value)
@@ -152,10 +165,8 @@ class TextRow(Row):
             self.field.setText(self._shown)
             self.field.setCursorPosition(0)
 
-    @Slot()
-    def _on_typed(self) -> None:
-        if self.field.text().strip() != self._shown:
-            self.edited.emit(self.paths, self.field.text().strip(), None)
+    def read(self, text: str) -> Any:
+        return text.strip()
 
     @Slot()
     def _on_browse(self) -> None:
@@ -183,29 +194,15 @@ class SwitchRow(Row):
         self.edited.emit(self.paths, checked, None)
 
 
-class ListRow(Row):
+class ListRow(FieldRow):
     """A row of the controls with a field for a comma-separated list of numbers."""
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
-        self.field = QLineEdit()
-        self.field.editingFinished.connect(self._on_typed)
-        self.field.returnPressed.connect(self.field.clearFocus)
-        self.field.textEdited.connect(self.error.hide)
-        self.label(self.field)
         self.body.insertWidget(1, self.field)
-        self._shown = ""
 
-    def show_value(self, value: Any) -> None:
-        self._shown = shown(value)
-        if not self.field.hasFocus():
-            self.field.setText(self._shown)
-
-    @Slot()
-    def _on_typed(self) -> None:
-        if self.field.text().strip() != self._shown:
-            parts = self.field.text().replace(";", ",").split(",")
-            self.edited.emit(self.paths, tuple(parsed(part, whole=False) for part in parts if part.strip()), None)
+    def read(self, text: str) -> Any:
+        return tuple(parsed(part, whole=False) for part in text.replace(";", ",").split(",") if part.strip())
 
 
 def setting_row(part: str, owner: type, name: str) -> Row:

@@ -1,4 +1,4 @@
-"""The two kinds of label between the controls: section headings and muted notes."""
+"""The muted notes between the controls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from PySide6.QtWidgets import QSizePolicy
 from app.theme.labels import Label
 
 
-def section_heading(text: str) -> Label:
-    """Return a label with a section heading."""
-    return Label(text, name="section")
-
-
-def muted(text: str) -> Label:
-    """Return a word-wrapped label in the muted colour."""
-    label = Label(text, name="muted", wraps=True)
+def muted() -> Label:
+    """Return an empty, word-wrapped label in the muted colour."""
+    label = Label(name="muted", wraps=True)
     label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     return label

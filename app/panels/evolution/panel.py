@@ -5,14 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QListWidget,
     QListWidgetItem,
     QPushButton,
-    QScrollArea,
     QSplitter,
     QStackedLayout,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,6 +20,7 @@ from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
+from app.theme.scroll_area import plain_scroll_area
 from app.theme.tokens import Theme
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
@@ -65,7 +63,7 @@ class EvolutionPanel(Panel):
         self.head.chips.wanted.connect(self.task_wanted)
         self.head.dial.source_wanted.connect(self._on_dial)
         self.rows = EvolutionRows()
-        self.rows.jumped.connect(self._on_jumped)
+        self.rows.jumped.connect(workspace.move_to)
         self.rows.chosen.connect(self._on_chosen)
         self.heading = Label(name="section")
         self.answers = QListWidget()
@@ -79,19 +77,9 @@ class EvolutionPanel(Panel):
 
     def _build(self) -> QWidget:
         left, self._beside = QWidget(), QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 6, 0, 4)
-        column.setSpacing(4)
-        self.area = QScrollArea()
-        self.area.setWidget(self.rows)
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        column.addWidget(self.head)
-        column.addWidget(self.area, 1)
+        self.area = plain_scroll_area(self.rows)
         below = across(self.note, margins=(12, 0, 12, 0))
-        column.addLayout(below)
+        down(self.head, (self.area, 1), below, on=left, margins=(0, 6, 0, 4), spacing=4)
         down(self.heading, (self.answers, 1), on=self._beside, margins=(8, 4, 8, 4))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
@@ -260,14 +248,9 @@ class EvolutionPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._drawn = None
-        self.workspace.request_frame()
+        self.renew()
 
     # -- input -------------------------------------------------------------------------------------------------------
-
-    @Slot(int)
-    def _on_jumped(self, step: int) -> None:
-        self.workspace.move_to(step)
 
     @Slot(int)
     def _on_chosen(self, place: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
+from app.boxes import across
 from app.theme.labels import plain_tip
 from app.theme.reasons import allow
 from app.workspace.view import View
@@ -94,9 +95,7 @@ class TaskChips(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
+        row = across(on=self, margins=0, spacing=2)
         self.setAccessibleName(tr("Task"))
         self._chips: tuple[Chip, ...] = ()
         self.buttons: list[QPushButton] = []

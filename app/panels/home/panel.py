@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import across, down
 from app.panels.home.card import RunCard
 from app.panels.home.door import DoorButton
 from app.panels.home.previews import Preview
@@ -44,25 +45,18 @@ class RunsPanel(Panel):
         self.cards: list[RunCard] = []
         self._in_front = False
         inside = QWidget()
-        outer, self.column = QVBoxLayout(inside), QVBoxLayout()
-        outer.setContentsMargins(24, 16, 24, 16)
-        outer.setSpacing(8)
-        self.column.setSpacing(8)
-        outer.addLayout(self.column)
+        self.column = down(spacing=8)
+        outer = down(self.column, on=inside, margins=(24, 16, 24, 16), spacing=8)
         self._rows = {name: Wrap() for name in ("own", "examples")}
         for name, title in (("own", tr("Your last runs")), ("examples", tr("Recorded examples"))):
-            outer.addWidget(heading(title))
+            outer.addWidget(Label(title, name="section"))
             if name == "own":
-                self.none = Label(NO_RUNS)
-                self.none.setObjectName("muted")
-                self.none.setWordWrap(True)
+                self.none = Label(NO_RUNS, name="muted", wraps=True)
                 outer.addWidget(self.none)
             self._rows[name].setSpacing(8)
             outer.addLayout(self._rows[name])
         outer.addStretch(1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(plain_scroll_area(inside))
+        down(plain_scroll_area(inside), on=self, margins=0)
 
     def show_runs(self, own: Sequence[Preview], recorded: Sequence[Preview]) -> None:
         """Show the user's own runs and the examples."""
@@ -105,11 +99,10 @@ class HomePanel(RunsPanel):
         super().__init__(workspace, parent)
         self.doors: list[DoorButton] = []
         self.begin: list[QPushButton] = []
-        self._door_row, self._begin_row = QHBoxLayout(), Wrap()
-        self._door_row.setSpacing(12)
+        self._door_row, self._begin_row = across(spacing=12), Wrap()
         self._begin_row.setSpacing(8)
         self.column.addLayout(self._door_row)
-        self.column.addWidget(heading(tr("Or watch one thing happen, then go on yourself")))
+        self.column.addWidget(Label(tr("Or watch one thing happen, then go on yourself"), name="section"))
         self.column.addLayout(self._begin_row)
 
     def offer(
@@ -141,10 +134,3 @@ class HomePanel(RunsPanel):
         """Move the keyboard focus to the first door."""
         if self.doors:
             self.doors[0].setFocus(Qt.FocusReason.OtherFocusReason)
-
-
-def heading(title: str) -> Label:
-    """Return a heading above a row."""
-    label = Label(title)
-    label.setObjectName("section")
-    return label

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
+from app.boxes import across
 from app.theme.labels import Label, plain_tip
 from app.token_grid.tints import TINTS
 from app.widgets.combo import choice_box, fill
@@ -42,12 +43,7 @@ class TokenChoices(QWidget):
         for box in (self.tint, self.passes):
             box.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self._named = tuple(_named(box) for box in (self.prompt, self.tint, self.passes))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 0, 8, 0)
-        row.setSpacing(8)
-        for choice, _ in self._named:
-            row.addWidget(choice)
-        row.addStretch(1)
+        across(*(choice for choice, _ in self._named), None, on=self, margins=(8, 0, 8, 0), spacing=8)
 
     def show_step(self, prompts: Sequence[str], group: int, passes: int, passed: int) -> None:
         """Offer the prompts and passes of an update.
@@ -90,11 +86,7 @@ class TokenChoices(QWidget):
 def _named(box: QComboBox) -> tuple[QWidget, Label]:
     """Return a widget with a box and its name next to it, and the label with the name."""
     both = QWidget()
-    row = QHBoxLayout(both)
-    row.setContentsMargins(0, 0, 8, 0)
-    row.setSpacing(6)
     label = Label(box.accessibleName(), name="muted")
     label.setBuddy(box)
-    row.addWidget(label)
-    row.addWidget(box)
+    across(label, box, on=both, margins=(0, 0, 8, 0), spacing=6)
     return both, label

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSplitter, QStackedLayout, QWidget
 
+from app.boxes import across, down
 from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.choices import TokenChoices
 from app.panels.tokens.detail import TokenDetail
@@ -68,18 +69,14 @@ class TokenInspectorPanel(Panel):
         self.sentence = PaintedText("reading")
         self.legend = TintLegend()
         self.legend.source_wanted.connect(self._on_scale)
-        self.remark_label = Label()
-        self.remark_label.setObjectName("muted")
-        self.remark_label.setWordWrap(True)
+        self.remark_label = Label(name="muted", wraps=True)
         self.detail = TokenDetail()
         self.detail.wanted.connect(workspace.explain)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         self.being_written = BeingWritten()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         self._stack = QStackedLayout()
-        column.addLayout(self._stack, 1)  # a widget shown before it has a parent would open as a separate window
+        # a widget shown before it has a parent would open as a separate window
+        column = down((self._stack, 1), on=self, margins=0, spacing=0)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self._build_empty())
         column.addWidget(self.being_written)
@@ -90,42 +87,20 @@ class TokenInspectorPanel(Panel):
         self.compute = QPushButton(tr("Compute an update"))
         self.compute.clicked.connect(self.update_wanted)
         inside = QWidget()
-        row = QHBoxLayout()
-        row.addStretch(1)
-        for button in (self.compute, self.language):
-            row.addWidget(button)
-        row.addStretch(1)
-        column = QVBoxLayout(inside)
-        column.addStretch(1)
-        column.addWidget(self.empty)
-        column.addLayout(row)
-        column.addStretch(1)
+        down(None, self.empty, across(None, self.compute, self.language, None), None, on=inside)
         return inside
 
     def _build(self) -> QWidget:
         left, whole = QWidget(), QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(8, 0, 8, 8)
-        column.setSpacing(8)
-        column.addWidget(self.grid, 1)
-        column.addWidget(self.legend)
-        column.addWidget(self.remark_label)
+        down((self.grid, 1), self.legend, self.remark_label, on=left, margins=(8, 0, 8, 8), spacing=8)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
         split.addWidget(self.detail)
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 2)
         split.setChildrenCollapsible(False)
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 8, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.choices)
-        column.addWidget(self.prompt_line)
-        sentence = QHBoxLayout()
-        sentence.setContentsMargins(8, 0, 8, 0)
-        sentence.addWidget(self.sentence)
-        column.addLayout(sentence)
-        column.addWidget(split, 1)
+        sentence = across(self.sentence, margins=(8, 0, 8, 0))
+        down(self.choices, self.prompt_line, sentence, (split, 1), on=whole, margins=(0, 8, 0, 0), spacing=6)
         return whole
 
     # -- drawing -----------------------------------------------------------------------------------------------------

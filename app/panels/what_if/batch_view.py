@@ -6,7 +6,7 @@ It shares the selection with all panels.
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.boxes import down
@@ -14,7 +14,7 @@ from app.panels.what_if.policies import PolicyPair
 from app.panels.what_if.question import WhatIfPicture
 from app.panels.what_if.samples import PAIRS, SampleTable
 from app.panels.what_if.tokens import PairGrid, pairs_of, scale_of
-from app.theme.labels import Label
+from app.theme.labels import EmptyLabel
 from app.token_grid.grid import TokenRows
 from app.token_grid.legend import TintLegend
 from app.token_grid.tints import TINTS
@@ -45,7 +45,8 @@ class BatchView(QStackedWidget):
         self.legend = TintLegend()
         self.policies = PolicyPair()
         self.policies.chosen.connect(self._on_action)
-        self.problem = centred("refusal")
+        self.problem = EmptyLabel(margin=16)
+        self.problem.setObjectName("refusal")
         tokens = QWidget()
         down((self.grid, 1), self.legend, on=tokens, margins=(4, 0, 8, 4), spacing=4)
         self._places = {"policy": self.policies, "tokens": tokens, "samples": self.samples}
@@ -118,15 +119,6 @@ class BatchView(QStackedWidget):
         rows = np.flatnonzero(self._picture.step.group == self._group(self.workspace.view, self._picture) + by)
         if len(rows):
             self.workspace.select(row=int(rows[0]))
-
-
-def centred(name: str) -> Label:
-    """Return a label that centres its text in an empty area."""
-    label = Label(wraps=True)
-    label.setObjectName(name)
-    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setMargin(16)
-    return label
 
 
 def _selected(view: View, step: Step) -> tuple[int, int] | None:

@@ -6,8 +6,9 @@ import dataclasses
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from app.boxes import down
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.widgets.scale import shown
@@ -48,16 +49,12 @@ class SettingsEditor(QScrollArea):
         self._settings = Settings()
         inside = QWidget()
         inside.setObjectName("whatIfSettings")
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(12, 4, 12, 8)
-        column.setSpacing(8)
         for path in PATHS:
             about = dataclasses.replace(described_at(path), usual=None)  # no slider, for lack of space
             row = row_for(path, about, self._settings.get(path))
             row.edited.connect(self._on_edited)
             self.rows.append(row)
-            column.addWidget(row)
-        column.addStretch(1)
+        down(*self.rows, None, on=inside, margins=(12, 4, 12, 8), spacing=8)
         self.setWidget(inside)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)

@@ -69,7 +69,7 @@ class WhatIfHeader(QWidget):
         self.settings.setAccessibleName(tr("Change settings on top of the preset"))
         self.settings.setToolTip(tr("Change settings on top of the preset."))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.passes = _combo(tr("Pass"), self._on_pass)
+        self.passes = _combo(tr("Pass"), self.pass_chosen)
         self.shows = _combo(tr("Show", "label of a choice"), self._on_show)
         self.tint = _combo(tr("Tint"), self._on_tint)
         self.ask = QPushButton(tr("Ask the model"))
@@ -151,10 +151,6 @@ class WhatIfHeader(QWidget):
     @Slot(int)
     def _on_preset(self, index: int) -> None:
         self.preset_chosen.emit(self.preset.itemData(index))
-
-    @Slot(int)
-    def _on_pass(self, index: int) -> None:
-        self.pass_chosen.emit(index)
 
     @Slot(int)
     def _on_show(self, index: int) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QW
 from app.boxes import down
 from app.jobs.runner import Poll, Runner
 from app.panels.what_if import numbers
-from app.panels.what_if.batch_view import BatchView, centred
+from app.panels.what_if.batch_view import BatchView
 from app.panels.what_if.editor import SettingsEditor
 from app.panels.what_if.header import WhatIfHeader
 from app.panels.what_if.model_replay import ModelReplay
@@ -20,7 +20,7 @@ from app.panels.what_if.question import Evaluated, WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
 from app.panels.what_if.what_if_words import description, differing, headline
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import Label
+from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
@@ -64,7 +64,7 @@ class WhatIfPanel(Panel):
         self._computing: tuple[object, ...] = ()
         self._refused: tuple[tuple[object, ...], str] = (), ""
         self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_computed)
+        self._runner.arrived.connect(self.question.keep_picture)
         self._runner.ended.connect(self._on_ended)
         self._shared = 0.0, ""
         self._arranged = "beside"
@@ -76,7 +76,7 @@ class WhatIfPanel(Panel):
         self.header.shown.connect(self._on_show)
         self.header.tinted.connect(self._on_tint)
         self.header.asked.connect(self.model_replay.ask)
-        self.header.settings.toggled.connect(self._on_settings)
+        self.header.settings.toggled.connect(self.redraw)
         self.editor = SettingsEditor()
         self.editor.edited.connect(self._on_edited)
         self.editor.hide()
@@ -85,7 +85,7 @@ class WhatIfPanel(Panel):
         self.notes = Label(wraps=True)
         self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.empty = centred("muted")
+        self.empty = EmptyLabel(margin=16)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self.empty)
@@ -160,10 +160,6 @@ class WhatIfPanel(Panel):
             self._computing = key
             self._runner.start(partial(_computed, self.question.work(view, step, passed)))
         return False
-
-    @Slot(object)
-    def _on_computed(self, evaluated: Evaluated) -> None:
-        self.question.keep_picture(evaluated)
 
     @Slot(str)
     def _on_ended(self, why_not: str) -> None:
@@ -267,8 +263,7 @@ class WhatIfPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._drawn = None  # at another size, other parts fit
-        self.workspace.request_frame()
+        self.renew()  # at another size, other parts fit
 
     # -- choices -----------------------------------------------------------------------------------------------------
 
@@ -276,10 +271,6 @@ class WhatIfPanel(Panel):
     def _on_preset(self, name: str) -> None:
         self.question.choose(name)
         self._changed()
-
-    @Slot()
-    def _on_settings(self) -> None:
-        self.redraw()
 
     @Slot(tuple, object)
     def _on_edited(self, paths: tuple[str, ...], value: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.panels.home.panel import RunsPanel, heading
+from app.panels.home.panel import RunsPanel
 from app.theme.labels import Label
 from app.widgets.wrap import Wrap
 from app.workspace.workspace import Workspace
@@ -29,7 +29,7 @@ class MyRunPanel(RunsPanel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.column.addWidget(heading(tr("Open a run, a log, a checkpoint or a model")))
+        self.column.addWidget(Label(tr("Open a run, a log, a checkpoint or a model"), name="section"))
         text = Label(
             tr(
                 "The program recognizes runs of TRL, verl, verifiers and prime-rl, folders of models, and its own "

@@ -57,8 +57,3 @@ def test_a_million_updates_of_eleven_series_fit_beside_their_raw_values() -> Non
     pyramid = Pyramid(np.zeros(1_000_000))
     assert pyramid.nbytes * 11 < 100 * 2**20
     assert len(pyramid.window(0, 1_000_000, 1000)[0]) <= 2004
-
-
-def test_nothing_finite_has_no_extent() -> None:
-    assert np.isnan(Pyramid(np.full(40, np.nan)).extent(0, 40)).all()
-    assert Pyramid(np.array([np.nan, 3.0, -1.0, np.inf])).extent(0, 4) == (-1.0, 3.0)
