@@ -23479,7 +23479,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>For nearly all prompts. In a group of 32 the right answer is there more often than not; in a group of 8 once in five.</source>
-        <translatorcomment>without: prompt</translatorcomment><translation>几乎全部。在 32 个一组里，正确的答案多半会出现；在 8 个一组里，五次才有一次。</translation>
+        <translatorcomment>without: prompt</translatorcomment>
+        <translation>几乎全部。在 32 个一组里，正确的答案多半会出现；在 8 个一组里，五次才有一次。</translation>
     </message>
     <message>
         <source>The shares are of real runs and move by a few percentage points with the seeds. Neighbouring ages may change places; the ends do not.</source>
@@ -24587,7 +24588,8 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Weight each ratio by its action's probability under the [old policy|old]: their mean is 1, {wherever you drag || wherever the policy moves}. If one ratio rises, others must fall.</source>
-        <translatorcomment>without: weight</translatorcomment><translation>以[旧策略|old]下的概率为每个比率加权：它们的均值是 1，{无论你往哪里拖 || 无论策略往哪里移动}。一个比率升高，其他的就必须降低。</translation>
+        <translatorcomment>without: weight</translatorcomment>
+        <translation>以[旧策略|old]下的概率为每个比率加权：它们的均值是 1，{无论你往哪里拖 || 无论策略往哪里移动}。一个比率升高，其他的就必须降低。</translation>
     </message>
     <message>
         <source>With one pass, new samples are drawn before the policy can drift from the one that drew the last. Every ratio is 1: nothing is ever clipped.</source>
