@@ -234,7 +234,7 @@ class SpeakerWindow(QWidget):
         if target is None:
             return False
         copy = event.clone()
-        copy.ignore()
+        copy.setAccepted(event.type() == QEvent.Type.KeyPress)  # as Qt delivers them: only a press is accepted at first
         QCoreApplication.sendEvent(target, copy)
         event.setAccepted(copy.isAccepted())
         return copy.isAccepted()
