@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect
 from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
@@ -21,28 +21,26 @@ else:
     Base = object
 
 
-class Picture(QObject):
-    """The pixels of a widget, which replace its next paint event unless another event reaches the widget before.
+class Picture:
+    """The pixels of a widget, which are shown in place of its next painting.
 
-    Args:
-        widget: the widget.
-        target: the widget itself or, if it scrolls, its viewport.
+    Attributes:
+        is_current: whether nothing has happened to the widget since it was painted.
     """
 
-    def __init__(self, widget: QWidget, target: QWidget) -> None:
-        super().__init__(widget)
-        self._widgets = {widget, target}
-        self._target = target
+    def __init__(self) -> None:
+        self.is_current = False
         self._pixels = QPixmap()
         self._corner = QPoint()
         """Position of the widget in the picture."""
 
-    def painter(self) -> QPainter | None:
-        """Return a painter of the picture, prepared as Qt prepares one of the widget.
+    def painter(self, target: QWidget) -> QPainter | None:
+        """Return a painter of the picture, prepared as Qt prepares one of ``target``: the widget or, if it scrolls, its
+        viewport.
 
         None at a scale that is no whole number, because the pixels of a widget then depend on its position.
         """
-        target, ratio = self._target, self._target.devicePixelRatioF()
+        ratio = target.devicePixelRatioF()
         if ratio != int(ratio):
             return None
         colours = target.palette()
@@ -59,25 +57,9 @@ class Picture(QObject):
         painter.setPen(colours.color(target.foregroundRole()))
         return painter
 
-    def use(self) -> None:
-        """Let the picture replace the next paint event."""
-        for widget in self._widgets:
-            widget.installEventFilter(self)
-
-    def drop(self) -> None:
-        """Let the widget paint itself again."""
-        for widget in self._widgets:
-            widget.removeEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is not QEvent.Type.Paint:
-            self.drop()  # the pointer, the focus, the size or the look may have changed
-        if event.type() is not QEvent.Type.Paint or watched is not self._target:
-            return False
-        painter = QPainter(self._target)
+    def show(self, painter: QPainter) -> None:
+        """Paint the pixels with a painter of the widget."""
         painter.drawPixmap(-self._corner, self._pixels)
-        painter.end()
-        return True
 
 
 class LooksDifferent(QEvent):
@@ -111,8 +93,24 @@ class PaintedAhead(Base):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.canvas)
-        self.paint(painter, event.rect())
+        if self._picture is not None and self._picture.is_current:
+            self._picture.show(painter)
+        else:
+            self.paint(painter, event.rect())
         painter.end()
+
+    def event(self, event: QEvent) -> bool:
+        self._drop_after(event)
+        return super().event(event)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        self._drop_after(event)
+        return bool(super().viewportEvent(event))  # type: ignore[misc] # Qt calls it only where there is a viewport
+
+    def _drop_after(self, event: QEvent) -> None:
+        """Drop the picture: the pointer, the focus, the size or the look may have changed."""
+        if self._picture is not None and event.type() is not QEvent.Type.Paint:
+            self.drop_picture()
 
     def update(self, *area: Any) -> None:
         """Paint the widget again."""
@@ -128,14 +126,14 @@ class PaintedAhead(Base):
         """Paint the widget into a picture if it is visible. The picture is shown when Qt paints the window."""
         if self.isVisible() and not self.canvas.visibleRegion().isEmpty():
             if self._picture is None:
-                self._picture = Picture(self, self.canvas)
-            painter = self._picture.painter()
+                self._picture = Picture()
+            painter = self._picture.painter(self.canvas)
             if painter is not None:
                 self.paint(painter, self.canvas.rect())
                 painter.end()
-                self._picture.use()
+                self._picture.is_current = True
 
     def drop_picture(self) -> None:
         """Let the widget paint itself, after its picture has been shown or because it looks different."""
         if self._picture is not None:
-            self._picture.drop()
+            self._picture.is_current = False
