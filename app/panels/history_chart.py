@@ -134,7 +134,7 @@ class HistoryChart(Plot):
         named = self.height() >= NAMED * self.factor and not self.frame.bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
         if self.names is NATS:
-            fits = self.words.width(NATS_IN_BITS) <= self.view_box.height()
+            fits = self.words.width(NATS_IN_BITS) <= 0.8 * self.height()  # the plot's own is known after a layout
             self.set_scales(y=Scale(unit=NATS_IN_BITS if fits else tr("nats"), low=0))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -22613,7 +22613,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Long wrong answers are blamed less for each token, so they [learn to ramble|own_length]; right ones learn to be short. No reward ever asked for either.</source>
-        <translation>长的错误答案每个 token 受的责备较少，所以它们[学会啰嗦|own_length]；正确的答案学会简短。没有任何奖励要求过其中任何一个。</translation>
+        <translation>长的错误答案每个 token 受的责备较少，所以它们[学会冗长|own_length]；正确的答案学会简短。没有任何奖励要求过其中任何一个。</translation>
     </message>
     <message>
         <source>64 runs; each line is the exact expected length under the policies.</source>

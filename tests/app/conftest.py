@@ -69,6 +69,7 @@ class Driver:
             with self.qtbot.waitSignal(workspace.frame):
                 pass
             QApplication.processEvents()
+            workspace.complete_frame()  # one may be drawn in parts
             if not workspace.frame_due:
                 return
 

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
 from app.application import Application
 from app.experiments.race.preset_menu import PresetMenu
+from app.panel_registry import COMPARISON
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.trainers.panels.diagnosis.report import EVIDENCE
@@ -41,6 +42,7 @@ def main(home: str) -> None:
     step = program.window.findChild(QAction, "step")
     assert step is not None
     program.layouts.choose("Compare")
+    program.window.panels.of(COMPARISON)  # a window that is not shown creates no panel
     menu = program.window.findChild(PresetMenu)
     assert menu is not None
     counted = []

@@ -44,8 +44,7 @@ class Pupil:
         """Press a key in the focused widget, and wait for its effects."""
         QTest.keyClick(QApplication.focusWidget() or self.driver.program.window, key)
         self.driver.program.workspace.request_frame()
-        self.driver.qtbot.waitUntil(self._still, timeout=self.patience)
-        QApplication.processEvents()
+        self.wait()
 
     def wait(self) -> None:
         """Wait until the lesson's run and picture have been loaded and drawn."""

@@ -166,7 +166,7 @@ def test_how_an_answer_turned_is_told_in_quotation_marks(
     assert isinstance(panel, EvolutionPanel)
     driver.settle()
     assert panel.head.story.text() == (
-        "“What is 5 plus 9? …” was answered “5 + 9 = 13”; since update 2 it is “5 + 9 = 14”, which is right."
+        "“What is 5 plus 9? Reply…” was answered “5 + 9 = 13”; since update 2 it is “5 + 9 = 14”, which is right."
     )
 
 
