@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSizeF, Qt, Signal
@@ -325,7 +326,8 @@ class BarChart(PaintedAhead, QWidget):
                 paint_level(painter, lane, axes, text, box, theme, factor)
             if picture.framed:  # its data may exceed the ends of the axis
                 painter.setClipRect(axes.area.adjusted(-1, -axes.area.top(), 1, 1))
-            paint_series(painter, lane, chosen, axes, theme, factor)
+            shown = replace(lane, notes=()) if lane.key in places.crowded else lane
+            paint_series(painter, shown, chosen, axes, theme, factor)
             painter.setClipping(False)
             if lane.level_over:
                 paint_level(painter, lane, axes, text, box, theme, factor)

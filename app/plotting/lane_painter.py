@@ -48,6 +48,7 @@ class LanePlaces:
         wide: whether the chart is wide enough for titles.
         top: y of the upper edge of the first lane.
         bottom: y at which the names of the positions begin.
+        crowded: keys of the symmetric lanes that are too low for the notes at the ends of their bars.
     """
 
     axes: Mapping[str, Axes]
@@ -55,6 +56,7 @@ class LanePlaces:
     wide: bool
     top: float
     bottom: float
+    crowded: frozenset[str] = frozenset()
 
     @property
     def column(self) -> QRectF:
@@ -91,23 +93,29 @@ def places_of(
     gutter = (GUTTER if wide else NARROW_GUTTER if named else 0.0) * unit
     left = gutter + TICKS * unit
     top, bottom = (line + 8 * factor if headed else 4 * factor), size.height() - line - 8 * factor
-    gap = BETWEEN * factor
-    space = max(bottom - top - gap * len(picture.lanes), 1.0)
+    gap = min(BETWEEN * factor, (bottom - top) / 30)
     weights = sum(lane.weight for lane in picture.lanes)
-    stacked, titles, y = {}, {}, top
+    digits = {lane.key for lane in picture.lanes if lane.noted and not lane.symmetric}
+    above = min(line, (bottom - top) / (6 * max(len(digits), 1)))
+    space = max(bottom - top - gap * len(picture.lanes) - above * len(digits), 1.0)
+    stacked, titles, crowded, y = {}, {}, set(), top
     for lane in picture.lanes:
-        height = space * lane.weight / weights
+        height = space * lane.weight / weights + (above if lane.key in digits else 0.0)
         area = QRectF(left, y, max(size.width() - left - RIGHT * factor, 1.0), max(height, 1.0))
         words = gutter - (SIGNED * unit if wide and lane.symmetric else 0.0)
         titles[lane.key] = QRectF((8 if wide else 2) * factor, y, words, height)
-        if lane.noted:
-            area.adjust(0, min(line, height / (4 if lane.symmetric else 3)), 0, 0)
-            area.adjust(0, 0, 0, -min(line, height / 4) if lane.symmetric else 0)
+        if lane.noted and not lane.symmetric:
+            area.adjust(0, above, 0, 0)
+        elif lane.noted and height >= 3 * line:
+            area.adjust(0, min(line, height / 4), 0, -min(line, height / 4))
+        elif lane.noted:
+            crowded.add(lane.key)
+            area.adjust(0, line / 3, 0, 0)  # the digits of this axis do not touch those of the lane above
         pad = min((7.0 if lane.ruled else 0.0) * factor, area.height() / 6)
         pad = 1.0 if lane.noted else pad
         stacked[lane.key] = Axes(area=area, x=picture.x_range, y=ranges[lane.key], pad=pad)
         y += height + gap
-    return LanePlaces(axes=stacked, titles=titles, wide=wide, top=top, bottom=bottom)
+    return LanePlaces(axes=stacked, titles=titles, wide=wide, top=top, bottom=bottom, crowded=frozenset(crowded))
 
 
 def lane_digits(lane: Lane, axes: Axes, unit: float) -> list[Tick]:

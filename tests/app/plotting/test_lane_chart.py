@@ -201,3 +201,18 @@ def test_a_level_that_is_asked_for_is_dragged_in_its_lane(qtbot: QtBot) -> None:
     elsewhere = made.pixel_at(1, 0.5, "reward").toPoint()
     QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=elsewhere)
     assert len(heights) == 2, "only while the button is held, only in that lane"
+
+
+@pytest.mark.parametrize("height", [130, 170, 230, 400])
+def test_a_low_chart_shows_no_note_that_overlaps_another_lane(qtbot: QtBot, height: int) -> None:
+    moved = lane("change", 0.05, -0.02, -0.01, symmetric=True, noted=True, notes=("+0.050", "−0.020", "−0.010"))
+    policy = lane("policy", 0.9, 0.12, 0.08, noted=True, notes=("0.900", "0.120", "0.080"))
+    made = chart(qtbot, lanes(lane("reward", 0.0, 1.0, 0.5, style="diamond"), policy, moved))
+    made.resize(700, height)
+    areas = {key: axes.area for key, axes in made.places().axes.items()}
+    boxes = {word.text: word.box for word in painted_words(made)}
+    assert {"0.900", "0.120", "0.080"} <= set(boxes)
+    assert areas["policy"].height() >= 0.8 * areas["reward"].height()
+    changes = [boxes[note] for note in moved.notes if note in boxes]
+    assert bool(changes) is (height > 130)
+    assert all(areas["policy"].bottom() - 3 <= box.top() and box.bottom() <= made.height() for box in changes)
