@@ -75,7 +75,8 @@ class DoorsController(QObject):
         return next((door for door in self.all if door.id == self._preferences.current.door), None)
 
     def show_home(self) -> None:
-        """Show the first screen in place of all panels."""
+        """Leave the lesson, if one is open, and show the first screen in place of all panels."""
+        self._workspace.mode.takeover.leave_lesson()
         self._alone(HOME.id)
         self.changed.emit()
 

@@ -261,3 +261,7 @@ class _Shown(Takeover):
     @property
     def own(self) -> SavedState | None:
         return self._lessons.player.saved
+
+    def leave_lesson(self) -> None:
+        if self._lessons.is_open:
+            self._lessons.player.leave()

@@ -48,6 +48,9 @@ class Takeover:
     def own(self) -> OwnState | None:
         return None
 
+    def leave_lesson(self) -> None:
+        """Leave the lesson, if one is open."""
+
 
 class WindowMode(QObject):
     """Tells the lab whether a part has taken over the window.

@@ -217,6 +217,22 @@ def test_learn_lists_the_lessons_alone_and_comes_back_to_them(driver: Driver, do
     assert not driver.program.transport.isVisible()
 
 
+def test_the_first_screen_leaves_the_lesson_so_that_no_key_moves_it_unseen(
+    driver: Driver, doors: DoorsController
+) -> None:
+    window, lessons = driver.program.window, driver.program.part("teaching").lessons
+    doors.enter(door(doors, "learn"))
+    lessons.open("one_update")
+    driver.qtbot.waitUntil(lambda: not lessons.player.busy)
+    panel = home(driver)
+    assert not lessons.is_open and not driver.program.workspace.mode.lesson
+    assert window.focusWidget() is panel.doors[0] and panel.isVisible()
+    QTest.keyClick(panel.doors[0], Qt.Key.Key_Right)
+    QTest.keyClick(panel.doors[1], Qt.Key.Key_Return)
+    driver.settle()
+    assert in_window(window.docks["lesson"]) and not lessons.is_open
+
+
 def show_run(driver: Driver) -> None:
     driver.program.runs.new_run()
 
