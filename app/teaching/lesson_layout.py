@@ -8,7 +8,7 @@ from itertools import pairwise
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
-from app.panel_registry import EXPLAIN, GLOSSARY, TIMELINE
+from app.panel_registry import EXPLAIN, GLOSSARY
 from app.teaching.panel_rows import LESSON
 from app.window.docks import Dock
 from app.window.saved_docks import SavedDocks
@@ -122,9 +122,8 @@ class LessonLayout:
                 bar.show()
             self._bars = []
         else:
-            there = [*self._window.findChildren(QToolBar), *self._window.findChildren(QWidget, TIMELINE.id)]
-            for bar in there:
-                if bar.isVisible() and bar.objectName() != "rows":
+            for bar in self._window.findChildren(QToolBar):
+                if bar.isVisible():
                     self._bars.append(bar)
                     bar.hide()
 
