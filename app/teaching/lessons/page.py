@@ -234,6 +234,7 @@ class LessonPage(QWidget):
     def _apply_style(self, view: View) -> None:
         theme, unit = view.theme, self._unit
         self.title.setObjectName("muted" if self.stage else "")
+        self.title.style().polish(self.title)  # the style sheet has a rule for muted text
         self.title.setFont(
             theme.font("body", STAGE_TEXT * unit * 1.15) if self.stage else theme.font("number", view.scale * 1.1)
         )
