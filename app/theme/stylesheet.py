@@ -34,7 +34,7 @@ QMenu::separator {{ height: 1px; background: {border}; margin: {s4}px {s8}px; }}
 QStatusBar {{ background: {surface}; border-top: 1px solid {border}; }}
 
 QPushButton, QToolButton {{ background: {ground}; color: {text}; border: 1px solid {border};
-  border-radius: {radius}px; padding: {s4}px {s12}px; }}
+  border-radius: {radius}px; padding: {s4}px {s12}px; outline: 0; }}
 QFileDialog QToolButton {{ padding: {s4}px; }}
 QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QPushButton:hover, QToolButton:hover {{ background: {hover}; }}

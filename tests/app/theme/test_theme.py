@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme.look import CHOICES, Look, apply, choose
@@ -191,3 +191,19 @@ def test_a_button_that_does_nothing_now_does_not_stand_out(theme: str, qtbot: Qt
     assert button.grab().toImage().pixelColor(16, 16) == THEMES[theme].colour("accent")
     button.setEnabled(False)
     assert button.grab().toImage().pixelColor(16, 16) == THEMES[theme].colour("surface")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_button_reached_with_tab_has_one_mark_of_the_focus(theme: str, qtbot: QtBot, qapp: QApplication) -> None:
+    apply(qapp, theme, 1.0)
+    window = QWidget()
+    button = QPushButton("Paste", window)
+    button.setGeometry(10, 10, 120, 40)
+    qtbot.addWidget(window)
+    window.show()
+    window.activateWindow()
+    button.setFocus()
+    qtbot.waitUntil(button.hasFocus)
+    before = button.grab().toImage()
+    window.setAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)  # as after Tab
+    assert button.grab().toImage() == before
