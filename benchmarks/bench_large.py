@@ -30,7 +30,7 @@ def main() -> None:
             costs.append(felt.cost)
         felt.window.close()
     cost = statistics.median(costs)
-    print(f"processor time of a frame that shows another update, 3840 x 2160 at 200 %: {cost:.1f} ms")
+    print(f"processor time of a frame that shows another update, 3840 x 2160 at 200%: {cost:.1f} ms")
     measured("large", cost)
 
 

@@ -97,7 +97,7 @@ def check(most: float | None = None) -> int:
             current = Path(shutil.copy(catalogue, made))
             renew(current)
             share, missing, stale = undone(current)
-        print(f"{catalogue.stem}: {missing:,} translations are missing and {stale:,} are stale, {share:.1f} % of all")
+        print(f"{catalogue.stem}: {missing:,} translations are missing and {stale:,} are stale, {share:.1f}% of all")
         too_many |= most is not None and share > most
     return int(too_many)
 

@@ -38,7 +38,7 @@ def view_commands(targets: CommandTargets) -> list[Command]:
         Command(id="zoom_out", text=tr("Smaller"), menu=VIEW, run=lambda: look.zoom(-1), shortcuts=("Ctrl+-",),
                 repeats=True, tip=tr("Make everything smaller.")),
         Command(id="zoom_reset", text=tr("Normal size"), menu=VIEW, run=lambda: look.zoom(0), shortcuts=("Ctrl+0",),
-                tip=tr("Back to 100 %.")),
+                tip=tr("Back to 100%.")),
         Command(id="reduced_motion", text=tr("Reduced motion"), menu=VIEW, divided=True, run=toggle_reduced_motion,
                 checked=lambda: preferences.current.reduced_motion,
                 tip=tr("Changes appear at once, without animation.")),

@@ -84,8 +84,8 @@ def _held_out(view: View) -> tuple[str, str]:
         known = np.flatnonzero(np.isfinite(newest))
         if known.size:
             share = 100 * newest[known[-1]]
-            whole = tr("held out {newest:.0f} %, {manner}").format(newest=share, manner=manner)
-            return whole, tr("held out {newest:.0f} %").format(newest=share)
+            whole = tr("held out {newest:.0f}%, {manner}").format(newest=share, manner=manner)
+            return whole, tr("held out {newest:.0f}%").format(newest=share)
     return "", ""
 
 

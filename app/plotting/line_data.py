@@ -215,7 +215,7 @@ class LinePicture:
         values = [places]
         for line in listed:
             at = np.searchsorted(places, line.x)
-            parts = (("", line.spoken, line.y), (".low", "25 %", line.low), (".high", "75 %", line.high))
+            parts = (("", line.spoken, line.y), (".low", "25%", line.low), (".high", "75%", line.high))
             for key, title, numbers in parts:
                 if numbers is not None:
                     columns.append(

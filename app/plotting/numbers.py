@@ -110,7 +110,7 @@ def metric_text(name: str, value: float, vocabulary: Sequence[str] = (), roundin
     if name == "best_action" and 0 <= value < len(vocabulary):
         return vocabulary[int(value)]
     if METRICS[name].share and value == value:
-        return f"{100 * value:.3g} %"
+        return f"{100 * value:.3g}%"
     return summed(value, METRICS[name].decimals, rounding)
 
 
@@ -164,10 +164,10 @@ def share(value: object, decimals: int = 0) -> str:
     percent = 100 * float(value)
     least = 10**-decimals
     if 0 < percent < least / 2:
-        return f"< {least:g} %"
+        return f"< {least:g}%"
     if 100 - least / 2 < percent < 100:
-        return f"> {100 - least:g} %"
-    return _minus(f"{percent:.{decimals}f} %")
+        return f"> {100 - least:g}%"
+    return _minus(f"{percent:.{decimals}f}%")
 
 
 def _words(value: object) -> str:

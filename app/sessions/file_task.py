@@ -171,7 +171,7 @@ class FileTasks(QObject):
         elif task.poll.fraction is None:
             text = tr("{doing} …").format(doing=self._title)
         else:
-            text = tr("{doing}: {percent:.0f} % …").format(doing=self._title, percent=100 * task.poll.fraction)
+            text = tr("{doing}: {percent:.0f}% …").format(doing=self._title, percent=100 * task.poll.fraction)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
 
     def cancel(self) -> None:

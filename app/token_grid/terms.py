@@ -89,7 +89,7 @@ def _of_kl(view: StepView, row: int, token: int, door: Quantity) -> list[Line]:
     total = view.derived(_kl_total)
     if total is not None and view.terms.kl.size > 1:
         share = view.terms.kl[row, token] / total
-        lines.append((tr("Share of the KL"), f"{100 * share:.1f} %", "kl", door))
+        lines.append((tr("Share of the KL"), f"{100 * share:.1f}%", "kl", door))
     return lines
 
 

@@ -17,6 +17,7 @@ from app.commands.command import Command
 from app.commands.targets import CommandTargets
 from app.controllers.home import HomeRuns
 from app.controllers.runs import OWN_SUFFIX
+from app.messages.message import Severity
 from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
 from app.part import WindowPart
 from app.settings.files import exists, write_or_say
@@ -170,7 +171,9 @@ class Trainers(WindowPart):
                 self._program.messages.say(refused)
                 return
         if not paths:
-            self._program.messages.say(tr("The clipboard has nothing to open: copy a path, or the lines of a log."))
+            self._program.messages.say(
+                tr("The clipboard has nothing to open: copy a path, or the lines of a log."), Severity.INFO
+            )
         for path in paths:
             self._program.runs.open_path(path)
 

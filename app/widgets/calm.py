@@ -59,7 +59,7 @@ class CalmBox(QComboBox):
 
 def in_percent(position: int) -> str:
     """Return what a screen reader reads for a slider from 0 to 100 %."""
-    return f"{position} %"
+    return f"{position}%"
 
 
 class _SpokenSlider(QAccessibleWidget):

@@ -147,21 +147,21 @@ def _pulls(step: Step, passed: int) -> bool:
 POLICIES: dict[str, Kind[Step]] = {
     "capped": Kind(
         text=tr(
-            "The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {number}; their push stays, at "
+            "The weight of {share:.0f}% of the tokens is cut to the cap {cap} in pass {number}; their push stays, at "
             "that size. A higher cap leaves more of them their ratio."
         ),
         holds=lambda step, v: _share(step, v, weights=True),
     ),
     "stopped": Kind(
         text=tr(
-            "The push of {share:.0f} % of the tokens is stopped in pass {number}: their ratios have left the clip "
+            "The push of {share:.0f}% of the tokens is stopped in pass {number}: their ratios have left the clip "
             "range the way the push goes."
         ),
         holds=lambda step, v: _share(step, v, weights=False) and _their_own_way(step, v.number),
     ),
     "stopped_either": Kind(
         text=tr(
-            "The push of {share:.0f} % of the tokens is stopped in pass {number}, of some by the dual clip: their "
+            "The push of {share:.0f}% of the tokens is stopped in pass {number}, of some by the dual clip: their "
             "ratios have left the clip range."
         ),
         holds=lambda step, v: (
@@ -171,7 +171,7 @@ POLICIES: dict[str, Kind[Step]] = {
         ),
     ),
     "by_rule": Kind(
-        text=lambda v: " ".join((tr("The push of {share:.0f} % of the tokens is stopped in pass {number}."), _rule(v))),
+        text=lambda v: " ".join((tr("The push of {share:.0f}% of the tokens is stopped in pass {number}."), _rule(v))),
         holds=lambda step, v: (
             _share(step, v, weights=False) and step.settings.objective.surrogate == v.surrogate and bool(_rule(v))
         ),
@@ -299,7 +299,7 @@ POLICIES: dict[str, Kind[Step]] = {
         text=tr("Nor would a β above 0 in the reward: a critic's advantage leaves it out."),
         holds=lambda step, v: _leaves_it_out(step),
     ),
-    "spike": Kind(text=tr("A single token's estimate is {value} nats, {share:.0f} % of the sum."), holds=_spikes),
+    "spike": Kind(text=tr("A single token's estimate is {value} nats, {share:.0f}% of the sum."), holds=_spikes),
     "spike_infinite": Kind(
         text=tr("A single token's estimate is infinite."),
         holds=_is_infinite,

@@ -115,8 +115,8 @@ class Reached(Claim[Batches]):
         ]
         of = tr("π({action})").format(action=self.action) if self.action else tr("The best action’s probability")
         return plural(
-            "{of} after {updates:,} update, mean and 95 % interval: {values}",
-            "{of} after {updates:,} updates, mean and 95 % interval: {values}",
+            "{of} after {updates:,} update, mean and 95% interval: {values}",
+            "{of} after {updates:,} updates, mean and 95% interval: {values}",
             self.updates,
         ).format(of=of, updates=self.updates, values=listed(told))
 

@@ -177,7 +177,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 def _remarks(lane: Ensemble) -> str:
     return (
         f"{lane.samples[-1]:,} samples, μ {lane.settings.learner.mu}, {_failed(lane)}, "
-        f"{100 * lane.wrong_way.mean():.0f} % of steps in the wrong direction"
+        f"{100 * lane.wrong_way.mean():.0f}% of steps in the wrong direction"
     )
 
 
@@ -191,8 +191,8 @@ def _optimum(point: Ensemble) -> str:
 
 
 def _failed(runs: Ensemble) -> str:
-    diverged = f", {100 * runs.diverged.mean():.0f} % diverged" if runs.diverged.any() else ""
-    return f"{100 * runs.stuck:.0f} % stuck{diverged}"
+    diverged = f", {100 * runs.diverged.mean():.0f}% diverged" if runs.diverged.any() else ""
+    return f"{100 * runs.stuck:.0f}% stuck{diverged}"
 
 
 def _shown(value: object) -> str:
@@ -242,7 +242,7 @@ def _print_differences(data: Trained) -> None:
     """Print the comparison of the leading ensemble with every other one."""
     (leader, _), *others = data.ranked()
     found = data.against(leader)
-    print(f"{leader} compared with each of the others: mean paired difference over the seeds [95 % interval, Holm]:")
+    print(f"{leader} compared with each of the others: mean paired difference over the seeds [95% interval, Holm]:")
     for name, _ in others:
         by, low, high = written(found[name].by, found[name].low, found[name].high)
         print(f"{by} [{low}, {high}]{'  level' if found[name].level else ''}   {name}")

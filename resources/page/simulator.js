@@ -10,7 +10,7 @@ function shown(value) {
 }
 
 function written(name, value) {
-  if (words.shares.indexOf(name) >= 0) return `${Number((100 * value).toPrecision(3))} %`;
+  if (words.shares.indexOf(name) >= 0) return `${Number((100 * value).toPrecision(3))}%`;
   return words.units[name] ? `${shown(value)} ${words.units[name]}` : shown(value);
 }
 

@@ -644,7 +644,7 @@
         <translation>正常大小</translation>
     </message>
     <message>
-        <source>Back to 100 %.</source>
+        <source>Back to 100%.</source>
         <translation>恢复到 100%。</translation>
     </message>
     <message>
@@ -1721,7 +1721,7 @@
         <translation>{lost} 出现了非有限值。</translation>
     </message>
     <message>
-        <source>95 % interval of how far it is behind, over paired seeds, corrected for several comparisons (Holm)</source>
+        <source>95% interval of how far it is behind, over paired seeds, corrected for several comparisons (Holm)</source>
         <translation>落后多少的 95% 区间，按配对的种子计算，并对多重比较作了校正（Holm）</translation>
     </message>
     <message>
@@ -3320,7 +3320,7 @@
         <translation>正确答案</translation>
     </message>
     <message>
-        <source>{now:.0f} % of the update's sampled completions are right, {start:.0f} % at the first update.</source>
+        <source>{now:.0f}% of the update's sampled completions are right, {start:.0f}% at the first update.</source>
         <translation>这次更新采样的回答有 {now:.0f}% 正确，第一次更新时为 {start:.0f}%。</translation>
     </message>
     <message>
@@ -3328,7 +3328,7 @@
         <translation>还没有试过留出的提示词。</translation>
     </message>
     <message>
-        <source>{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start, always taking the likeliest token.</source>
+        <source>{now:.0f}% of the held-out prompts are answered right, {start:.0f}% at the start, always taking the likeliest token.</source>
         <translation>留出的提示词答对 {now:.0f}%，开始时为 {start:.0f}%，始终取最可能的 token。</translation>
     </message>
     <message>
@@ -3853,11 +3853,11 @@
         <translation>采样</translation>
     </message>
     <message>
-        <source>held out {newest:.0f} %, {manner}</source>
+        <source>held out {newest:.0f}%, {manner}</source>
         <translation>留出 {newest:.0f}%，{manner}</translation>
     </message>
     <message>
-        <source>held out {newest:.0f} %</source>
+        <source>held out {newest:.0f}%</source>
         <translation>留出 {newest:.0f}%</translation>
     </message>
     <message>
@@ -4476,7 +4476,7 @@
         <translation>{count} 个中 {right} 个正确</translation>
     </message>
     <message>
-        <source>Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.</source>
+        <source>Token {token} of completion {row} carries {max:.0f}% of the batch's KL estimate.</source>
         <translation>回答 {row} 的 token {token} 占整批 KL 估计的 {max:.0f}%。</translation>
     </message>
     <message>
@@ -4924,7 +4924,7 @@
         <translation>{doing}……</translation>
     </message>
     <message>
-        <source>{doing}: {percent:.0f} % …</source>
+        <source>{doing}: {percent:.0f}% …</source>
         <translation>{doing}：{percent:.0f}%……</translation>
     </message>
     <message>
@@ -5691,11 +5691,11 @@
         <translation>奖励，中位数</translation>
     </message>
     <message>
-        <source>reward, 25 %</source>
+        <source>reward, 25%</source>
         <translation>奖励，25%</translation>
     </message>
     <message>
-        <source>reward, 75 %</source>
+        <source>reward, 75%</source>
         <translation>奖励，75%</translation>
     </message>
     <message>
@@ -7011,12 +7011,12 @@
         <translation>pass@{k}</translation>
     </message>
     <message>
-        <source>Update {update}: pass@1 {one} %.</source>
+        <source>Update {update}: pass@1 {one}%.</source>
         <translation>第 {update} 次更新：pass@1 {one}%。</translation>
     </message>
     <message numerus="yes">
-        <source>Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of {count} prompt.</source>
-        <comment>Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of {count} prompts.</comment>
+        <source>Update {update}: pass@1 {one}%, pass@64 {many}%. The right answer has less than 1% left at {lost} of {count} prompt.</source>
+        <comment>Update {update}: pass@1 {one}%, pass@64 {many}%. The right answer has less than 1% left at {lost} of {count} prompts.</comment>
         <translation>
             <numerusform>第 {update} 次更新：pass@1 {one}%，pass@64 {many}%。{count} 个提示词中有 {lost} 个的正确答案只剩不到 1%。</numerusform>
         </translation>
@@ -7390,8 +7390,8 @@
         <translation>这次更新的回答</translation>
     </message>
     <message numerus="yes">
-        <source>Update {update}: {right} of {count} answer right; the tool wrote {share} % of the tokens, {mask}.</source>
-        <comment>Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.</comment>
+        <source>Update {update}: {right} of {count} answer right; the tool wrote {share}% of the tokens, {mask}.</source>
+        <comment>Update {update}: {right} of {count} answers right; the tool wrote {share}% of the tokens, {mask}.</comment>
         <translation>
             <numerusform>第 {update} 次更新：{count} 个答案中 {right} 个正确；工具写了 {share}% 的 token，{mask}。</numerusform>
         </translation>
@@ -10591,19 +10591,19 @@
         <translation>这一遍没有 token 受到推动。</translation>
     </message>
     <message>
-        <source>The weight of {share:.0f} % of the tokens is cut to the cap {cap} in pass {number}; their push stays, at that size. A higher cap leaves more of them their ratio.</source>
+        <source>The weight of {share:.0f}% of the tokens is cut to the cap {cap} in pass {number}; their push stays, at that size. A higher cap leaves more of them their ratio.</source>
         <translation>在第 {number} 遍，{share:.0f}% 的 token 的权重被截到上限 {cap}；推力保留，大小如此。更高的上限使更多 token 保留自己的比率。</translation>
     </message>
     <message>
-        <source>The push of {share:.0f} % of the tokens is stopped in pass {number}: their ratios have left the clip range the way the push goes.</source>
+        <source>The push of {share:.0f}% of the tokens is stopped in pass {number}: their ratios have left the clip range the way the push goes.</source>
         <translation>在第 {number} 遍，{share:.0f}% 的 token 的推力停止：它们的比率沿推力的方向离开了裁剪范围。</translation>
     </message>
     <message>
-        <source>The push of {share:.0f} % of the tokens is stopped in pass {number}, of some by the dual clip: their ratios have left the clip range.</source>
+        <source>The push of {share:.0f}% of the tokens is stopped in pass {number}, of some by the dual clip: their ratios have left the clip range.</source>
         <translation>在第 {number} 遍，{share:.0f}% 的 token 的推力停止，其中有些是由双重裁剪停止的：它们的比率离开了裁剪范围。</translation>
     </message>
     <message>
-        <source>The push of {share:.0f} % of the tokens is stopped in pass {number}.</source>
+        <source>The push of {share:.0f}% of the tokens is stopped in pass {number}.</source>
         <translation>在第 {number} 遍，{share:.0f}% 的 token 的推力停止。</translation>
     </message>
     <message>
@@ -10711,7 +10711,7 @@
         <translation>奖励中大于 0 的 β 也不会：critic 的优势不包括它。</translation>
     </message>
     <message>
-        <source>A single token's estimate is {value} nats, {share:.0f} % of the sum.</source>
+        <source>A single token's estimate is {value} nats, {share:.0f}% of the sum.</source>
         <translation>单个 token 的估计为 {value} nat，占总和的 {share:.0f}%。</translation>
     </message>
     <message>
@@ -10779,8 +10779,8 @@
         <translation>最佳动作的概率</translation>
     </message>
     <message numerus="yes">
-        <source>{of} after {updates:,} update, mean and 95 % interval: {values}</source>
-        <comment>{of} after {updates:,} updates, mean and 95 % interval: {values}</comment>
+        <source>{of} after {updates:,} update, mean and 95% interval: {values}</source>
+        <comment>{of} after {updates:,} updates, mean and 95% interval: {values}</comment>
         <translation>
             <numerusform>{updates:,} 次更新之后{of}，均值和 95% 区间：{values}</numerusform>
         </translation>
@@ -21284,7 +21284,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>让学生找一个灰色的组，并说出它为什么是灰色。</translation>
     </message>
     <message>
-        <source>At a chance of 0.8 for a right answer, some 17 % of the groups were dead. The policy improves to 0.9. What share of the groups is dead now?</source>
+        <source>At a chance of 0.8 for a right answer, some 17% of the groups were dead. The policy improves to 0.9. What share of the groups is dead now?</source>
         <translation>答对的概率为 0.8 时，约 17% 的组是零方差组。策略进步到 0.9。现在零方差组占多少？</translation>
     </message>
     <message>
@@ -21356,7 +21356,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>小的组更常成为零方差组。{改变 G： || }样本越多，组里越可能既有正确的答案，又有错误的答案。p 接近 0 或 1 时需要许多样本。</translation>
     </message>
     <message>
-        <source>Up, to about 82 %: two answers usually agree.</source>
+        <source>Up, to about 82%: two answers usually agree.</source>
         <translation>上升，到约 82%：两个答案通常一致。</translation>
     </message>
     <message>
@@ -21824,7 +21824,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>在六十四个一组中：动作 5 多常被压低？</translation>
     </message>
     <message>
-        <source>Hardly ever (below 3 %)</source>
+        <source>Hardly ever (below 3%)</source>
         <translation>几乎从不（低于 3%）</translation>
     </message>
     <message>
@@ -22908,7 +22908,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>一批的梯度有一部分出于偶然，难的提示词尤其如此，因为有信号的组很少。如果容易的和难的结果不同，请看点下面的曲线：点围绕这个期望分散。</translation>
     </message>
     <message>
-        <source>Sixty-four [prompts|prompt], eight answers each, and the policy is right half of the time. The height of the point, the [gradient norm], says how strongly this batch pushes. We call it 100 %.</source>
+        <source>Sixty-four [prompts|prompt], eight answers each, and the policy is right half of the time. The height of the point, the [gradient norm], says how strongly this batch pushes. We call it 100%.</source>
         <translation>六十四个[提示词|prompt]，各八个答案，策略有一半答对。点的高度，即[梯度范数|gradient norm]，说明这一批推得多有力。我们称之为 100%。</translation>
     </message>
     <message>
@@ -22968,7 +22968,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>不除以[标准差|standard deviation]时，难的提示词分量更小。作除法提高了很容易和很难的提示词的权重：Dr. GRPO 称之为[难度偏差|difficulty bias]。</translation>
     </message>
     <message>
-        <source>Here 100 % is the push at one half without dividing. With very large groups, difficult prompts would have 36 % of it, the ratio of p(1 − p); with eight, the single success of a lucky group keeps them above that.</source>
+        <source>Here 100% is the push at one half without dividing. With very large groups, difficult prompts would have 36% of it, the ratio of p(1 − p); with eight, the single success of a lucky group keeps them above that.</source>
         <translation>这里的 100% 是二分之一处不作除法时的推力。组非常大时，难的提示词会有它的 36%，即 p(1 − p) 之比；八个一组时，幸运的组里唯一的成功使它们高于这个值。</translation>
     </message>
     <message>
@@ -23250,7 +23250,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>最可能的答案与采样的答案是两种不同的测量。训练之后则相反：采样的答案较少正确。</translation>
     </message>
     <message>
-        <source>Before any training, the likeliest answers to 128 [held-out|held_out] prompts are right in 29 % of cases. And answers that are sampled?</source>
+        <source>Before any training, the likeliest answers to 128 [held-out|held_out] prompts are right in 29% of cases. And answers that are sampled?</source>
         <translation>在任何训练之前，对 128 个[留出|held_out]的提示词，最可能的答案有 29% 正确。采样的答案呢？</translation>
     </message>
     <message>
@@ -23286,7 +23286,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>R1-Zero 在报告的一个版本中止于 71.0，在另一个版本中止于 77.9。这些数字中有没有一个显示模型以前能做什么？</translation>
     </message>
     <message>
-        <source>Now at scale. DeepSeek-R1-Zero's base model solved 15.6 % of the problems of AIME 2024. What share does its first report give after reinforcement learning, one answer each?</source>
+        <source>Now at scale. DeepSeek-R1-Zero's base model solved 15.6% of the problems of AIME 2024. What share does its first report give after reinforcement learning, one answer each?</source>
         <translation>现在看大规模的情形。DeepSeek-R1-Zero 的基础模型解出 AIME 2024 的 15.6% 的题。它的第一份报告给出强化学习之后的比例是多少（每题一个答案）？</translation>
     </message>
     <message>
@@ -23294,7 +23294,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>报告的训练后的比例</translation>
     </message>
     <message>
-        <source>71 %, from the paper. Another model, with GRPO on MATH, went from 46.8 to 51.7 %: how much is gained depends on where it starts and on what is asked.</source>
+        <source>71%, from the paper. Another model, with GRPO on MATH, went from 46.8 to 51.7%: how much is gained depends on where it starts and on what is asked.</source>
         <translation>71%，据论文。另一个模型用 GRPO 在 MATH 上从 46.8 升到 51.7%：能得到多少，取决于从哪里开始，以及问的是什么。</translation>
     </message>
     <message>
@@ -23362,7 +23362,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>什么也教不了的对的比例</translation>
     </message>
     <message>
-        <source>About half. If 40 % of answers are right, 0.4² + 0.6² = 52 % of pairs agree, and teach nothing.</source>
+        <source>About half. If 40% of answers are right, 0.4² + 0.6² = 52% of pairs agree, and teach nothing.</source>
         <translation>约一半。如果 40% 的答案正确，就有 0.4² + 0.6² = 52% 的对一致，什么也教不了。</translation>
     </message>
     <message>
@@ -23382,15 +23382,15 @@ To choose another one: Run, Python with torch…</source>
         <translation>在作答之前可以行动的模型：这里它在括号里写一道算式，计算器在后面写出结果。</translation>
     </message>
     <message>
-        <source>72 % or more</source>
+        <source>72% or more</source>
         <translation>72% 或更多</translation>
     </message>
     <message>
-        <source>From 40 to 72 %</source>
+        <source>From 40 to 72%</source>
         <translation>40 到 72%</translation>
     </message>
     <message>
-        <source>Below 40 %</source>
+        <source>Below 40%</source>
         <translation>低于 40%</translation>
     </message>
     <message>
@@ -23398,15 +23398,15 @@ To choose another one: Run, Python with torch…</source>
         <translation>从第 1 次更新到第 30 次更新，策略给工具的话的概率会怎样变化？</translation>
     </message>
     <message>
-        <source>Below 65 %</source>
+        <source>Below 65%</source>
         <translation>低于 65%</translation>
     </message>
     <message>
-        <source>From 65 to 95 %</source>
+        <source>From 65 to 95%</source>
         <translation>65 到 95%</translation>
     </message>
     <message>
-        <source>Above 95 %</source>
+        <source>Above 95%</source>
         <translation>高于 95%</translation>
     </message>
     <message>
@@ -23414,7 +23414,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>k 次尝试中至少有一次正确的提示词的比例。pass@1 就是通常的正确率。</translation>
     </message>
     <message>
-        <source>Prompts for which the right answer has less than 1 % left: even 64 attempts seldom find it.</source>
+        <source>Prompts for which the right answer has less than 1% left: even 64 attempts seldom find it.</source>
         <translation>正确答案只剩不到 1% 的提示词：即使尝试 64 次也很少找到它。</translation>
     </message>
     <message>
@@ -23422,7 +23422,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>一个班只练一种解法：第一次就做对的学生多了，但行不通时能另找办法的少了。比较到此为止：模型的各次尝试都抽自同一个策略，而一个班有许多学生。</translation>
     </message>
     <message>
-        <source>Before training, one attempt is right in 2.7 % of cases. For what share of the prompts is at least one of 64 attempts right?</source>
+        <source>Before training, one attempt is right in 2.7% of cases. For what share of the prompts is at least one of 64 attempts right?</source>
         <translation>训练之前，一次尝试答对的概率为 2.7%。有多少提示词，64 次尝试中至少有一次正确？</translation>
     </message>
     <message>
@@ -23434,7 +23434,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>两条曲线相交：尝试超过四十次左右时，未训练的策略更好。它现在对一个提示词给出的答案几乎是确定的，不论对错，所以多试无益。</translation>
     </message>
     <message>
-        <source>For how many of the 64 prompts does the right answer have less than 1 % left? It had 2.7 % for each.</source>
+        <source>For how many of the 64 prompts does the right answer have less than 1% left? It had 2.7% for each.</source>
         <translation>64 个提示词中，有多少个的正确答案只剩不到 1%？原来每个都是 2.7%。</translation>
     </message>
     <message>
@@ -23458,23 +23458,23 @@ To choose another one: Run, Python with torch…</source>
         <translation>KL 惩罚使一些概率留在原处，从而及时抽到更多正确的答案。它使 pass@64 更高，在这里 pass@1 也是。</translation>
     </message>
     <message>
-        <source>Not above 70 %</source>
+        <source>Not above 70%</source>
         <translation>不超过 70%</translation>
     </message>
     <message>
-        <source>From 70 to 95 %</source>
+        <source>From 70 to 95%</source>
         <translation>70 到 95%</translation>
     </message>
     <message>
-        <source>Nearly all prompts: above 95 %</source>
+        <source>Nearly all prompts: above 95%</source>
         <translation>几乎所有提示词：高于 95%</translation>
     </message>
     <message>
-        <source>Below 75 %</source>
+        <source>Below 75%</source>
         <translation>低于 75%</translation>
     </message>
     <message>
-        <source>From 75 to 95 %</source>
+        <source>From 75 to 95%</source>
         <translation>75 到 95%</translation>
     </message>
     <message>
@@ -23491,11 +23491,11 @@ To choose another one: Run, Python with torch…</source>
         <translation>有 KL 惩罚时，策略从不会完全确定。这时旧的样本有帮助：它们包含更多少见的答案。样本可以多旧，取决于运行；没有固定的界限。</translation>
     </message>
     <message>
-        <source>In nearly all runs: more than 60 %</source>
+        <source>In nearly all runs: more than 60%</source>
         <translation>几乎所有运行：超过 60%</translation>
     </message>
     <message>
-        <source>In many more: from 15 to 60 %</source>
+        <source>In many more: from 15 to 60%</source>
         <translation>多得多：15 到 60%</translation>
     </message>
     <message>
@@ -23611,7 +23611,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>然后把 G 设为 64：曲线更平滑，每次更新的答案是 8 时的八倍。</translation>
     </message>
     <message>
-        <source>Transfer: β is 0 and ε is 0.2, as at first, but two answers in a group instead of eight. With eight, the likeliest answer had 85 % after ten updates. And with two?</source>
+        <source>Transfer: β is 0 and ε is 0.2, as at first, but two answers in a group instead of eight. With eight, the likeliest answer had 85% after ten updates. And with two?</source>
         <translation>迁移：像开始时那样 β 为 0、ε 为 0.2，但组里是两个答案而不是八个。八个时，十次更新之后最可能的答案有 85%。两个时呢？</translation>
     </message>
     <message>
@@ -24051,7 +24051,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>GRPO 呢？它的优势是组内的差别。组内所有成员共有的部分，在学习之前就已消失。</translation>
     </message>
     <message>
-        <source>And GRPO, with 10 added to every reward? Without, the best action ended at 98 %. Where does it end now?</source>
+        <source>And GRPO, with 10 added to every reward? Without, the best action ended at 98%. Where does it end now?</source>
         <translation>每个奖励加 10 时，GRPO 呢？不加时，最佳动作最终为 98%。现在最终是多少？</translation>
     </message>
     <message>
@@ -24059,7 +24059,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>最佳动作的概率</translation>
     </message>
     <message>
-        <source>At 98 %, as without</source>
+        <source>At 98%, as without</source>
         <translation>98%，与不加时一样</translation>
     </message>
     <message>
@@ -24547,7 +24547,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>组以两种方式失去信号：全对，概率为 p 的 G 次方；或全错，概率为 1 − p 的 G 次方。</translation>
     </message>
     <message>
-        <source>0.9 to the eighth power is 43 %. As the policy improves, less and less of each batch has anything to teach it.</source>
+        <source>0.9 to the eighth power is 43%. As the policy improves, less and less of each batch has anything to teach it.</source>
         <translation>0.9 的八次方是 43%。策略越进步，每批中能教它的就越少。</translation>
     </message>
     <message>
@@ -24756,7 +24756,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>其间没有训练：同一个策略，只是问得更多。</translation>
     </message>
     <message>
-        <source>Over thousands of answers it is 40 %. A group of eight typically misses that by 17 points, one of sixty-four by 6.</source>
+        <source>Over thousands of answers it is 40%. A group of eight typically misses that by 17 points, one of sixty-four by 6.</source>
         <translation>对几千个答案，它是 40%。八个一组通常与它相差 17 个百分点，六十四个一组相差 6 个。</translation>
     </message>
     <message>
@@ -24888,7 +24888,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>后面的批的最低比例</translation>
     </message>
     <message>
-        <source>To 59 %, in the very next update: one good batch does not mean that training is done.</source>
+        <source>To 59%, in the very next update: one good batch does not mean that training is done.</source>
         <translation>到 59%，就在下一次更新：一批好并不意味着训练完成。</translation>
     </message>
     <message>
@@ -24904,11 +24904,11 @@ To choose another one: Run, Python with torch…</source>
         <translation>同样的训练，带 KL 惩罚，β = 0.1。一旦有过十个中九个正确，正确答案的比例最低降到多少？</translation>
     </message>
     <message>
-        <source>Hardly at all: it stays at 80 % or more</source>
+        <source>Hardly at all: it stays at 80% or more</source>
         <translation>几乎不降：保持在 80% 以上（含）</translation>
     </message>
     <message>
-        <source>Less than before: to between 65 and 80 %</source>
+        <source>Less than before: to between 65 and 80%</source>
         <translation>比以前降得少：到 65 与 80% 之间</translation>
     </message>
     <message>
@@ -24916,7 +24916,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>与以前一样低</translation>
     </message>
     <message>
-        <source>To 59 % again, in update 12. The penalty is on the distance from the start; it does not know which answers are wrong.</source>
+        <source>To 59% again, in update 12. The penalty is on the distance from the start; it does not know which answers are wrong.</source>
         <translation>又到 59%，在第 12 次更新。惩罚针对离起点的距离；它不知道哪些答案是错的。</translation>
     </message>
     <message>
@@ -25180,7 +25180,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>丢失多少提示词因种子而异：在十二个种子上，从略少于三分之一到一半。如果某个数不符，请如实说，并保留方向。</translation>
     </message>
     <message>
-        <source>64 prompts, twenty possible answers to each. A [plausible] one comes in half of all cases; the right one, which is paid 1, in 2.7 %. So one attempt solves 2.7 % of the prompts: [pass@1|passk].</source>
+        <source>64 prompts, twenty possible answers to each. A [plausible] one comes in half of all cases; the right one, which is paid 1, in 2.7%. So one attempt solves 2.7% of the prompts: [pass@1|passk].</source>
         <translation>64 个提示词，每个有二十个可能的答案。一个[看似合理|plausible]的答案有一半时候出现；奖励为 1 的正确答案为 2.7%。所以一次尝试解出 2.7% 的提示词：[pass@1|passk]。</translation>
     </message>
     <message>
@@ -25192,7 +25192,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>很少不等于从不。给 [64 次尝试|passk]，策略能解出五分之四以上的提示词：正确的答案本来就有。</translation>
     </message>
     <message>
-        <source>Each attempt fails in 97.3 % of cases; 64 failures in a row are rare.</source>
+        <source>Each attempt fails in 97.3% of cases; 64 failures in a row are rare.</source>
         <translation>每次尝试失败的概率为 97.3%；连续 64 次失败很少见。</translation>
     </message>
     <message>
@@ -25208,7 +25208,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>在曲线播放之前，请学生为自己的猜测辩护。大多数人会猜上升。</translation>
     </message>
     <message>
-        <source>A hundred updates raise pass@1 from 3 % to more than half. Where does pass@64 go?</source>
+        <source>A hundred updates raise pass@1 from 3% to more than half. Where does pass@64 go?</source>
         <translation>一百次更新把 pass@1 从 3% 提高到一半以上。pass@64 会怎样变化？</translation>
     </message>
     <message>
@@ -25276,7 +25276,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>没有上限时，较旧策略的样本这样加权之后，平均值与当前策略的相同。上限部分地放弃了这一点，使单个样本不能决定一切。</translation>
     </message>
     <message>
-        <source>Its likeliest answer is not the best one. Answer 9 is paid 0.7 and begins at 45 %, answer 10 is paid 1 and begins at 6 %.</source>
+        <source>Its likeliest answer is not the best one. Answer 9 is paid 0.7 and begins at 45%, answer 10 is paid 1 and begins at 6%.</source>
         <translation>它最可能的答案不是最好的。答案 9 奖励 0.7，从 45% 开始；答案 10 奖励 1，从 6% 开始。</translation>
     </message>
     <message>
@@ -25316,11 +25316,11 @@ To choose another one: Run, Python with torch…</source>
         <translation>最终错误的比例</translation>
     </message>
     <message>
-        <source>Fewer than 20 %</source>
+        <source>Fewer than 20%</source>
         <translation>低于 20%</translation>
     </message>
     <message>
-        <source>From 20 to 50 %: about as many</source>
+        <source>From 20 to 50%: about as many</source>
         <translation>20 到 50%：差不多</translation>
     </message>
     <message>
@@ -25400,7 +25400,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>迁移：0.04 的 KL 惩罚使策略从不会确定；没有权重。用新抽的样本，最终错误的运行十个中不到一个。用十六次更新之前的样本呢？</translation>
     </message>
     <message>
-        <source>In as few, or fewer: less than 15 %</source>
+        <source>In as few, or fewer: less than 15%</source>
         <translation>一样少或更少：低于 15%</translation>
     </message>
     <message>
@@ -25744,7 +25744,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>DeepSeekMath 7B</translation>
     </message>
     <message>
-        <source>MATH, from the instruction-tuned model to the same model after GRPO; GSM8K in the same step from 82.9 to 88.2 %.</source>
+        <source>MATH, from the instruction-tuned model to the same model after GRPO; GSM8K in the same step from 82.9 to 88.2%.</source>
         <translation>MATH，从指令微调模型到经过 GRPO 的同一模型；GSM8K 在同一步从 82.9 到 88.2%。</translation>
     </message>
     <message>
@@ -25756,7 +25756,7 @@ To choose another one: Run, Python with torch…</source>
         <translation>DeepSeek-R1-Zero</translation>
     </message>
     <message>
-        <source>AIME 2024, one answer a question, without any supervised fine-tuning before; 86.7 % by majority vote of 64. Rewards by rule.</source>
+        <source>AIME 2024, one answer a question, without any supervised fine-tuning before; 86.7% by majority vote of 64. Rewards by rule.</source>
         <translation>AIME 2024，每个问题一个答案，之前没有任何监督微调；64 个答案多数表决为 86.7%。奖励由规则给出。</translation>
     </message>
     <message>

@@ -16,7 +16,7 @@ from grpo_core.experiments.outcome import details, outcome, trained
 from grpo_core.experiments.race import spoken
 from grpo_core.text import plural, tr
 
-BEHIND = tr("95 % interval of how far it is behind, over paired seeds, corrected for several comparisons (Holm)")
+BEHIND = tr("95% interval of how far it is behind, over paired seeds, corrected for several comparisons (Holm)")
 COLUMNS = (
     Column("name", tr("Algorithm"), chars=28, kind="line", help=tr("Next to a name: what else differs between them")),
     Column(
@@ -33,8 +33,8 @@ COLUMNS = (
     Column("behind_low", tr("from"), chars=7, help=BEHIND),
     Column("behind_high", tr("to"), chars=7, help=BEHIND),
     Column("diverged", tr("Diverged"), chars=5, decimals=2, help=tr("Share of the seeds whose numbers overflowed")),
-    Column("low", "25 %", chars=7, help=tr("A quarter of the seeds end with less reward than this")),
-    Column("high", "75 %", chars=7, help=tr("A quarter of the seeds end with more reward than this")),
+    Column("low", "25%", chars=7, help=tr("A quarter of the seeds end with less reward than this")),
+    Column("high", "75%", chars=7, help=tr("A quarter of the seeds end with more reward than this")),
     Column("best", tr("Best action"), chars=7, help=tr("Probability of the best action after the last update, median")),
     Column("kl", "KL", chars=6, unit=tr("nats"), help=tr("KL from the start after the last update, median, in nats")),
     Column(

@@ -58,7 +58,7 @@ class RightDial(Sourced, QWidget):
         if self._sampled is not None and self._sampled.last is not None and self._sampled.first is not None:
             sentences.append(
                 tr(
-                    "{now:.0f} % of the update's sampled completions are right, {start:.0f} % at the first update."
+                    "{now:.0f}% of the update's sampled completions are right, {start:.0f}% at the first update."
                 ).format(now=100 * self._sampled.last, start=100 * self._sampled.first)
             )
         held_out = self._held_out
@@ -69,7 +69,7 @@ class RightDial(Sourced, QWidget):
         else:
             sentences.append(
                 tr(
-                    "{now:.0f} % of the held-out prompts are answered right, {start:.0f} % at the start, "
+                    "{now:.0f}% of the held-out prompts are answered right, {start:.0f}% at the start, "
                     "always taking the likeliest token."
                 ).format(now=100 * held_out.last, start=100 * held_out.first)
             )
@@ -100,7 +100,7 @@ class RightDial(Sourced, QWidget):
         painter.setPen(theme.colour("text"))
         painter.setFont(theme.font("counter", scale))
         number = QRectF(0, 34 * scale, self.width(), 36 * scale)
-        painter.drawText(number, middle, "—" if shown.last is None else f"{shown.last:.0%}".replace("%", " %"))
+        painter.drawText(number, middle, "—" if shown.last is None else f"{shown.last:.0%}")
         painter.setPen(theme.colour("muted"))
         for place, line in enumerate(self.lines):
             font = theme.font("digits", scale)

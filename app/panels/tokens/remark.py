@@ -18,7 +18,7 @@ def remark(view: StepView, group: int) -> str:
     if largest is None:
         return ""
     row, token, share = largest
-    return tr("Token {token} of completion {row} carries {max:.0f} % of the batch's KL estimate.").format(
+    return tr("Token {token} of completion {row} carries {max:.0f}% of the batch's KL estimate.").format(
         token=token + 1, row=row + 1, max=100 * share
     )
 

@@ -40,7 +40,7 @@ LIMITS: dict[str, Limit] = {
     "still_updates": Limit(value=6, grade=None, source=ENOUGH),
     "rises": Limit(value=0.0, grade=NOTICE, source="what goes with a reward that rises beyond its noise may be wanted"),
     "reward_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
-    "missing": Limit(value=0.01, grade=WARNING, source="a scorer that fails now and then loses fewer; 5.5 % was a bug"),
+    "missing": Limit(value=0.01, grade=WARNING, source="a scorer that fails now and then loses fewer; 5.5% was a bug"),
     "dead": Limit(
         value=0.5,
         grade=SERIOUS,
@@ -61,7 +61,7 @@ LIMITS: dict[str, Limit] = {
     "rows": Limit(value=24, grade=None, source=ENOUGH),
     "updates": Limit(value=3, grade=None, source=ENOUGH),
     "part_constant": Limit(value=1e-9, grade=WARNING, source="rounding of double precision"),
-    "opposed": Limit(value=-0.8, grade=SERIOUS, source="correlation: 64 % of the variance of each is the other's"),
+    "opposed": Limit(value=-0.8, grade=SERIOUS, source="correlation: 64% of the variance of each is the other's"),
     "opposed_comparable": Limit(value=0.3, grade=None, source="a weaker one takes less than a tenth of the variance"),
     "advantage_far": Limit(value=20.0, grade=SERIOUS, source="healthy runs of TRL: at most 4.7 times the median"),
     "advantage_large": Limit(value=10.0, grade=None, source="(G - 1) / sqrt(G) for G = 102: none divided is beyond"),
@@ -76,7 +76,7 @@ LIMITS: dict[str, Limit] = {
     "exploited_unpaid": Limit(value=0.0, grade=WARNING, source="of weight 0: only watched, and its fall may be wanted"),
     "exploited_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
     "exploited_spreads": Limit(value=1.0, grade=None, source="chosen: as far as two completions of a batch are apart"),
-    "length_is_reward": Limit(value=0.95, grade=WARNING, source="chosen: 90 % of the variance; no drift need be shown"),
+    "length_is_reward": Limit(value=0.95, grade=WARNING, source="chosen: 90% of the variance; no drift need be shown"),
     "length_paid": Limit(
         value=0.7,
         grade=WARNING,
@@ -85,7 +85,7 @@ LIMITS: dict[str, Limit] = {
     "length_paid_change": Limit(
         value=0.1,
         grade=None,
-        source="healthy runs of TRL: 11 % in three updates, within four errors",
+        source="healthy runs of TRL: 11% in three updates, within four errors",
     ),
     "entropy_collapsed": Limit(
         value=0.1,
@@ -96,11 +96,11 @@ LIMITS: dict[str, Limit] = {
     "entropy_more": Limit(value=0.5, grade=None, source="nats: chosen: a small entropy trebles by chance"),
     "clipped": Limit(value=0.8, grade=SERIOUS, source="chosen: a fifth of the tokens is left to learn from"),
     "clipped_passes": Limit(value=0.5, grade=WARNING, source="share of passes; healthy runs of TRL: one of two"),
-    "clipped_many": Limit(value=0.4, grade=NOTICE, source="of a pass's tokens; healthy tiny runs of TRL: up to 76 %"),
+    "clipped_many": Limit(value=0.4, grade=NOTICE, source="of a pass's tokens; healthy tiny runs of TRL: up to 76%"),
     "clipped_actions": Limit(
         value=1,
         grade=NOTICE,
-        source="tokens of a completion; healthy runs of the bandit: up to 100 %, for an action is clipped as a whole",
+        source="tokens of a completion; healthy runs of the bandit: up to 100%, for an action is clipped as a whole",
     ),
     "clipped_completions": Limit(
         value=0.95,
@@ -117,12 +117,12 @@ LIMITS: dict[str, Limit] = {
     "kl_carried": Limit(value=0.1, grade=SERIOUS, source="healthy runs of TRL: 0, for no token has ten nats"),
     "kl_watched": Limit(value=0.0, grade=NOTICE, source="by definition: at this β the KL is not part of the loss"),
     "unmoved": Limit(value=0.0, grade=SERIOUS, source="by definition: a policy that learns changes"),
-    "length_drift": Limit(value=0.3, grade=WARNING, source="healthy runs of TRL: at most 11 %"),
+    "length_drift": Limit(value=0.3, grade=WARNING, source="healthy runs of TRL: at most 11%"),
     "length_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
     "length_updates": Limit(value=6, grade=None, source="thirds of two updates, for a standard error of each"),
     "other_end": Limit(value=0.2, grade=WARNING, source="chosen: a stop sequence may end some; huggingface/trl#7039"),
     "cut": Limit(value=0.8, grade=SERIOUS, source="DAPO, section 3.4: noise where truncated samples dominate"),
-    "cut_many": Limit(value=0.5, grade=NOTICE, source="healthy tiny runs of TRL: 69 to 84 %, so a notice alone"),
+    "cut_many": Limit(value=0.5, grade=NOTICE, source="healthy tiny runs of TRL: 69 to 84%, so a notice alone"),
     "cut_costs": Limit(
         value=0.75,
         grade=WARNING,
@@ -131,7 +131,7 @@ LIMITS: dict[str, Limit] = {
     "cut_costs_errors": Limit(value=4.0, grade=None, source="healthy runs of TRL: at most 2.7 of 24 rows and more"),
     "cut_few_before": Limit(value=0.3, grade=None, source="chosen: it leaves most completions whole"),
     "cut_many_after": Limit(value=0.6, grade=WARNING, source="chosen: twice that"),
-    "cut_errors": Limit(value=1.64, grade=None, source="lower end of Wilson's interval, 95 % on one side"),
+    "cut_errors": Limit(value=1.64, grade=None, source="lower end of Wilson's interval, 95% on one side"),
     "left_out_mean": Limit(value=0.1, grade=NOTICE, source="chosen: a tenth of a usual advantage; NVIDIA-NeMo/RL#4160"),
     "left_out_errors": Limit(value=4.0, grade=None, source="one false alarm in 16,000 means that do not change"),
     "unwritten": Limit(

@@ -152,7 +152,7 @@ def test_what_is_missing_or_stale_is_counted_and_too_much_is_refused(
     monkeypatch.setattr(catalogue, "TRANSLATIONS", tmp_path)
     assert (catalogue.main(["--check"]), catalogue.main(["--check", "--most", "2"])) == (0, 1)
     first, second = capsys.readouterr().out.splitlines()
-    assert first == second and first.startswith("de: ") and "and 0 are stale, 100.0 % of all" in first
+    assert first == second and first.startswith("de: ") and "and 0 are stale, 100.0% of all" in first
     message = next(ET.parse(tmp_path / "de.ts").iter("message"))
     assert messages.key(message) == ("Run", "verb"), "the catalogue itself is left as it was"
 

@@ -430,7 +430,7 @@ def skip_unless_whole(chosen: str) -> None:
     """Skip the test for a shipped language that is not whole, as a release would refuse it."""
     path = catalogue.TRANSLATIONS / f"{chosen}.ts"
     if path.exists() and (share := catalogue.undone(path)[0]) > 2:
-        pytest.skip(f"{share:.0f} % of {chosen} are not translated")
+        pytest.skip(f"{share:.0f}% of {chosen} are not translated")
 
 
 def surveyed(made_up: str, home: Path, what: str) -> dict[str, dict[str, str]]:

@@ -326,7 +326,7 @@ def test_the_held_out_number_explains_itself_at_the_update_that_measured_it(
             writer.append(dataclasses.replace(step, measurements=measured))
     driver.program.run_manager.open(path)
     panel, workspace = front(EVOLUTION), driver.program.workspace
-    assert panel.head.dial.words.startswith("38 % of the held-out prompts are answered right, 12 % at the start")
+    assert panel.head.dial.words.startswith("38% of the held-out prompts are answered right, 12% at the start")
     panel.head.dial.setFocus()
     QTest.keyClick(panel.head.dial, Qt.Key.Key_Return)
     driver.settle()

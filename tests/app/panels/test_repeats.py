@@ -56,7 +56,7 @@ def test_the_best_action_is_told_with_its_interval_for_every_batch_at_the_last_u
         for size, updates in zip(sizes, (50, 60, 50), strict=True)
     ]
     answer = batches[-1].answer(batches[:-1])
-    assert answer.startswith("π(7) after 50 updates, mean and 95 % interval: G 4 ")
+    assert answer.startswith("π(7) after 50 updates, mean and 95% interval: G 4 ")
     for size, text in zip(sizes, answer.split("interval: ")[1].rstrip(".").split("), "), strict=True):
         settings = Settings().replace({"learner.group_size": size})
         runs = [learner(settings.replace({"seed": seed})) for seed in SEEDS]

@@ -101,7 +101,7 @@ def test_the_detail_tells_one_minus_pi_the_share_of_the_kl_and_the_entropy() -> 
     assert told["1 − π"] == f"{1 - FORK:.3f}"
     share = kl_share(view)
     assert share is not None and share.sum() == pytest.approx(1)
-    assert told["Share of the KL"] == f"{100 * share[0, 0]:.1f} %"
+    assert told["Share of the KL"] == f"{100 * share[0, 0]:.1f}%"
     assert "→" in told["Entropy here"]
     assert all(door is not None for *_, door in lines(view, 0, 0))
 

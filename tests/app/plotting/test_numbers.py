@@ -77,7 +77,7 @@ def test_a_push_carries_its_sign() -> None:
 
 def test_a_share_that_is_not_all_never_reads_as_all() -> None:
     shares = [share(value) for value in (0.25, 0.999, 0.001, 1.0, None)]
-    assert shares == ["25 %", "> 99 %", "< 1 %", "100 %", "—"]
+    assert shares == ["25%", "> 99%", "< 1%", "100%", "—"]
 
 
 def test_sizes_of_files_are_told_in_the_unit_that_suits() -> None:

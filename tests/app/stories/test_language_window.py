@@ -169,11 +169,11 @@ def test_the_bars_of_a_language_model_lead_to_its_completions(language: Driver) 
 def test_the_cards_show_right_answers_and_the_last_measurement_beside_them(language: Driver) -> None:
     cards = {card.name: card for card in panel(language, "metrics").cards}
     assert set(cards) == {"updates", "accuracy", "kl", "entropy", "loss", "dead_groups"}
-    assert cards["accuracy"].note == "held out 40 %, greedy"
+    assert cards["accuracy"].note == "held out 40%, greedy"
     assert "averaged over the sampled prefixes" in cards["kl"].toolTip()
     language.program.workspace.move_to(3)
     language.settle()
-    assert cards["accuracy"].note == "held out 10 %, greedy"
+    assert cards["accuracy"].note == "held out 10%, greedy"
     language.program.workspace.show_stage(Stage.SCORE)
     language.settle()
     assert "%" in cards["accuracy"].accessibleName(), "what is right is known with the scores"

@@ -102,7 +102,7 @@ class Witness(QObject):
             return
         else:
             value, metric = float(run.series[card.name].values[step - 1]), METRICS[card.name]
-            expected = f"{100 * value:.3g} %" if metric.share and value == value else summed(value, metric.decimals)
+            expected = f"{100 * value:.3g}%" if metric.share and value == value else summed(value, metric.decimals)
             if name.endswith(" ≈ 0"):  # the sum of terms that cancel, up to their rounding
                 expected = summed(value, metric.decimals, Numbers(run.step(step)).rounding(card.name))
         if not name.endswith(f" {expected}"):

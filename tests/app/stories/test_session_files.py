@@ -265,7 +265,7 @@ def test_a_long_saving_says_how_much_is_done(driver: Driver, tmp_path: Path, mon
     monkeypatch.setattr("app.controllers.session_files.save_session", slow)
     driver.run(2)
     driver.program.session_files.save(tmp_path / "slow.grposession")
-    driver.qtbot.waitUntil(lambda: "Saving slow.grposession: 25 % …" in driver.messages)
+    driver.qtbot.waitUntil(lambda: "Saving slow.grposession: 25% …" in driver.messages)
     on.set()
     driver.opened()
     assert not any("%" in text for text in driver.messages)

@@ -132,7 +132,7 @@ NARROW = 0.1
 TELLS = (
     ("one_update", 3, r"ratio of 1\b"),
     ("one_update", 4, r"loss is 0|still 0"),
-    ("same_rewards", 2, r"43 %"),
+    ("same_rewards", 2, r"43%"),
     ("difficulty", 2, r"0\.6 times"),
     ("temperature", 2, r"nearly all answers are right|colder meant more"),
     ("many_batches", 2, r"pushed down about"),

@@ -170,7 +170,7 @@ def test_the_step_table_the_lanes_and_the_settings_are_those_of_the_window(run: 
     best = int(np.argmax(now[0]))
     assert f"Best action {names[best]} " in f"{text} ", "by its name, not by its place"
     clipped = Numbers(step).cards["clip_fraction"]
-    assert f"{100 * clipped:.3g} %" in text
+    assert f"{100 * clipped:.3g}%" in text
     assert "Update 12 of 12" in text
     assert "grpo-lab train --steps 12 --seed 3 --out again.grpo" in text
     assert "objective.beta" in text

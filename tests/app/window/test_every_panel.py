@@ -109,7 +109,7 @@ def test_a_chip_that_has_no_room_says_less_and_is_whole(driver: Driver) -> None:
     arranged(driver, 1366, 768, 2.0)
     cards = panel(driver, "metrics").cards
     words = [word.text for card in cards if card.isVisible() for word in painted_words(card)]
-    assert "held out 93 %" in words
+    assert "held out 93%" in words
     assert not [word for word in words if "…" in word]
 
 

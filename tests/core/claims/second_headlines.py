@@ -322,7 +322,7 @@ SAID: tuple[tuple[str, Callable[..., bool]], ...] = (
     (r"(\d+) of (\d+) end on an action other than the best", _wrong),
     (rf"Mean reward at update ([\d,]+): median {NUMBER}, mean {NUMBER}, range {NUMBER} to {NUMBER}"
      r"(?:; (\d+) of (\d+) diverged)?", _rewarded),
-    (r"π\((\S+)\) after ([\d,]+) updates?, mean and 95 % interval: (.*)", _reached),
+    (r"π\((\S+)\) after ([\d,]+) updates?, mean and 95% interval: (.*)", _reached),
 )  # fmt: skip # table
 """Patterns of words, and what must be true of the arrays. A check with three arguments also gets the whole text."""
 

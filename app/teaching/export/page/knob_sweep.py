@@ -69,8 +69,8 @@ def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) 
     columns = [
         Column("value", f"{about.title} {about.symbol}".strip()),
         Column("reward", tr("reward, median")),
-        Column("low", tr("reward, 25 %")),
-        Column("high", tr("reward, 75 %")),
+        Column("low", tr("reward, 25%")),
+        Column("high", tr("reward, 75%")),
         Column("kl", tr("KL, median")),
         Column("stuck", tr("share of runs off the best action")),
         *(Column(f"action{a}", tr("mean π({action})").format(action=a + 1)) for a in actions),

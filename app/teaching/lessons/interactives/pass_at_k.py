@@ -111,13 +111,13 @@ class PassAtK(Interactive):
         if not chances:
             return ""
         if self._most < MANY:
-            return tr("Update {update}: pass@1 {one} %.").format(
+            return tr("Update {update}: pass@1 {one}%.").format(
                 update=len(chances) - 1, one=f"{100 * pass_at(chances[-1], 1):.1f}"
             )
         text = plural(
-            "Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of "
+            "Update {update}: pass@1 {one}%, pass@64 {many}%. The right answer has less than 1% left at {lost} of "
             "{count} prompt.",
-            "Update {update}: pass@1 {one} %, pass@64 {many} %. The right answer has less than 1 % left at {lost} of "
+            "Update {update}: pass@1 {one}%, pass@64 {many}%. The right answer has less than 1% left at {lost} of "
             "{count} prompts.",
             len(chances[-1]),
         )

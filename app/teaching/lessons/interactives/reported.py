@@ -90,7 +90,7 @@ class Reported(Interactive):
         heights = {BEFORE.name: np.array(before), AFTER.name: np.array(after)}
         self.twin.set_look(view.theme, view.scale)
         self.chart.show_picture(compared((BEFORE, AFTER), heights, names, "", Scale(label="%", low=0, high=100)))
-        self.twin.set_summary("; ".join(f"{name} {shown(low)} → {shown(high)} %" for name, low, high in found))
+        self.twin.set_summary("; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found))
         self.twin.refresh()
 
     def rows(self, view: View) -> list[list[object]]:

@@ -117,8 +117,8 @@ class WhoseWords(Interactive):
         if step is None or judged is None:
             return ""
         text = plural(
-            "Update {update}: {right} of {count} answer right; the tool wrote {share} % of the tokens, {mask}.",
-            "Update {update}: {right} of {count} answers right; the tool wrote {share} % of the tokens, {mask}.",
+            "Update {update}: {right} of {count} answer right; the tool wrote {share}% of the tokens, {mask}.",
+            "Update {update}: {right} of {count} answers right; the tool wrote {share}% of the tokens, {mask}.",
             len(judged),
         )
         return text.format(

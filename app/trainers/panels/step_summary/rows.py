@@ -149,5 +149,5 @@ def tokens_of(view: StepView, name: str) -> TokenSummary | None:
     for row, token, value, share in zip(found.rows, found.tokens, found.values, found.shares, strict=True):
         number = int(step.tokens[row, token])
         text = words[number] if 0 <= number < len(words) else "?"
-        rows.append([int(row) + 1, int(token) + 1, float(value), f"{share:.1%}".replace("%", " %"), text])
+        rows.append([int(row) + 1, int(token) + 1, float(value), f"{share:.1%}", text])
     return TokenSummary(found=found, sentence=of_leading(name, found).words(), rows=rows)

@@ -147,7 +147,7 @@ def test_arrows_walk_the_tree_of_six_and_then_all(pupil: Pupil) -> None:
     assert pupil.lesson_player.place == 0, "and not to another step"
     columns, rows = picture.plot.table()
     assert len(rows) == 61
-    assert [column.title for column in columns[1:3]] == ["PPO", "25 %"]
+    assert [column.title for column in columns[1:3]] == ["PPO", "25%"]
     picture.take({"all": True})
     found = picture.tree.findItems("", Qt.MatchFlag.MatchContains | Qt.MatchFlag.MatchRecursive)
     assert len(found) > len(FEW) and not any(item.isHidden() for item in found)

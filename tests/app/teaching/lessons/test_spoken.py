@@ -16,8 +16,8 @@ from tests.app.teaching.lessons.held import lesson_of
 pytestmark = pytest.mark.one_window
 
 SLIDERS = {
-    "same_rewards": "80 %",
-    "difficulty": "50 %",
+    "same_rewards": "80%",
+    "difficulty": "50%",
     "beta_sweep": "0.5",
     "clipping": "1 of 1",
 }

@@ -21,17 +21,17 @@ from tests.app.teaching.lessons.held import lesson_of
 @pytest.mark.parametrize(
     ("value", "digits", "percent", "count"),
     [
-        (0.0, "0", "0 %", "0"),
-        (1.0, "1", "100 %", "1"),
-        (0.002, "0.002", "< 1 %", "0"),
-        (0.75, "0.75", "75 %", "1"),
+        (0.0, "0", "0%", "0"),
+        (1.0, "1", "100%", "1"),
+        (0.002, "0.002", "< 1%", "0"),
+        (0.75, "0.75", "75%", "1"),
         (1.93e-22, "about 0", "about 0", "0"),
         (-2.22e-16, "about 0", "about 0", "0"),
-        (2.47423, "2.47", "247 %", "2"),
-        (26.53338, "26.5", "2653 %", "27"),
-        (82.855, "82.9", "8286 %", "83"),
-        (-0.151, "−0.151", "−15 %", "0"),
-        (12345.6, "12,346", "1234560 %", "12,346"),
+        (2.47423, "2.47", "247%", "2"),
+        (26.53338, "26.5", "2653%", "27"),
+        (82.855, "82.9", "8286%", "83"),
+        (-0.151, "−0.151", "−15%", "0"),
+        (12345.6, "12,346", "1234560%", "12,346"),
         (float("nan"), "—", "—", "—"),
     ],
 )
@@ -55,7 +55,7 @@ def test_a_percentage_is_typed_as_one(qtbot: QtBot) -> None:
     qtbot.addWidget(box)
     QTest.keyClicks(box, "43")
     assert box.guess == pytest.approx(0.43)
-    assert box.accessibleDescription() == "43 %"
+    assert box.accessibleDescription() == "43%"
 
 
 def test_a_lesson_that_asks_how_many_names_whole_numbers() -> None:
@@ -65,7 +65,7 @@ def test_a_lesson_that_asks_how_many_names_whole_numbers() -> None:
     assert (counted.counts, share.counts) == (True, False)
     assert result_text(counted, 0.0).endswith(": 0")
     assert guess_text(counted, Placed(0.0)) == "predicted: 0"
-    assert result_text(share, 0.0).endswith(": 0 %")
+    assert result_text(share, 0.0).endswith(": 0%")
 
 
 def test_a_count_is_guessed_in_whole_numbers(qtbot: QtBot) -> None:

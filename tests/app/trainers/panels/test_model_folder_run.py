@@ -100,7 +100,7 @@ def test_evolution_shows_what_the_reward_sees_and_greedy_answers_beside_it(
     driver.settle()
     assert panel.head.dial.lines[0] == "sampled: 4 of 8"
     assert panel.head.dial.lines[1].startswith("greedy, held out: ")
-    assert panel.head.dial.words.startswith("50 % of the update's sampled completions are right, 25 % at the first")
+    assert panel.head.dial.words.startswith("50% of the update's sampled completions are right, 25% at the first")
     assert "Update 2 sampled 4 of 8 right. Greedy answers before it: " in panel.note.text()
     panel.head.dial.explain_current()
     assert driver.program.workspace.view.quantity == Quantity("accuracy"), "the number on the dial"

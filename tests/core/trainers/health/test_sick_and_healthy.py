@@ -156,7 +156,7 @@ SICK: dict[str, tuple[Callable[[], Any], str, Grade]] = {
     "an outlier of 100": (lambda: tables(outlier), "reward_outliers", Grade.WARNING),
     "NaN rewards": (lambda: tables(missing), "rewards_missing", Grade.WARNING),
     "entropy collapse": (lambda: tables(collapsing), "entropy_collapse", Grade.SERIOUS),
-    "clip saturation of 44 to 70 %": (lambda: clipped(0.57), "clip_saturation", Grade.WARNING),
+    "clip saturation of 44 to 70%": (lambda: clipped(0.57), "clip_saturation", Grade.WARNING),
     "clip saturation": (lambda: clipped(0.95), "clip_saturation", Grade.SERIOUS),
     "truncation": (lambda: tables(cut), "truncation", Grade.WARNING),
     "KL in few tokens": (far, "kl_few_tokens", Grade.SERIOUS),

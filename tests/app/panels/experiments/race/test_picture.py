@@ -97,7 +97,7 @@ def test_algorithms_that_leave_the_race_leave_the_picture(plot: LineChart) -> No
     plot.show_picture(race_picture(raced(), "reward", samples=False))
     plot.show_picture(race_picture(raced(names=("REINFORCE",)), "reward", samples=False))
     assert [name for name, item in plot.line_items.items() if item.isVisible()] == ["REINFORCE"]
-    assert [column.title for column in plot.table()[0]] == ["update", "REINFORCE", "25 %", "75 %"]
+    assert [column.title for column in plot.table()[0]] == ["update", "REINFORCE", "25%", "75%"]
 
 
 def test_every_preset_has_a_look_of_its_own() -> None:
