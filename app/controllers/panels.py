@@ -7,7 +7,7 @@ from typing import TypeVar
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.plotting.twin_stack import TwinStack
-from app.widgets.panel import Panel
+from app.widgets.panel import Panel, in_window
 from app.window.main_window import MainWindow
 
 W = TypeVar("W", bound=QWidget)
@@ -25,12 +25,12 @@ class PanelsController:
         return self._holders[id].isVisible()
 
     def toggle(self, id: str) -> None:
-        """Hide the panel ``id`` if it is shown, otherwise bring it to the front."""
+        """Hide the panel ``id`` if it is seen, otherwise bring it to the front."""
         holder = self._holders[id]
-        shown = holder.isVisible()
+        seen = in_window(holder)
         self._window.leave_alone()
-        holder.setVisible(not shown)
-        if holder.isVisible():
+        holder.setVisible(not seen)
+        if not seen:
             holder.raise_()
 
     def in_focus(self) -> Panel | None:

@@ -233,6 +233,19 @@ def test_the_first_screen_leaves_the_lesson_so_that_no_key_moves_it_unseen(
     assert in_window(window.docks["lesson"]) and not lessons.is_open
 
 
+def test_a_panel_behind_another_tab_comes_to_the_front_and_one_in_front_is_hidden(driver: Driver) -> None:
+    window, show = driver.program.window, driver.program.actions["panel.token_inspector"].trigger
+    docks = window.docks["policy_bars"], window.docks["token_inspector"]
+    driver.settle()
+    assert [in_window(dock) for dock in docks] == [True, False] and docks[1].isVisible()
+    show()
+    driver.settle()
+    assert [in_window(dock) for dock in docks] == [False, True]
+    show()
+    driver.settle()
+    assert docks[1].isHidden()
+
+
 def show_run(driver: Driver) -> None:
     driver.program.runs.new_run()
 
