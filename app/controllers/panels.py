@@ -32,6 +32,7 @@ class PanelsController:
         holder.setVisible(not seen)
         if not seen:
             holder.raise_()
+            self._window.panels[id].focus_picture()
 
     def in_focus(self) -> Panel | None:
         """Return the panel with the keyboard focus."""

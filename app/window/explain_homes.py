@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QDockWidget, QMai
 from shiboken6 import Shiboken
 
 from app.panels.explain import ExplainPanel
+from app.widgets.panel import in_window
 from app.window.docks import Dock
 from app.window.explain_sheet import ExplainSheet
 from app.workspace.workspace import Workspace
@@ -160,7 +161,7 @@ class ExplainHomes(QObject):
 
     def _stand(self) -> None:
         window, workspace, anchor = self._window, self._workspace, self._anchor
-        if anchor is not None and Shiboken.isValid(anchor) and anchor.isVisible():
+        if anchor is not None and Shiboken.isValid(anchor) and in_window(anchor):  # not behind another tab
             box = number_box(anchor, workspace.scale)
             if hasattr(anchor, "explained_box") or isinstance(anchor, QAbstractItemView) or self._box.isNull():
                 self._box = QRect(anchor.mapTo(window, box.topLeft()), box.size())

@@ -139,3 +139,13 @@ def test_a_layout_that_holds_the_panel_has_it_pinned(driver: Driver) -> None:
     driver.program.workspace.explain(Quantity("loss"))
     driver.settle()
     assert homes(driver).is_pinned and not homes(driver).is_open
+
+
+def test_the_sheet_is_inside_the_window_if_the_keyboard_is_in_a_panel_behind_another_tab(language: Driver) -> None:
+    window = language.program.window
+    window.panels["evolution"].focus_picture()
+    language.program.actions["panel.kl_over_beta"].trigger()
+    language.settle()
+    language.program.actions["explain"].trigger()
+    language.settle()
+    assert homes(language).is_open and window.rect().contains(homes(language).sheet.geometry())
