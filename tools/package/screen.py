@@ -15,7 +15,7 @@ SIZE = "1600x1000x24"
 def screen(*, managed: bool = True) -> Iterator[str]:
     """Run an X server, with a window manager if ``managed`` is set, and yield its display, such as ":99"."""
     reading, writing = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", SIZE, "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", SIZE, "-nolisten", "tcp", "-noreset"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, pass_fds=[writing], **quiet) as server:  # type: ignore[call-overload]
         os.close(writing)

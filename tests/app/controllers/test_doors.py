@@ -120,11 +120,13 @@ def test_return_opens_the_first_door_with_and_without_a_window_manager(tmp_path:
     with screen(managed=managed) as display:
         place = {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "GRPO_LAB_HOME": str(tmp_path)}
         with subprocess.Popen([sys.executable, "-m", "app"], env=os.environ | place) as program:
-            until = time.monotonic() + 30
-            while not [*tmp_path.rglob("*.grpo")] and time.monotonic() < until:
-                subprocess.run(["xdotool", "sleep", "0.5"], env=os.environ | place, check=True)
-                press(display, "Return")
-            program.kill()
+            try:
+                until = time.monotonic() + 60
+                while not [*tmp_path.rglob("*.grpo")] and time.monotonic() < until:
+                    subprocess.run(["xdotool", "sleep", "0.5"], env=os.environ | place, check=True)
+                    press(display, "Return")
+            finally:
+                program.kill()
         assert [*tmp_path.rglob("*.grpo")], "the ten bars are trained"
 
 
