@@ -70,18 +70,27 @@ def release(held: BaseFileLock) -> None:
     held.release()
 
 
+@contextmanager
+def locked(path: Path, patience: float = 0.2) -> Iterator[None]:
+    """Hold the writer's lock of ``path`` during the block. For the errors see :func:`lock`."""
+    held = lock(path, patience)
+    try:
+        yield
+    finally:
+        release(held)
+
+
 def in_use(path: Path) -> bool:
     """Return whether a writer, in this process or another, has ``path`` open."""
     if not lock_path(path).exists():
         return False
     try:
-        file_lock = lock(path, patience=0)
+        with locked(path, patience=0):
+            return False
     except InUseError:
         return True
     except RunFileError:  # a lock file left in a read-only folder, to which nobody writes
         return False
-    release(file_lock)
-    return False
 
 
 def files_of(path: Path) -> list[Path]:
@@ -107,11 +116,8 @@ def collapsed(path: Path) -> bool:
     """
     if not path.with_name(path.name + "-wal").exists():
         return True
-    file_lock = lock(path, patience=0)
-    try:
+    with locked(path, patience=0):
         return folded(path)
-    finally:
-        release(file_lock)
 
 
 def folded(path: Path) -> bool:

@@ -17,7 +17,6 @@ from grpo_core.runs.connection import RunConnection, connected
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import free_name
-from grpo_core.runs.repair import Replay
 from grpo_core.runs.salvage import salvage
 from grpo_core.runs.verify import verified
 from grpo_core.text import tr
@@ -138,8 +137,7 @@ class FileWatch:
                 target = free_name(place() / name)
                 with replacing(target) as temporary:
                     if self.short:
-                        again = Replay(self._connection, lambda: None)
-                        last = salvage(self._connection, self._path.name, temporary, again)
+                        last, _ = salvage(self._connection, self._path.name, temporary)
                     else:
                         self._copy(temporary)
                         last = committed
