@@ -12,7 +12,7 @@ from grpo_core.child.answering import Poll
 from grpo_core.experiments.digest import Digest, raced
 from grpo_core.jobs.cluster import Cluster, cluster
 from grpo_core.jobs.queue_cluster import training
-from grpo_core.queue.queue_job import messages
+from grpo_core.queue.queue import messages
 
 
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
