@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -224,13 +224,3 @@ def _local(workers: str) -> Any:
         )
     except (OSError, ValueError, TimeoutError) as error:
         raise not_reached(f"local:{workers}", error) from None
-
-
-@contextmanager
-def cluster(where: str, poll: Callable[[], None] = never) -> Iterator[Cluster]:
-    """Context manager of a cluster. For arguments and errors see :class:`Cluster`."""
-    found = Cluster(where, poll)
-    try:
-        yield found
-    finally:
-        found.close()

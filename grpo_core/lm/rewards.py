@@ -185,18 +185,10 @@ def _is_right(task: LanguageTask, answer: str, text: str) -> bool:
     return CHECKERS[task.checker if task.from_file else "number"](text, answer)
 
 
-def _exact(text: str, answer: str) -> bool:
-    return text.strip() == answer
-
-
 def _number(text: str, answer: str) -> bool:
     """Return whether the last number of ``text``, after its last “=” if any, is the answer."""
     numbers = numbers_in(text.rpartition("=")[2])
     return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
-
-
-def _regex(text: str, answer: str) -> bool:
-    return matcher().found(answer, text)
 
 
 def _final(text: str, answer: str) -> bool:
@@ -208,9 +200,9 @@ def _final(text: str, answer: str) -> bool:
 
 
 CHECKERS: dict[str, Callable[[str, str], bool]] = {
-    "exact": _exact,
+    "exact": lambda text, answer: text.strip() == answer,
     "number": _number,
-    "regex": _regex,
+    "regex": lambda text, answer: matcher().found(answer, text),
     "final": _final,
 }
 

@@ -28,7 +28,6 @@ __all__ = [
     "copy_run",
     "holds_recorded_run",
     "is_run_file",
-    "rebuild_series",
     "resume_point",
 ]
 
@@ -109,13 +108,3 @@ def copy_run(
         reading.backup(copy, pages=PIECE, progress=between_pieces)
         copy.execute("PRAGMA journal_mode=DELETE")
         copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
-
-
-def rebuild_series(path: str | Path) -> None:
-    """Recompute the scalar series of the run file at ``path`` from its updates.
-
-    Raises:
-        RunFileError: an update is damaged, or the file cannot be written.
-    """
-    with RunWriter.open(path) as writer:
-        writer.rebuild_series()

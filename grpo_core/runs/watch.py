@@ -131,8 +131,9 @@ class FileWatch:
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
         """Return the path of the recovered file and its last update. None if nothing can be saved."""
-        for place in (self._beside, _private_folder):
-            name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
+        name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
+        # the folder of the run, if it still exists, otherwise a new one that only the user can access
+        for place in (lambda: self._path.parent, lambda: Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))):
             with suppress(RunFileError, sqlite3.Error, OSError):
                 target = free_name(place() / name)
                 with replacing(target) as temporary:
@@ -143,16 +144,6 @@ class FileWatch:
                         last = committed
                 return target, last
         return None
-
-    def _beside(self) -> Path:
-        """Return the folder of the run.
-
-        Raises:
-            OSError: it no longer exists.
-        """
-        if not self._path.parent.is_dir():
-            raise FileNotFoundError(self._path.parent)
-        return self._path.parent
 
     def _copy(self, temporary: Path) -> None:
         """Write everything that the open handle can read to one closed file."""
@@ -195,12 +186,3 @@ class FileWatch:
         except OSError:
             return None
         return status.st_dev, status.st_ino, status.st_size
-
-
-def _private_folder() -> Path:
-    """Create a new folder for temporary files that only the user can access.
-
-    Raises:
-        OSError: it cannot be created.
-    """
-    return Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))
