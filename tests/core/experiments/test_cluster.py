@@ -97,6 +97,18 @@ def test_a_sweep_and_a_race_are_those_of_this_process_bit_for_bit(there: str) ->
     assert_same([*lanes.values()], [*dict(race(Settings(), names, seeds=SEEDS, updates=20)).values()])
 
 
+def test_a_result_that_comes_before_an_earlier_one_is_kept(there: str) -> None:
+    end = time.monotonic() + 40
+
+    def patient() -> None:
+        assert time.monotonic() < end, "the result was lost"
+
+    with closing(Cluster(there)) as found:
+        first = found.ensembles(POINTS[:1], range(64), 1000, poll=patient)
+        second = found.ensembles(POINTS[1:2], SEEDS, 1, poll=patient)
+        assert [len([*lane]) for lane in (first, second)] == [1, 1]
+
+
 def small_queue(folder: Path) -> queue.Queue:
     """Create a queue of two runs of the language model, each lasting one and a half snapshot intervals."""
     settings = language_settings().replace(
