@@ -64,12 +64,6 @@ def answer_tokens(tokens: np.ndarray, origin: Origin) -> np.ndarray:
     return np.array(kept, dtype=np.int64)
 
 
-def watched_text(step: Step, place: int, origin: Origin) -> str:
-    """Return the likeliest completion of fixed prompt ``place`` before the update."""
-    assert step.watched_tokens is not None
-    return tokens_text(step.watched_tokens[place], origin)
-
-
 def tokens_text(tokens: Iterable[int] | np.ndarray, origin: Origin) -> str:
     """Return the text of ``tokens``. Padding (−1) is left out, and an unknown token becomes a question mark."""
     words = origin.vocabulary

@@ -118,9 +118,9 @@ LIGHT = tuple(
     f"grpo_core.lm.{name}"
     for name in (
         "vocabulary", "problems", "pattern_process", "patterns", "final_answer", "prompt_rows", "prompt_file",
-        "kept_prompts", "rewards", "size",
-        "origin", "recorded_answers", "word_verdicts", "word_tasks", "interface", "packing", "passes", "sampling",
-        "batches", "calculator", "characters", "checkpoint_file", "clock", "drawing", "recorded_engine",
+        "kept_prompts", "rewards",
+        "origin", "recorded_answers", "word_tasks", "interface", "packing", "passes", "sampling",
+        "batches", "calculator", "characters", "checkpoint_file", "drawing", "recorded_engine",
         "numpy_engine.ledger", "numpy_engine.optimizer", "numpy_engine.numpy_policy",
         "numpy_engine.sampler", "numpy_engine.tables",
         "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",

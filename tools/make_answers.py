@@ -15,7 +15,7 @@ from grpo_core.learners import learner
 from grpo_core.lm.origin import origin
 from grpo_core.lm.recorded_answers import ANSWERS, LONGEST, digest
 from grpo_core.shipped import resource
-from grpo_core.texts import watched_text
+from grpo_core.texts import tokens_text
 
 
 def answered() -> dict[str, str]:
@@ -24,7 +24,8 @@ def answered() -> dict[str, str]:
         {"task.prompts": 1, "learner.group_size": 2, "task.max_tokens": LONGEST, "task.accuracy_every": 1000}
     )
     start, first = origin(settings), next(learner(settings))
-    return {prompt: watched_text(first, place, start) for place, prompt in enumerate(start.watched)}
+    assert first.watched_tokens is not None
+    return {prompt: tokens_text(row, start) for prompt, row in zip(start.watched, first.watched_tokens, strict=True)}
 
 
 def main() -> int:

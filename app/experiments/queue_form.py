@@ -43,7 +43,6 @@ SUGGESTED = {
     "objective.kl": "k1, k2, k3",
     "objective.std": tr("sample, none"),
 }
-LONGEST_TITLE = 26
 TITLE, VALUES, WIDE = 12, 8, 460
 """Minimum sizes: widths of a title and of values in digits, and width of a form with labels at 100 % scale."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 from grpo_core.child.asking import Asked
@@ -38,8 +39,5 @@ def language_job(job: str, *arguments: object, poll: Callable[[], None]) -> Iter
         GrpoError: the process has ended.
         Cancelled: ``poll`` raised it.
     """
-    process = JobProcess()
-    try:
+    with closing(JobProcess()) as process:
         yield from process.results(job, arguments, poll)
-    finally:
-        process.close()

@@ -246,14 +246,6 @@ class BarChart(PaintedAhead, QWidget):
         with_diamonds = [lane for lane in lanes if any(series.style == "diamond" for series in lane.series)]
         return self.places().axes[(with_diamonds or lanes)[0].key]
 
-    def pixel_at(self, place: int, height: float, lane: str = "") -> QPointF:
-        """Return the point at ``height`` above the middle of ``place``.
-
-        ``lane``: key of the lane; empty for the draggable one.
-        """
-        axes = self.places().axes[lane] if lane else self.drag_axes()
-        return axes.at(place + 1.0, height)
-
     def place_at(self, point: QPointF) -> int | None:
         """Return the position whose column contains a point of the widget, or None outside all columns."""
         if not self.count:

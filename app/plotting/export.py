@@ -14,8 +14,6 @@ from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QWidget
 from app.theme.tokens import Theme
 
 FORMATS = ("png", "svg", "pdf")
-LARGEST = 8192
-"""Maximum side length in pixels. A picture of that size takes a quarter of a gigabyte."""
 DPI = 96
 """Resolution: a pixel becomes 1/96 inch on paper."""
 MARGIN = 12

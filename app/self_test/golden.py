@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from app.self_test.report import CheckFailed
-from grpo_core.config import Settings, settings_from_json
+from grpo_core.config import settings_from_json
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
@@ -32,12 +31,6 @@ def numbers(step: Step) -> dict[str, Any]:
         "logits": step.resume["logits"].ravel().tolist(),
         "series": series,
     }
-
-
-def golden_numbers(settings: Settings) -> dict[str, Any]:
-    """Compute the golden numbers, which are the content of the file."""
-    updates = [numbers(step) for step in islice(learner(settings), UPDATES)]
-    return {"settings": json.loads(settings.to_json()), "updates": updates}
 
 
 def compared(path: Path) -> str:

@@ -10,9 +10,8 @@ from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm.problems import Verdict
-from grpo_core.lm.rewards import PromptSource
+from grpo_core.lm.rewards import PromptSource, verdict_in_words
 from grpo_core.lm.vocabulary import STOP
-from grpo_core.lm.word_verdicts import verdict_in_words
 from grpo_core.record import Origin, Step
 from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text
 

@@ -28,6 +28,10 @@ TELL = 0.05
 """Interval in seconds between two reports of the number of passes."""
 
 
+def unpolled() -> None:
+    """Do nothing: the poll of what is too short to interrupt, or has nobody who would."""
+
+
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:
     """Pack a value that is already valid JSON, unchanged (a :data:`Pack`)."""
     return value, ()

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from grpo_core.child.environment import needed
 from grpo_core.child.limits import Limits
 from grpo_core.child.start import NO_MEMORY, Main, command
 from grpo_core.child.wire import AT_ONCE, Message, encoded, readable, receive
@@ -29,6 +28,31 @@ PATIENCE = 5.0
 CLOSING = 20.0
 """Time in seconds allowed for a process to close its files and end."""
 _NO_LIMITS = Limits()
+
+
+KEPT = frozenset(
+    {
+        "HOME", "TZ", "TZDIR", "TMPDIR", "PATH", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+        # Windows
+        "ALLUSERSPROFILE", "APPDATA", "COMSPEC", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT",
+        "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "WINDIR",
+    }
+)  # fmt: skip # table
+"""Environment variables that a process needs to read untrusted files: those of the system, of languages and of folders.
+The others are the user's own matter.
+"""
+KEPT_PREFIXES = (
+    "LC_", "PYTHON", "PROCESSOR_", "__CF_",  # the interpreter
+    "PYINSTALLER_", "_PYI_", "_MEIPASS", "PYSIDE6_", "QT_PLUGIN_PATH", "QML2_IMPORT_PATH",  # a frozen one sets them
+    "OMP_", "OPENBLAS_", "MKL_", "NPY_", "GRPO_", "COV_", "COVERAGE_",  # numerical libraries, this program, tests
+)  # fmt: skip # table
+"""Beginnings of the names of further ones."""
+
+
+def needed(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of ``environment`` that a process needs to read untrusted files."""
+    named = ((name.upper(), name, value) for name, value in environment.items())
+    return {name: value for upper, name, value in named if upper in KEPT or upper.startswith(KEPT_PREFIXES)}
 
 
 class ChildProcess:

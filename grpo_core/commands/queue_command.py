@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,11 +91,11 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
 @contextmanager
 def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
     """Connect to the cluster ``where``, printing a line if its workers can take a long time to start."""
-    from grpo_core.jobs.cluster import cluster
+    from grpo_core.jobs.cluster import Cluster
 
     if where.startswith("slurm:"):
         print("Jobs are being requested from SLURM; work begins when the first of them starts.", file=sys.stderr)
-    with cluster(where, poll) as there:
+    with closing(Cluster(where, poll)) as there:
         yield there
 
 

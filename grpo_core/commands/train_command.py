@@ -22,7 +22,7 @@ from grpo_core.learners import Learner, learner
 from grpo_core.lm.kept_prompts import left_out
 from grpo_core.metrics import metrics
 from grpo_core.runs.database import opened
-from grpo_core.runs.files import lock, release, take_place
+from grpo_core.runs.files import locked, take_place
 from grpo_core.runs.library import free_name
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.text import without_stop
@@ -138,8 +138,7 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
 
     Raises:
         RunFileError: ``out`` exists and must not be replaced. Without ``force``, nothing is replaced; with it, only
-        a run
-            to which nothing is being written.
+            a run to which nothing is being written.
     """
     if not out.exists():
         yield out
@@ -147,11 +146,8 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
     if not force:
         raise RunFileError(f"{out} already exists; choose another name, or add --force to replace it.")
     opened(out)[0].close()  # raises if it is not a run file, which must not be replaced
-    file_lock = lock(out)
-    try:
+    with locked(out):
         yield free_name(out)
-    finally:
-        release(file_lock)
 
 
 def _trained(training: Learner, writer: RunWriter, steps: int, watch: Watch) -> Exception | None:

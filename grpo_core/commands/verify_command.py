@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import RunFileError
-from grpo_core.runs.repair import rebuilt_run
 from grpo_core.runs.run_file import RunReader
+from grpo_core.runs.salvage import rebuilt_run
 from grpo_core.runs.verify import Part, verified
 
 DAMAGED = 1

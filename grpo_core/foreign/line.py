@@ -11,8 +11,9 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from grpo_core.child.answering import Poll, unpolled
 from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.limits import Limits
 from grpo_core.child.start import Main
@@ -21,9 +22,6 @@ from grpo_core.foreign.formats import place_of
 from grpo_core.foreign.replies import fits
 from grpo_core.runs.database import COMPANIONS
 from grpo_core.text import tr
-
-if TYPE_CHECKING:
-    from grpo_core.child.answering import Poll
 
 LIMITS = Limits(memory=4 << 30, files=256, encloses=True, answer=400 << 20)
 """Limits on a process that reads untrusted files."""
@@ -37,10 +35,6 @@ LOOK = 0.5
 """Seconds between two looks at the size of its folder."""
 _MOST_FILES = 20_000
 _BLOCK = 4096
-
-
-def _never() -> None:
-    pass
 
 
 class ReaderProcess(Asked):
@@ -90,7 +84,7 @@ class ReaderProcess(Asked):
         if space is None:
             space = SPACE + TIMES * space_of(place_of(path))
         folder = None if scratch is None else str(scratch)
-        for _ in self.results("enclose", (str(path), folder, space), _never, STARTING):
+        for _ in self.results("enclose", (str(path), folder, space), unpolled, STARTING):
             pass
         if scratch is not None:
             watch = (weakref.ref(self), scratch, space_of(scratch) + space)

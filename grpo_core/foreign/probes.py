@@ -162,7 +162,7 @@ def _in_thread(attempt: Callable[[], object]) -> None:
 
 def _environment() -> None:
     """Look for variables that only the user's shell needs."""
-    from grpo_core.child.environment import needed
+    from grpo_core.child.process import needed
 
     if found := set(os.environ) - set(needed(os.environ)):
         raise OSError(", ".join(sorted(found)))

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grpo_core.child.answering import Poll, unpolled
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.formats import knows, open_source
 from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
@@ -22,7 +23,6 @@ from grpo_core.runs.database import explained
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from grpo_core.child.answering import Poll
     from grpo_core.lm.prompt_file import Prompts
     from grpo_core.runs.manifest import Manifest
 
@@ -32,10 +32,6 @@ MOST_FOLDERS = 200
 """Maximum number of sources for which the cache contains data."""
 IN_SIGHT = 3.0
 """Seconds that the window's main thread waits for a reply."""
-
-
-def _never() -> None:
-    pass
 
 
 SPARE_AFTER = 3.0
@@ -79,7 +75,7 @@ class Readers:
         path: Path,
         *,
         index: Path | None = None,
-        poll: Poll = _never,
+        poll: Poll = unpolled,
         scratch: Path | None = None,
         columns: str = "",
     ) -> Source:
@@ -96,7 +92,7 @@ class Readers:
             return open_source(path, index=index, columns=columns)
         return self._opened(self._line(path, index, poll, scratch, columns), path, index, columns)
 
-    def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = _never) -> Source | None:
+    def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = unpolled) -> Source | None:
         """Open like :meth:`open`, but return None for an unknown format, unless the name is typical of a trainer."""
         if not self.own_process:
             return open_source(path, index=index) if knows(path) else None
@@ -284,5 +280,5 @@ def probed() -> dict[str, str]:
         secret.parent.mkdir()
         for file in (source, secret, secret.with_name("deleted")):
             file.write_bytes(b"secret")
-        (outcomes,) = Readers(own_process=True).results("probe", source, str(secret), poll=_never)
+        (outcomes,) = Readers(own_process=True).results("probe", source, str(secret), poll=unpolled)
         return {str(attempt): str(outcome) for attempt, outcome in outcomes.items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grpo_core import parts
+from grpo_core.child.answering import Poll, unpolled
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import Metric
 from grpo_core.runs.reader import RunReader
@@ -39,12 +40,8 @@ def imported_runs() -> ImportedRuns:
     return known[0]
 
 
-def _never() -> None:
-    pass
-
-
 @contextmanager
-def opened_run(path: Path, poll: Callable[[], None] = _never) -> Iterator[RunReader]:
+def opened_run(path: Path, poll: Poll = unpolled) -> Iterator[RunReader]:
     """Open the run file at ``path``. The series of an imported run are computed, as in the window.
 
     ``poll`` can cancel reading an imported run.

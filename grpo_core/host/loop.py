@@ -7,11 +7,12 @@ are passed to an :class:`~grpo_core.host.reports.Outlet`. It starts no threads; 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 
+from grpo_core.breakpoints import Breakpoint, Watch, nothing_before, sentence
 from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
-from grpo_core.host.breakpoint_watch import BreakpointWatch
 from grpo_core.host.commands import (
     Ask,
     Begin,
@@ -30,11 +31,51 @@ from grpo_core.host.commands import (
     Shutdown,
 )
 from grpo_core.host.live_run import Learners, LiveRun
-from grpo_core.host.pace import Pace
 from grpo_core.host.reports import Failure, Outlet, Report, State
 from grpo_core.host.run_output import Writers
 from grpo_core.questions import AnyQuestion
+from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
+
+
+class Pace:
+    """Determines when the next update is due. The caller waits, so that a command can end the wait."""
+
+    def __init__(self, speed: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._interval = 0.0
+        self._due = clock()
+        self.set_speed(speed)
+
+    def set_speed(self, speed: float | None) -> None:
+        """Set the number of updates per second, above 0. None for as many as possible. Applies to the wait in
+        progress.
+        """
+        began = self._due - self._interval
+        self._interval = 1 / speed if speed else 0.0
+        self._due = began + self._interval
+
+    @property
+    def limited(self) -> bool:
+        """Whether a speed is set, rather than as many updates as possible."""
+        return self._interval > 0
+
+    def restart(self) -> None:
+        """Make the next update due now."""
+        self._due = self._clock()
+
+    def delay(self) -> float:
+        """Return the seconds until the next update is due. 0 if it is due now."""
+        return max(0.0, self._due - self._clock()) if self._interval else 0.0
+
+    def began(self) -> None:
+        """Record that an update begins now. Small delays are made up for, so that the average holds; long ones are
+        ignored.
+        """
+        now = self._clock()
+        late = now - self._due
+        self._due = (self._due if 0 <= late < self._interval else now) + self._interval
+
 
 WINDOW_BEHIND = 0.05
 """Seconds between checks of a full buffer."""
@@ -42,6 +83,48 @@ WINDOW_BEHIND = 0.05
 
 MOST_TOGETHER = 64
 """Maximum number of updates whose metrics are computed in one call, if they are not displayed individually."""
+
+
+class BreakpointWatch:
+    """The breakpoints of the run in training.
+
+    Attributes:
+        breakpoints: all of them, enabled or not.
+    """
+
+    def __init__(self) -> None:
+        self.breakpoints: tuple[Breakpoint, ...] = ()
+        self._watch = Watch((), nothing_before)
+        self._checked = 0
+
+    @property
+    def on(self) -> bool:
+        """Whether any breakpoint is enabled, which means that the run must be checked after each update."""
+        return any(one.on for one in self.breakpoints)
+
+    def watch(self, live: LiveRun | None) -> None:
+        """Check the breakpoints against the updates of ``live`` from now on.
+
+        The run's record shows which conditions are already true; these do not stop it again.
+        """
+        self._watch = Watch((), nothing_before)
+        if live is None or not self.on:
+            return
+        self._checked = live.head
+        try:
+            live.output.commit()
+            with closing(RunReader.open(live.recorded)) as reader:
+                self._watch = Watch(self.breakpoints, lambda name: reader.series(name)[: live.head])
+        except GrpoError:  # no file yet, or none that can be read: then nothing is known of what was before
+            self._watch = Watch(self.breakpoints, nothing_before)
+
+    def reached(self, live: LiveRun) -> str:
+        """Return why ``live`` should stop at the update that it has just finished. Empty if it should go on."""
+        if live.head == self._checked or live.scalars is None:
+            return ""
+        self._checked = live.head
+        reached = self._watch.reached(live.scalars)
+        return sentence(live.head, reached, live.scalars) if reached else ""
 
 
 class Loop:

@@ -86,7 +86,7 @@ def to_command(message: Message) -> Command:
     """Invert :func:`from_command`. A run that begins gets its own buffer."""
     kind = COMMANDS[message["do"]]
     stored = dict(message["fields"])
-    steps = to_steps(message["steps"], message.get("blobs", []))
+    steps = [make() for _, make in _makers(message["steps"], message.get("blobs", []))]
     resumed = stored.pop("resumed", False)
     fields = {name: _CODERS[name][1](value) if name in _CODERS else value for name, value in stored.items()}
     for field in dataclasses.fields(kind):  # None was left out
@@ -176,13 +176,8 @@ def from_steps(steps: Sequence[Step]) -> tuple[Message, list[bytes]]:
     return {"texts": [*texts], "steps": places}, blobs
 
 
-def to_steps(head: Message, blobs: Sequence[bytes]) -> list[Step]:
-    """Invert :func:`from_steps`."""
-    return [make() for _, make in _makers(head, blobs)]
-
-
 def _makers(head: Message, blobs: Sequence[bytes]) -> list[tuple[int, MakeStep]]:
-    """Return (number, function that decodes it) for every step."""
+    """Invert :func:`from_steps`. Return (number, function that decodes it) for every step."""
     texts = head["texts"]
     return [
         (number, partial(_decoded, texts[layout], record, number, texts[settings]))

@@ -194,7 +194,7 @@ class ProcessLearners:
         with self._loading("torch"):
             self._devices = models.devices(settings, resume)
         folder = settings.model.folder
-        with self._loading(Path(folder).name, model=True) if folder else nullcontext(nothing) as loaded:
+        with self._loading(Path(folder).name, model=True) if folder else nullcontext(lambda: None) as loaded:
 
             def asked() -> bool:
                 loaded()  # what asks whether to give up has been read
@@ -227,10 +227,6 @@ class ProcessLearners:
             yield loaded
         finally:
             loaded()
-
-
-def nothing() -> None:
-    """Do nothing."""
 
 
 class _LogMessages(logging.Handler):

@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,6 +59,7 @@ class Cluster:
             raise GrpoError(tr("Give the address of a scheduler, such as tcp://HOST:8786, or its scheduler file."))
         self.where, self._number = where, 0
         self._arguments: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        self._early: dict[int, Message] = {}  # answers that come before those of an earlier experiment
         kind, _, rest = where.partition(":")
         with ExitStack() as stack:
             own, coming = None, 0
@@ -155,11 +156,13 @@ class Cluster:
         try:
             while waiting:
                 poll()
-                match self._heard():
+                early = next((number for number in waiting if number in self._early), None)
+                match self._heard() if early is None else self._early.pop(early):
                     case None:
                         pass
-                    case {"is": "answer", "number": int(number)} if number not in waiting:
-                        pass  # it was cancelled
+                    case {"is": "answer", "number": int(number)} as answer if number not in waiting:
+                        if number in self._arguments:  # otherwise it was cancelled
+                            self._early[number] = answer
                     case {"is": "answer", "problem": str(problem)}:
                         raise GrpoError(shortened(problem, LONGEST_PROBLEM))
                     case {"is": "answer", "number": int(number), "text": str(text), "digest": str(digest)} as answer:
@@ -170,6 +173,7 @@ class Cluster:
         finally:
             if waiting:
                 self._arguments.clear()
+                self._early.clear()
                 with suppress(GrpoError):  # it has ended
                     self._send({"do": "cancel"})
 
@@ -224,13 +228,3 @@ def _local(workers: str) -> Any:
         )
     except (OSError, ValueError, TimeoutError) as error:
         raise not_reached(f"local:{workers}", error) from None
-
-
-@contextmanager
-def cluster(where: str, poll: Callable[[], None] = never) -> Iterator[Cluster]:
-    """Context manager of a cluster. For arguments and errors see :class:`Cluster`."""
-    found = Cluster(where, poll)
-    try:
-        yield found
-    finally:
-        found.close()

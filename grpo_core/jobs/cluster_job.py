@@ -5,14 +5,15 @@ results on, so that no window has to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from grpo_core.child.answering import Poll
 from grpo_core.experiments.digest import Digest, raced
-from grpo_core.jobs.cluster import Cluster, cluster
+from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.queue_cluster import training
-from grpo_core.queue.queue_job import messages
+from grpo_core.queue.queue import messages
 
 
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
@@ -24,7 +25,7 @@ def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator
     Raises:
         GrpoError: as raised by :class:`grpo_core.jobs.cluster.Cluster` or by the job.
     """
-    with cluster(where, poll) as there:
+    with closing(Cluster(where, poll)) as there:
         yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
 
 

@@ -21,7 +21,7 @@ from grpo_core.host.language import LanguageModels
 from grpo_core.jobs.cluster_job import on_cluster
 from grpo_core.learners import nothing_earlier
 from grpo_core.packing import packed, unpacked
-from grpo_core.queue import queue_job
+from grpo_core.queue import queue
 from grpo_core.record import Step
 from grpo_core.what_if.advice import tried
 
@@ -88,7 +88,7 @@ JOBS: dict[str, Answer] = {
     "repeats": repeated,
     "first_updates": first_updates,
     "ledger": ledger,
-    "queue": queue_job.trained,
+    "queue": queue.trained,
 }
 """The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.packing` supports."""
 

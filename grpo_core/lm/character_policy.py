@@ -6,17 +6,40 @@ import numpy as np
 import torch
 
 from grpo_core.config import Settings
+from grpo_core.config.language import SLOW_BFLOAT16
+from grpo_core.errors import SettingsError
 from grpo_core.lm.characters import TrainedCharacters
+from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.interface import Poll, SamplingRequest, Scores, Table
 from grpo_core.lm.layout import Layout, layout
+from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.scoring import score
-from grpo_core.lm.trained_weights import Kept, Policy
+from grpo_core.lm.trained_weights import Kept, TrainedWeights
 
 
-class CharacterPolicy(Policy, TrainedCharacters[Layout]):
-    """The trainable policy of a run without a model folder (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
+class CharacterPolicy(TrainedWeights, TrainedCharacters[Layout]):
+    """The trainable policy of a run without a model folder (:class:`grpo_core.lm.interface.LanguagePolicy`).
+
+    Attributes:
+        model: the policy.
+        reference: the model with the weights at the start of the run.
+        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
+
+    Raises:
+        SettingsError: the device or the precision cannot be used.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        if settings.model.in_bfloat16:
+            raise SettingsError("model.precision", settings.model.precision, SLOW_BFLOAT16)
+        torch.set_num_threads(settings.model.threads)
+        device = device_named(settings.model.device)
+        self.model: Transformer = started(settings.model, settings.seed, device)
+        self.reference: Transformer = started(settings.model, settings.seed, device).requires_grad_(False)
+        critic = torch.zeros(settings.model.width + 1, device=device)
+        super().__init__(list(self.model.parameters()), critic, settings.optimizer)
 
     def sample(self, request: SamplingRequest) -> Table:
         """Sample one completion per row."""

@@ -25,27 +25,10 @@ SIZE = ("layers", "width", "heads", "context")
 LONGEST_HEADER = 100_000_000
 """Maximum length of a header in bytes, from the format's specification."""
 _DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(kind)
-    for name, kind in {
-        "F64": "<f8",
-        "F32": "<f4",
-        "F16": "<f2",
-        "BF16": "<u2",
-        "I64": "<i8",
-        "I32": "<i4",
-        "I16": "<i2",
-        "I8": "i1",
-        "U64": "<u8",
-        "U32": "<u4",
-        "U16": "<u2",
-        "U8": "u1",
-        "BOOL": "?",
-    }.items()
-}
-
-
-class _NoSafetensorsError(ValueError):
-    """Raised if the file is not a safetensors file. The message says why."""
+    f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}")
+    for kind, sizes in (("f", (2, 4, 8)), ("i", (1, 2, 4, 8)), ("u", (1, 2, 4, 8)))
+    for size in sizes
+} | {"BF16": np.dtype("<u2"), "BOOL": np.dtype("?")}
 
 
 def checkpoint_path(size: Model) -> Path:
@@ -104,23 +87,27 @@ def read_checkpoint(
 
 
 def _header(file: IO[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Read the header: (name -> entry of each tensor, metadata). Leaves the file positioned after the header."""
+    """Read the header: (name -> entry of each tensor, metadata). Leaves the file positioned after the header.
+
+    Raises:
+        ValueError: the file is not a safetensors file; the message says why.
+    """
     end = file.seek(0, 2)
     file.seek(0)
     length = int.from_bytes(file.read(8), "little")
     if end < 8 or length > min(end - 8, LONGEST_HEADER):
-        raise _NoSafetensorsError(tr("its header is longer than the file"))
+        raise ValueError(tr("its header is longer than the file"))
     try:
         header = json.loads(file.read(length))
     except (ValueError, RecursionError):
-        raise _NoSafetensorsError(tr("its header is not JSON")) from None
+        raise ValueError(tr("its header is not JSON")) from None
     about = header.pop("__metadata__", {}) if isinstance(header, dict) else None
     if not isinstance(about, dict) or not all(isinstance(text, str) for text in about.values()):
-        raise _NoSafetensorsError(tr("its header does not describe tensors"))
+        raise ValueError(tr("its header does not describe tensors"))
     places = sorted(_place(entry) for entry in header.values())
     covered = [0, *(stop for _, stop in places)]
     if [start for start, _ in places] != covered[:-1] or covered[-1] != end - 8 - length:
-        raise _NoSafetensorsError(tr("its tensors do not fill it"))
+        raise ValueError(tr("its tensors do not fill it"))
     return header, about
 
 
@@ -132,10 +119,10 @@ def _place(entry: Any) -> tuple[int, int]:
         ):
             kind = _DTYPES.get(entry["dtype"])
             if kind is None:
-                raise _NoSafetensorsError(tr("numbers of the type {dtype}").format(dtype=entry["dtype"][:20]))
+                raise ValueError(tr("numbers of the type {dtype}").format(dtype=entry["dtype"][:20]))
             if start >= 0 and stop - start == math.prod(shape) * kind.itemsize:
                 return start, stop
-    raise _NoSafetensorsError(tr("its header does not describe tensors"))
+    raise ValueError(tr("its header does not describe tensors"))
 
 
 def _weights(file: IO[bytes], tensors: Mapping[str, dict[str, Any]]) -> dict[str, np.ndarray]:

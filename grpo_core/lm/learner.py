@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -17,7 +18,6 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
 from grpo_core.lm.calculator import counted
-from grpo_core.lm.clock import Clock
 from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.engines import ENGINES, MakePolicy, chosen_engine
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
@@ -31,6 +31,27 @@ from grpo_core.text import plural, tr
 
 PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
 T = TypeVar("T")
+
+
+class Clock:
+    """A stopwatch with named laps, which times the stages of an update.
+
+    No explicit synchronisation with the device is needed: each stage ends with numbers read by the host, except the
+    optimizer's last step, whose time on a GPU is counted in the following stage.
+
+    Attributes:
+        seconds: lap -> seconds.
+    """
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """Store the time since the last lap under ``name``."""
+        now = time.perf_counter()
+        self.seconds[name] = now - self._last
+        self._last = now
 
 
 class PolicyLearner(Generic[PolicyT]):

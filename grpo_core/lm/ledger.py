@@ -8,12 +8,12 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from grpo_core.lm.trained_weights import Policy
+from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.memory import Block
 from grpo_core.text import plural
 
 
-def counted(policy: Policy) -> list[Block]:
+def counted(policy: CharacterPolicy) -> list[Block]:
     """Return the memory blocks of a policy, its reference and its optimizer, with the bytes of their tensors.
 
     Gradients exist only while an update is computed, one number per trained weight, so their size is computed from the
@@ -29,7 +29,7 @@ def counted(policy: Policy) -> list[Block]:
     return [block for block in blocks if block.bytes]
 
 
-def allocated(policy: Policy) -> int | None:
+def allocated(policy: CharacterPolicy) -> int | None:
     """Return the number of bytes allocated by torch on the policy's device, or None if torch
     does not count them (CPU).
     """

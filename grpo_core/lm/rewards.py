@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from grpo_core.lm import word_tasks as words
 from grpo_core.lm.final_answer import marked, number, numbers_in, same
 from grpo_core.lm.kept_prompts import prompts_at
 from grpo_core.lm.patterns import matcher
-from grpo_core.lm.problems import Prompt
+from grpo_core.lm.problems import Prompt, Verdict
 from grpo_core.lm.prompt_file import Prompts, located
 from grpo_core.text import tr
 
@@ -184,18 +185,10 @@ def _is_right(task: LanguageTask, answer: str, text: str) -> bool:
     return CHECKERS[task.checker if task.from_file else "number"](text, answer)
 
 
-def _exact(text: str, answer: str) -> bool:
-    return text.strip() == answer
-
-
 def _number(text: str, answer: str) -> bool:
     """Return whether the last number of ``text``, after its last “=” if any, is the answer."""
     numbers = numbers_in(text.rpartition("=")[2])
     return bool(numbers) and math.isclose(float(numbers[-1]), float(answer), rel_tol=1e-9, abs_tol=1e-12)
-
-
-def _regex(text: str, answer: str) -> bool:
-    return matcher().found(answer, text)
 
 
 def _final(text: str, answer: str) -> bool:
@@ -207,8 +200,34 @@ def _final(text: str, answer: str) -> bool:
 
 
 CHECKERS: dict[str, Callable[[str, str], bool]] = {
-    "exact": _exact,
+    "exact": lambda text, answer: text.strip() == answer,
     "number": _number,
-    "regex": _regex,
+    "regex": lambda text, answer: matcher().found(answer, text),
     "final": _final,
 }
+
+
+_DIGIT = re.compile(r"\d")
+
+
+def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
+    """Return the verdict on an answer to ``prompt``, by the rule that rewards it.
+
+    Regular expressions are not matched here: that can take a long time, and the reward shows the result.
+
+    Args:
+        task: a task in words.
+        prompt: the prompt, with its answer.
+        text: the completion, without its end-of-sequence token.
+        ended: whether it has an end-of-sequence token.
+    """
+    rule = task.checker if task.from_file else "number"
+    if rule == "regex":
+        return Verdict(None, "" if ended else tr("cut off"))
+    if CHECKERS[rule](text, prompt.answer):
+        return Verdict(True, tr("right", "correct") if ended else tr("right, cut off"))
+    if not ended:
+        return Verdict(False, tr("cut off"))
+    if rule == "number" and _DIGIT.search(text) is None:
+        return Verdict(False, tr("no number"))
+    return Verdict(False, tr("another number") if rule == "number" else tr("another answer"))

@@ -4,6 +4,7 @@ and the optimizer's state.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from grpo_core.config import Optimizer, Settings
-from grpo_core.config.language import SLOW_BFLOAT16
-from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.lm.checkpoint import device_named, started
+from grpo_core.errors import GrpoError
 from grpo_core.lm.device_sampling import Graphs
-from grpo_core.lm.eager import spare_the_compiler, step
-from grpo_core.lm.model import Transformer
 from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.text import tr
 
@@ -43,6 +40,28 @@ def forget_casts() -> None:
     trained weight to lower precision once, and does not notice that it changes.
     """
     torch.clear_autocast_cache()
+
+
+MARKED = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
+
+
+def spare_the_compiler() -> None:
+    """Unwrap the optimizers' methods, so that they do not import the compiler. Call before creating the first
+    optimizer.
+
+    torch 2.13 marks some methods of its optimizers as not to be compiled, and imports the compiler to do so when they
+    are first called, which takes a second. If a later torch does this differently, only that second is lost.
+    """
+    for name in MARKED:
+        method = inspect.unwrap(getattr(torch.optim.Optimizer, name))
+        if not hasattr(method, "__dynamo_disable"):
+            setattr(method, "__dynamo_disable", method)
+
+
+@torch.no_grad()
+def step(optimizer: torch.optim.Optimizer) -> None:
+    """Call ``optimizer.step()``, bypassing its hooks and the profiler."""
+    inspect.unwrap(type(optimizer).step)(optimizer)
 
 
 class TrainedWeights:
@@ -198,29 +217,6 @@ class TrainedWeights:
             part = np.ascontiguousarray(flat[start : start + weight.numel()], dtype=np.float32)
             yield torch.from_numpy(part.copy()).view(weight.shape).to(self.device)
             start += weight.numel()
-
-
-class Policy(TrainedWeights):
-    """A trainable character transformer with its frozen reference.
-
-    Attributes:
-        model: the policy.
-        reference: the model with the weights at the start of the run.
-        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
-
-    Raises:
-        SettingsError: the device or the precision cannot be used.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        if settings.model.in_bfloat16:
-            raise SettingsError("model.precision", settings.model.precision, SLOW_BFLOAT16)
-        torch.set_num_threads(settings.model.threads)
-        device = device_named(settings.model.device)
-        self.model: Transformer = started(settings.model, settings.seed, device)
-        self.reference: Transformer = started(settings.model, settings.seed, device).requires_grad_(False)
-        critic = torch.zeros(settings.model.width + 1, device=device)
-        super().__init__(list(self.model.parameters()), critic, settings.optimizer)
 
 
 def _flat(tensors: Any) -> np.ndarray:

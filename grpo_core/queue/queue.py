@@ -10,10 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
+from grpo_core.child.answering import Poll
+from grpo_core.errors import Cancelled, NonFiniteError, RunFileError, given_up
 from grpo_core.host.language import continuation_note
 from grpo_core.learners import learner, never
 from grpo_core.metrics import metrics
@@ -170,3 +172,22 @@ def claimed(folder: Path) -> Iterator[None]:
         yield
     finally:
         release(claim)
+
+
+def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
+    """Train the runs of the queue in ``folder`` in this process, and yield its :func:`messages`.
+
+    Raises:
+        Cancelled: raised by ``poll``; finished updates are on disk.
+        GrpoError: as raised by :func:`grpo_core.queue.queue.training`.
+    """
+    return messages(Path(folder), training(Path(folder), given_up(poll)))
+
+
+def messages(folder: Path, work: Iterator[Progress]) -> Iterator[dict[str, object]]:
+    """Yield messages: the “status” of each run, “ready” when the work begins, and the “progress” of every update."""
+    for place, run in enumerate(read(folder).runs):
+        yield {"is": "status", "place": place, **asdict(run_status(folder, run))}
+    yield {"is": "ready"}
+    for progress in work:
+        yield {"is": "progress", **progress._asdict()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import time
 import zlib
@@ -70,18 +71,27 @@ def release(held: BaseFileLock) -> None:
     held.release()
 
 
+@contextmanager
+def locked(path: Path, patience: float = 0.2) -> Iterator[None]:
+    """Hold the writer's lock of ``path`` during the block. For the errors see :func:`lock`."""
+    held = lock(path, patience)
+    try:
+        yield
+    finally:
+        release(held)
+
+
 def in_use(path: Path) -> bool:
     """Return whether a writer, in this process or another, has ``path`` open."""
     if not lock_path(path).exists():
         return False
     try:
-        file_lock = lock(path, patience=0)
+        with locked(path, patience=0):
+            return False
     except InUseError:
         return True
     except RunFileError:  # a lock file left in a read-only folder, to which nobody writes
         return False
-    release(file_lock)
-    return False
 
 
 def files_of(path: Path) -> list[Path]:
@@ -107,11 +117,8 @@ def collapsed(path: Path) -> bool:
     """
     if not path.with_name(path.name + "-wal").exists():
         return True
-    file_lock = lock(path, patience=0)
-    try:
+    with locked(path, patience=0):
         return folded(path)
-    finally:
-        release(file_lock)
 
 
 def folded(path: Path) -> bool:
@@ -165,3 +172,44 @@ def take_place(new: Path, path: Path) -> None:
     for beside in files_of(path)[1:]:  # a log of the replaced file would be applied to the new one
         beside.unlink()
     new.replace(path)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Provide a temporary folder that is renamed to ``path`` on success and deleted on failure.
+
+    Raises:
+        RunFileError: the path already exists, the disk is full, or the folder cannot be written.
+    """
+    path = path.absolute()
+    if os.path.lexists(path):
+        raise RunFileError(tr("{path} already exists; choose another name.").format(path=path))
+    if not path.parent.is_dir():
+        raise RunFileError(tr("There is no folder {parent}; choose one that exists.").format(parent=path.parent))
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}{PART}")
+    try:
+        with explained(path, "written"):
+            shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process with the same number
+            temporary.mkdir()
+            yield temporary
+            if os.path.lexists(path):
+                raise RunFileError(tr("{path} was created in the meantime; choose another name.").format(path=path))
+            temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def require_space_for(path: Path, size: float) -> None:
+    """Check that about ``size`` bytes fit into the folder that will contain ``path``.
+
+    Raises:
+        RunFileError: there is not enough space.
+    """
+    with explained(path, "written"):
+        free = shutil.disk_usage(path.absolute().parent).free if path.absolute().parent.is_dir() else float("inf")
+    if free < size:
+        raise RunFileError(
+            tr("{name} needs {size:.2g} GB, but {free:.2g} GB are free there; choose another disk.").format(
+                name=path.name, size=size / 1e9, free=free / 1e9
+            )
+        )

@@ -12,7 +12,7 @@ from pathlib import Path
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
-from grpo_core.runs.files import files_of, in_use, lock, release, size_of
+from grpo_core.runs.files import files_of, in_use, locked, size_of
 from grpo_core.runs.limits import MOST_ANCESTORS
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.reader import RunReader
@@ -131,16 +131,14 @@ def remove(path: Path) -> None:
     Raises:
         RunFileError: it is being written, or it cannot be deleted.
     """
-    lock_file = lock(path)
-    try:
-        for file in reversed(files_of(path)):  # the log first: without its file it could be mistaken for another file's
-            file.unlink()
-    except OSError as error:
-        raise RunFileError(
-            tr("{name} cannot be deleted: {strerror}.").format(name=path.name, strerror=error.strerror)
-        ) from None
-    finally:
-        release(lock_file)
+    with locked(path):
+        try:
+            for file in reversed(files_of(path)):  # the log first: without its file it could be mistaken for another's
+                file.unlink()
+        except OSError as error:
+            raise RunFileError(
+                tr("{name} cannot be deleted: {strerror}.").format(name=path.name, strerror=error.strerror)
+            ) from None
 
 
 class Lineage:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from grpo_core import __version__
@@ -106,10 +106,6 @@ class Manifest:
             for text in texts:
                 _check_text(name, text)
         _check(_is_number(self.created), "created", self.created, tr("a number of seconds"))
-
-    def with_runs(self, runs: Sequence[SessionRun]) -> Manifest:
-        """Return a copy of this manifest with other runs."""
-        return replace(self, runs=tuple(runs))
 
 
 def manifest_text(manifest: Manifest) -> str:

@@ -102,8 +102,7 @@ class RunReader:
     @cached_property
     def origin(self) -> Origin:
         """The state of the run before its first update."""
-        layout, record = self._snapshot(0, "origin")
-        return origin_from(self._rows, (layout, record))
+        return origin_from(self._rows, self._snapshot(0, "origin"))
 
     def step(self, number: int) -> Step:
         """Read update ``number``. A branch also contains the update from which it branched.
@@ -119,7 +118,9 @@ class RunReader:
                 "SELECT layout, settings, crc, record FROM step WHERE step = ?", (number,)
             ).fetchone()
         if row is None:
-            return self._branch_point(number)
+            if self.meta.parent is None or number != self.first - 1 or number == 0:
+                raise RunFileError(self._absent(number))
+            return decoded(*self._snapshot(number, "step"), number, self.settings_at(number))
         layout, settings, crc, record = row
         self._check(record, crc, tr("Update {number}").format(number=number))
         return decoded(self._layout(layout), record, number, self._settings_row(settings))
@@ -272,12 +273,6 @@ class RunReader:
         ):
             raise RunFileError(tr("{name} does not name its series; the file is damaged.").format(name=self.path.name))
         return names
-
-    def _branch_point(self, number: int) -> Step:
-        if self.meta.parent is None or number != self.first - 1 or number == 0:
-            raise RunFileError(self._absent(number))
-        layout, record = self._snapshot(number, "step")
-        return decoded(layout, record, number, self.settings_at(number))
 
     def _absent(self, number: int) -> str:
         stretch = thinning.stretch_at(self.thinned, number)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.database import APPLICATION_ID, opened
-from grpo_core.runs.files import lock, release, replacing
+from grpo_core.runs.files import locked, replacing
 from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.writer import RunWriter
@@ -29,7 +28,6 @@ __all__ = [
     "copy_run",
     "holds_recorded_run",
     "is_run_file",
-    "rebuild_series",
     "resume_point",
 ]
 
@@ -93,38 +91,20 @@ def copy_run(
     source, target = Path(source), Path(target)
     if target.exists() and target.samefile(source):
         raise RunFileError(tr("{name} cannot be saved over itself; choose another name.").format(name=target.name))
-    with closing(opened(source)[0]) as reading:
-        file_lock = lock(target)
-        try:
-            with replacing(target) as temporary, closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
-                reading.execute("BEGIN")  # one state for all pieces: they would start over whenever a writer commits
-                reading.execute("SELECT count(*) FROM meta").fetchone()
-                reading.backup(copy, pages=PIECE, progress=partial(_between_pieces, target.name, cancelled, progress))
-                copy.execute("PRAGMA journal_mode=DELETE")
-                copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
-        finally:
-            release(file_lock)
 
+    def between_pieces(status: int, remaining: int, total: int) -> None:
+        if cancelled():
+            raise Cancelled(tr("Writing {name} was cancelled.").format(name=target.name))
+        progress(1 - remaining / max(total, 1))
 
-def _between_pieces(
-    name: str,
-    cancelled: Callable[[], bool],
-    progress: Callable[[float], object],
-    status: int,
-    remaining: int,
-    total: int,
-) -> None:
-    """Handle SQLite's callback after each piece of a copy, which passes the numbers of remaining and total pages."""
-    if cancelled():
-        raise Cancelled(tr("Writing {name} was cancelled.").format(name=name))
-    progress(1 - remaining / max(total, 1))
-
-
-def rebuild_series(path: str | Path) -> None:
-    """Recompute the scalar series of the run file at ``path`` from its updates.
-
-    Raises:
-        RunFileError: an update is damaged, or the file cannot be written.
-    """
-    with RunWriter.open(path) as writer:
-        writer.rebuild_series()
+    with (
+        closing(opened(source)[0]) as reading,
+        locked(target),
+        replacing(target) as temporary,
+        closing(sqlite3.connect(temporary, isolation_level=None)) as copy,
+    ):
+        reading.execute("BEGIN")  # one state for all pieces: they would start over whenever a writer commits
+        reading.execute("SELECT count(*) FROM meta").fetchone()
+        reading.backup(copy, pages=PIECE, progress=between_pieces)
+        copy.execute("PRAGMA journal_mode=DELETE")
+        copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")

@@ -1,14 +1,18 @@
-"""Recovery of a run file that was truncated by another program while it was being written.
+"""Recovery of a damaged run file, or of one that another program truncated while it was being written.
 
-The open handle can still read the part before the cut, the content of SQLite's log next to the file, and the pages in
-memory. Updates are recovered in order, up to the first unreadable one that was not dropped by thinning, because only a
-run without other gaps can be continued.
+The open handle of a truncated file can still read the part before the cut, the content of SQLite's log next to the
+file, and the pages in memory. Updates are recovered in order, up to the first unreadable one that was not dropped by
+thinning, because only a run without other gaps can be continued.
+
+A damaged update of a bandit is recomputed from the previous one. The result is only accepted if it leads, bit for bit,
+to an update with a matching checksum, which proves that it equals the lost one.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,18 +20,24 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.config import Settings
+from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
+from grpo_core.record import Step
 from grpo_core.runs import series, thinning
 from grpo_core.runs.checks import KEY as CHECKS
 from grpo_core.runs.checks import note_checks
-from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, transaction
-from grpo_core.runs.meta import all_rows, meta_from
+from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, opened, transaction
+from grpo_core.runs.files import locked, replacing
+from grpo_core.runs.layout import decoded, encoded
+from grpo_core.runs.meta import all_rows, meta_from, stored_settings, written_by
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import SCHEMA
 from grpo_core.runs.series_chunks import CHECKSUMS, NEWEST, checksums
 from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
+MOST_AGAIN = 1000
+"""Maximum number of consecutive updates that are recomputed."""
 _COLUMNS = {
     "layout": "id, fields",
     "settings": "id, json",
@@ -51,24 +61,41 @@ smaller than this.
 
 Row: TypeAlias = tuple[int, int, int, int, bytes]
 """An update as a row of the table ``step``: (number, layout, settings, checksum, record)."""
-Again: TypeAlias = Callable[[int, "Row | None", dict[int, str]], list[Row]]
-"""Function of (a damaged update, the previous row, the layouts) that returns the rows that replace it, possibly
-none.
-"""
 
 
-def _lost(number: int, before: Row | None, layouts: dict[int, str]) -> list[Row]:
-    return []
+def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: None) -> tuple[int, int]:
+    """Recover the run file ``source`` to ``target``: its updates, with its series recomputed.
+
+    Args:
+        source: a run file that is not being written.
+        target: path of the new file, which atomically replaces an existing one.
+        poll: called for each recomputed update; may raise to stop.
+
+    Returns:
+        (last update in ``target``, number of recomputed updates).
+
+    Raises:
+        RunFileError: nothing can be recovered, or ``target`` cannot be written.
+    """
+    if target.exists() and target.samefile(source):
+        raise RunFileError(tr("{name} cannot be rebuilt in place; choose another name.").format(name=target.name))
+    with closing(opened(source)[0]) as damaged, locked(target), replacing(target) as temporary:
+        return salvage(damaged, source.name, temporary, poll)
 
 
-def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again = _lost) -> int:
-    """Recover what ``damaged`` can still read into a new run file. Return the number of its last update.
+def salvage(
+    damaged: sqlite3.Connection, name: str, target: Path, poll: Callable[[], None] = lambda: None
+) -> tuple[int, int]:
+    """Recover what ``damaged`` can still read into a new run file.
 
     Args:
         damaged: the connection that was writing when the file was truncated, or one to a damaged file.
         name: name of its file, for messages.
         target: path of the new file, which must not exist.
-        again: function that returns rows to replace a damaged update.
+        poll: called for each recomputed update; may raise to stop.
+
+    Returns:
+        (last update in ``target``, number of recomputed updates).
 
     Raises:
         RunFileError: no update can be read, or ``target`` cannot be written.
@@ -91,14 +118,14 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
                     insert = f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})"
                     # a page that was cut in two holds empty rows, which are skipped
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
-                layouts = dict(copy.execute("SELECT id, fields FROM layout"))
+                replay = _Replay(damaged, copy, written_by(meta), poll)
                 settings = {row[0] for row in copy.execute("SELECT id FROM settings")}
                 texts = {row[0] for row in copy.execute("SELECT id FROM text")} if imported else None
                 copy.executemany(
                     "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
-                    _updates(damaged, first, stretches, layouts, settings, texts, again),
+                    _updates(damaged, first, stretches, replay, settings, texts),
                 )
-                copy.executemany("INSERT OR IGNORE INTO layout(id, fields) VALUES (?, ?)", layouts.items())
+                copy.executemany("INSERT OR IGNORE INTO layout(id, fields) VALUES (?, ?)", replay.layouts.items())
                 last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
                 if last is None:
                     raise RunFileError(tr("None of the updates in {name} can be read.").format(name=name))
@@ -113,7 +140,97 @@ def salvage(damaged: sqlite3.Connection, name: str, target: Path, again: Again =
         _ = reader.origin, reader.settings_changes()
         with suppress(NotRecordedError):
             reader.step(reader.last)
-        return reader.last
+        return reader.last, replay.count
+
+
+class _Replay:
+    """Recomputes damaged updates.
+
+    Args:
+        damaged: connection to the file.
+        copy: connection to the new file, which has the recovered layouts and settings.
+        version: version of the program that wrote the file.
+        poll: called for each update.
+
+    Attributes:
+        layouts: layouts of the new file, by number. New ones are added.
+        count: number of updates that were recomputed and verified.
+    """
+
+    def __init__(
+        self, damaged: sqlite3.Connection, copy: sqlite3.Connection, version: str, poll: Callable[[], None]
+    ) -> None:
+        self.count = 0
+        self.layouts: dict[int, str] = dict(copy.execute("SELECT id, fields FROM layout"))
+        self._damaged, self._poll = damaged, poll
+        self._settings: list[tuple[int, Settings]] = []
+        for first, text in copy.execute("SELECT id, json FROM settings ORDER BY id"):
+            with suppress(GrpoError, TypeError):
+                self._settings.append((first, stored_settings(text, version)))
+
+    def rows(self, number: int, before: Row | None) -> list[Row]:
+        """Recompute the rows from update ``number`` up to the next update with a checksum.
+
+        The latter is included unless its record is intact. The result is empty if recomputing is not possible or the
+        result cannot be verified.
+
+        Args:
+            number: number of a damaged update.
+            before: the row of the previous update; None for the first.
+        """
+        following = self._next_sum(number)
+        known = self._settings and not self._settings[0][1].is_language
+        if following is None or not known or (before is None and number > 1):
+            return []
+        last, crc, whole = following
+        try:
+            steps = self._computed(number, last, before)
+        except GrpoError:
+            return []
+        if zlib.crc32(encoded(steps[-1])[1]) != crc:
+            return []
+        wanted = steps[:-1] if whole else steps
+        self.count += len(wanted)
+        return [self._row(step) for step in wanted]
+
+    def _next_sum(self, number: int) -> tuple[int, int, bool] | None:
+        """Find the first update from ``number`` on that has a checksum.
+
+        Returns (update, checksum, whether its record matches the checksum).
+        """
+        left, last = None, number + MOST_AGAIN
+        query = f"SELECT step, crc, record FROM step WHERE step BETWEEN {number} AND {last} ORDER BY step"
+        for step, crc, record in _readable(self._damaged, query):
+            if isinstance(record, bytes) and zlib.crc32(record) == crc:
+                return step, crc, True
+            if isinstance(crc, int):
+                left = step, crc, False
+        return left
+
+    def _at(self, number: int) -> tuple[int, Settings]:
+        return self._settings[max(bisect_right(self._settings, number, key=lambda row: row[0]) - 1, 0)]
+
+    def _computed(self, number: int, last: int, before: Row | None) -> list[Step]:
+        resume = None
+        if before is not None:
+            resume = decoded(self.layouts[before[1]], before[4], before[0], self._at(before[0])[1])
+        from grpo_core.learners import learner  # the learners are not needed to write a run
+
+        training = learner(self._at(number)[1], resume=resume)
+        steps = []
+        for step in range(number, last + 1):
+            self._poll()
+            training.settings = self._at(step)[1]
+            steps.append(next(training))
+        return steps
+
+    def _row(self, step: Step) -> Row:
+        fields, record = encoded(step)
+        layout = next((number for number, known in self.layouts.items() if known == fields), 0)
+        if not layout:
+            layout = max(self.layouts, default=0) + 1
+            self.layouts[layout] = fields
+        return step.step, layout, self._at(step.step)[0], zlib.crc32(record), record
 
 
 def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
@@ -126,23 +243,22 @@ def _updates(
     damaged: sqlite3.Connection,
     first: int,
     stretches: Sequence[Stretch],
-    layouts: dict[int, str],
+    replay: _Replay,
     settings: set[int],
     texts: set[int] | None,
-    again: Again,
 ) -> Iterator[Row]:
     """Yield the rows of the updates from ``first`` on, up to the first that cannot be recovered.
 
-    This is the first that is damaged, was not dropped by thinning, and cannot be replaced by ``again``, or the first
-    without a text in an imported run, where ``texts`` contains the numbers of those that have one.
+    This is the first that is damaged, was not dropped by thinning, and cannot be recomputed, or the first without a
+    text in an imported run, where ``texts`` contains the numbers of those that have one.
     """
     number, before = first, None
     while True:
         query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
         row = next(_readable(damaged, query), None) if texts is None or number in texts else None
-        if row is not None and row[1] in layouts and row[2] in settings and _is_whole(row):
+        if row is not None and row[1] in replay.layouts and row[2] in settings and _is_whole(row):
             rows = [row]
-        elif not (rows := again(number, before, layouts)) and not thinning.may_be_dropped(stretches, number):
+        elif not (rows := replay.rows(number, before)) and not thinning.may_be_dropped(stretches, number):
             return
         for before in rows:
             yield before

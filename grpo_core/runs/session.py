@@ -14,6 +14,7 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -37,20 +38,12 @@ PROCESSOR_SECONDS = 5.0
 _PIECE = 1 << 20
 
 
-def _never() -> bool:
-    return False
-
-
-def _nobody(fraction: float) -> None:
-    pass
-
-
 def save_session(
     path: Path,
     manifest: Manifest,
     runs: Sequence[Path],
-    cancelled: Callable[[], bool] = _never,
-    progress: Callable[[float], object] = _nobody,
+    cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], object] = lambda fraction: None,
 ) -> Manifest:
     """Write a session file. An existing ``path`` is only replaced when the new file is complete.
 
@@ -69,7 +62,7 @@ def save_session(
         Cancelled: nothing was written.
     """
     described, files = _with_ancestors(runs)
-    manifest = manifest.with_runs(described)
+    manifest = replace(manifest, runs=described)
     text = manifest_text(manifest)
     with zip_explained(path, "written"):
         if not path.parent.is_dir():
@@ -104,8 +97,8 @@ def read_manifest(path: Path) -> Manifest:
 def open_session(
     path: Path,
     folder: Path,
-    cancelled: Callable[[], bool] = _never,
-    progress: Callable[[float], object] = _nobody,
+    cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], object] = lambda fraction: None,
 ) -> tuple[Manifest, tuple[Path, ...]]:
     """Copy the runs of a session to ``folder`` under new names, either all of them or none.
 

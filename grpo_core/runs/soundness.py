@@ -9,7 +9,9 @@ from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-_WHOLE, _REAL, _TRUTH = "iu", "f", "b"
+_WHOLE, _REAL, _TRUTH, _ANY = "iu", "f", "b", "biuf"
+Shape = tuple[int | None, ...]
+"""A shape; None stands for a dimension that no other array determines."""
 
 
 def check(step: Step) -> Step:
@@ -19,96 +21,63 @@ def check(step: Step) -> Step:
         RunFileError: an array does not match the shapes of the others or has the wrong type, or an index is out of
             range.
     """
-    batch, length = step.tokens.shape if step.tokens.ndim == 2 else (0, 0)
+    batch, length = each = step.tokens.shape if step.tokens.ndim == 2 else (0, 0)
     if not batch or not length:
         raise _damaged(step, "tokens")
     passes = len(step.part) if step.part.ndim == 2 else 0
     micro = step.denominator.shape[-1] if step.denominator is not None and step.denominator.ndim else 0
-    shapes: dict[str, tuple[str, tuple[int, ...]]] = {
-        "tokens": (_WHOLE, (batch, length)),
-        "group": (_WHOLE, (batch,)),
-        "row_id": (_WHOLE, (batch,)),
-        "mask": (_TRUTH, (batch, length)),
-        "rewards": (_REAL, (batch,)),
-        "old_logp": (_REAL, (batch, length)),
-        "part": (_WHOLE, (passes, batch)),
-        "entropy_weight": (_REAL, (passes, batch, length)),
-        "ref_logp": (_REAL, (batch, length)),
-        "sampling_logp": (_REAL, (batch, length)),
-        "values": (_REAL, (batch, length)),
-        "context": (_WHOLE, (batch, length)),
-        "denominator": (_REAL, (passes, micro)),
-        "step_rewards": (_REAL, (batch, length)),
-        "entropy_coefficient": (_REAL, (passes, micro)),
-        "present": (_TRUTH, (batch, length)),
-        "written": (_TRUTH, (batch, length)),
-        "optimizer_step": (_WHOLE, (passes,)),
+    contexts: Shape = (None, None) if step.dist_logp is None else step.dist_logp.shape[1:]
+    likeliest: list[Shape] = [] if step.top_tokens is None else [step.top_tokens.shape]
+    shapes: dict[str, tuple[str, list[Shape]]] = {
+        "tokens": (_WHOLE, [each]),
+        "group": (_WHOLE, [(batch,)]),
+        "row_id": (_WHOLE, [(batch,)]),
+        "mask": (_TRUTH, [each]),
+        "rewards": (_REAL, [(batch,)]),
+        "reward_parts": (_ANY, [(batch, None if step.part_names is None else len(step.part_names))]),
+        "old_logp": (_REAL, [each]),
+        "logp": (_REAL, [(passes, *each), (passes + 1, *each)]),
+        "part": (_WHOLE, [(passes, batch)]),
+        "entropy": (_REAL, [(passes, *each), (passes + 1, *each)]),
+        "entropy_weight": (_REAL, [(passes, *each)]),
+        "ref_logp": (_REAL, [each]),
+        "sampling_logp": (_REAL, [each]),
+        "values": (_REAL, [each]),
+        "advantage": (_ANY, [(batch,), each]),
+        "gate": (_REAL, [each, (passes, *each)]),
+        "context": (_WHOLE, [each]),
+        "denominator": (_REAL, [(passes, micro)]),
+        "step_rewards": (_REAL, [each]),
+        "entropy_coefficient": (_REAL, [(passes, micro)]),
+        "present": (_TRUTH, [each]),
+        "written": (_TRUTH, [each]),
+        "optimizer_step": (_WHOLE, [(passes,)]),
+        "prompt_tokens": (_ANY, [(None, None)]),
+        "watched_tokens": (_ANY, [(None, None)]),
+        "dist_logp": (_ANY, [(2, None, None), (step.passes + 1, None, None)]),
+        "ref_dist_logp": (_ANY, [contexts]),
+        "top_tokens": (_WHOLE, [(*each, None)]),
+        "top_logp": (_REAL, [(2, *shape) for shape in likeliest]),
+        "ref_top_logp": (_REAL, likeliest),
     }
-    for name, (kinds, shape) in shapes.items():
+    for name, (kinds, allowed) in shapes.items():
         array = getattr(step, name)
-        if array is not None and (array.shape != shape or array.dtype.kind not in kinds):
+        if array is not None and not (array.dtype.kind in kinds and _is_one_of(array.shape, allowed)):
             raise _damaged(step, name)
-    each = (batch, length)
-    for name, allowed in {
-        "logp": ((passes, *each), (passes + 1, *each)),
-        "entropy": ((passes, *each), (passes + 1, *each)),
-        "gate": (each, (passes, *each)),
-    }.items():
-        array = getattr(step, name)
-        if array is not None and (array.shape not in allowed or array.dtype.kind not in _REAL):
-            raise _damaged(step, name)
-    _check_other_shapes(step, batch, length)
+    if step.part_names is not None and step.reward_parts is None:
+        raise _damaged(step, "reward_parts")
     _check_indices(step, batch, micro)
     return step
 
 
-def _check_other_shapes(step: Step, batch: int, length: int) -> None:
-    """Validate arrays with dimensions that no other array determines."""
-    if step.reward_parts is not None and (step.reward_parts.ndim != 2 or len(step.reward_parts) != batch):
-        raise _damaged(step, "reward_parts")
-    if step.part_names is not None and (
-        step.reward_parts is None or step.reward_parts.shape[1] != len(step.part_names)
-    ):
-        raise _damaged(step, "reward_parts")
-    if step.advantage is not None and step.advantage.shape not in ((batch,), (batch, length)):
-        raise _damaged(step, "advantage")
-    for name in ("prompt_tokens", "watched_tokens", "ref_dist_logp"):
-        array = getattr(step, name)
-        if array is not None and array.ndim != 2:
-            raise _damaged(step, name)
-    if step.dist_logp is not None and (step.dist_logp.ndim != 3 or len(step.dist_logp) not in (2, step.passes + 1)):
-        raise _damaged(step, "dist_logp")
-    both = step.dist_logp is not None and step.ref_dist_logp is not None
-    if both and step.ref_dist_logp.shape != step.dist_logp.shape[1:]:  # type: ignore[union-attr]
-        raise _damaged(step, "ref_dist_logp")
-    _check_alternatives(step, batch, length)
-
-
-def _check_alternatives(step: Step, batch: int, length: int) -> None:
-    """Validate the arrays of the most likely tokens at each position and their log-probabilities.
-
-    The most likely tokens include the sampled one.
-    """
-    ids = step.top_tokens
-    if ids is None:
-        for name in ("top_logp", "ref_top_logp"):
-            if getattr(step, name) is not None:
-                raise _damaged(step, name)
-        return
-    if ids.dtype.kind not in _WHOLE or ids.ndim != 3 or ids.shape[:2] != (batch, length) or step.top_logp is None:
-        raise _damaged(step, "top_tokens")
-    for name, shape in {"top_logp": (2, *ids.shape), "ref_top_logp": ids.shape}.items():
-        array = getattr(step, name)
-        if array is not None and (array.shape != shape or array.dtype.kind not in _REAL):
-            raise _damaged(step, name)
-    if step.mask.any() and (ids[step.mask].min(initial=0) < 0 or not ids.shape[2]):
-        raise _damaged(step, "top_tokens")
-    if not (ids == step.tokens[..., None]).any(axis=-1)[step.mask].all():
-        raise _damaged(step, "top_tokens")
+def _is_one_of(shape: tuple[int, ...], allowed: list[Shape]) -> bool:
+    return shape in allowed or any(
+        len(shape) == len(one) and all(n in (size, None) for n, size in zip(one, shape, strict=True)) for one in allowed
+    )
 
 
 def _check_indices(step: Step, batch: int, micro: int) -> None:
-    """Validate indices into other arrays."""
+    """Validate indices into other arrays. The likeliest tokens of a position include the sampled one."""
     if step.group.min() < 0 or step.group.max() >= batch:
         raise _damaged(step, "group")
     most = batch if step.denominator is None else micro  # no more micro-batches than completions
@@ -120,6 +89,10 @@ def _check_indices(step: Step, batch: int, micro: int) -> None:
             raise _damaged(step, "tokens")
         if step.context is not None and (step.context.min() < -1 or step.context.max() >= places):
             raise _damaged(step, "context")
+    if (ids := step.top_tokens) is not None:
+        sampled = (ids == step.tokens[..., None]).any(axis=-1)
+        if step.top_logp is None or ids[step.mask].min(initial=0) < 0 or not sampled[step.mask].all():
+            raise _damaged(step, "top_tokens")
 
 
 def _damaged(step: Step, name: str) -> RunFileError:

@@ -17,7 +17,6 @@ from grpo_core.runs.connection import RunConnection, connected
 from grpo_core.runs.database import opened
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import free_name
-from grpo_core.runs.repair import Replay
 from grpo_core.runs.salvage import salvage
 from grpo_core.runs.verify import verified
 from grpo_core.text import tr
@@ -132,29 +131,19 @@ class FileWatch:
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
         """Return the path of the recovered file and its last update. None if nothing can be saved."""
-        for place in (self._beside, _private_folder):
-            name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
+        name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
+        # the folder of the run, if it still exists, otherwise a new one that only the user can access
+        for place in (lambda: self._path.parent, lambda: Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))):
             with suppress(RunFileError, sqlite3.Error, OSError):
                 target = free_name(place() / name)
                 with replacing(target) as temporary:
                     if self.short:
-                        again = Replay(self._connection, lambda: None)
-                        last = salvage(self._connection, self._path.name, temporary, again)
+                        last, _ = salvage(self._connection, self._path.name, temporary)
                     else:
                         self._copy(temporary)
                         last = committed
                 return target, last
         return None
-
-    def _beside(self) -> Path:
-        """Return the folder of the run.
-
-        Raises:
-            OSError: it no longer exists.
-        """
-        if not self._path.parent.is_dir():
-            raise FileNotFoundError(self._path.parent)
-        return self._path.parent
 
     def _copy(self, temporary: Path) -> None:
         """Write everything that the open handle can read to one closed file."""
@@ -197,12 +186,3 @@ class FileWatch:
         except OSError:
             return None
         return status.st_dev, status.st_ino, status.st_size
-
-
-def _private_folder() -> Path:
-    """Create a new folder for temporary files that only the user can access.
-
-    Raises:
-        OSError: it cannot be created.
-    """
-    return Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))

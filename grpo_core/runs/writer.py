@@ -217,7 +217,11 @@ class RunWriter:
         if self.watch.cut_short():  # further writing would fill the gap with zeros
             self._look_after_the_file()
         try:
-            self._write_waiting()
+            with explained(self.path, "written"), transaction(self._connection):
+                self._pending.store(self._connection)
+                series.fold(self._connection, self._pending.last)
+            with explained(self.path, "written"):
+                self.watch.committed(self._pending.bytes)
         except RunFileError:
             self._look_after_the_file()  # which may be the reason
             raise
@@ -231,15 +235,6 @@ class RunWriter:
             limit=self.limit,
             below_limit=self.bytes < self.limit,
         )
-
-    def _write_waiting(self) -> None:
-        """Write all pending updates in one transaction."""
-        sql = self._connection
-        with explained(self.path, "written"), transaction(sql):
-            self._pending.store(sql)
-            series.fold(sql, self._pending.last)
-        with explained(self.path, "written"):
-            self.watch.committed(self._pending.bytes)
 
     def _look_after_the_file(self) -> None:
         """Check, after each commit, that the file is still reachable by its path."""

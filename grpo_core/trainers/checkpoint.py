@@ -17,7 +17,7 @@ from grpo_core import __version__
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.regular_file import read_limited
 from grpo_core.runs.database import explained
-from grpo_core.runs.new_folder import new_folder, require_space_for
+from grpo_core.runs.files import new_folder, require_space_for
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.snapshot_file import entry, named_file
 from grpo_core.text import tr

@@ -22,7 +22,7 @@ from grpo_core.runs.checks import note_checks
 from grpo_core.runs.connection import RunConnection, connected
 from grpo_core.runs.creation import build
 from grpo_core.runs.database import explained, transaction
-from grpo_core.runs.files import lock, release, replacing
+from grpo_core.runs.files import locked, replacing
 from grpo_core.runs.layout import encoded, packed
 from grpo_core.runs.meta import RunMeta
 from grpo_core.text import tr
@@ -53,14 +53,11 @@ def convert(
         RunFileError: the file already exists, ``out`` cannot be written, or no update could be read.
     """
     wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
-    file_lock = lock(out)
-    try:
+    with locked(out):
         if out.exists():
             raise RunFileError(tr("{name} already exists; choose another name.").format(name=out.name))
         with replacing(out) as temporary:
             return _written(source, temporary, wanted, progress)
-    finally:
-        release(file_lock)
 
 
 def _written(

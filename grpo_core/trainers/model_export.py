@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.learners import language_learner, leading_to
 from grpo_core.record import Step
+from grpo_core.runs.files import new_folder, require_space_for
 from grpo_core.runs.library import Lineage
-from grpo_core.runs.new_folder import new_folder, require_space_for
 from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
 

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app import clock
 from app.application import Application
 from app.controllers import structural_changes
+from app.examples import example
 from app.messages import message
 from app.panel_registry import TIMELINE
 from app.settings.paths import find_paths
@@ -72,6 +73,11 @@ class Driver:
             workspace.complete_frame()  # one may be drawn in parts
             if not workspace.frame_due:
                 return
+
+    def open_example(self) -> None:
+        """Open a recorded run of a language model in the layout for it. It is read, not computed."""
+        self.program.run_manager.open(example())
+        self.program.layouts.reset()
 
     def rest(self) -> None:
         """Wait until nothing is computed or replayed, then draw. Any film that starts is cut short."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
@@ -123,3 +123,9 @@ def _of_words(widget: QWidget, name: str) -> list[str]:
 
 def _name(widget: QWidget) -> str:
     return widget.accessibleName() or f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}"
+
+
+def pixel_at(chart: BarChart, place: int, height: float, lane: str = "") -> QPointF:
+    """Return the point at ``height`` above the middle of ``place``, in the lane with this key or the draggable one."""
+    axes = chart.places().axes[lane] if lane else chart.drag_axes()
+    return axes.at(place + 1.0, height)

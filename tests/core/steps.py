@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.record import Origin, Step
+from grpo_core.runs.run_file import RunWriter
 
 
 def random_step(
@@ -111,3 +113,9 @@ def _same_bits(a: object, b: object) -> bool:
 
 def _log_softmax(x: np.ndarray) -> np.ndarray:
     return np.asarray(x - np.log(np.exp(x).sum(axis=-1, keepdims=True)))
+
+
+def rebuild_series(path: Path) -> None:
+    """Recompute the scalar series of the run file at ``path`` from its updates."""
+    with RunWriter.open(path) as writer:
+        writer.rebuild_series()

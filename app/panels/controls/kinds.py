@@ -8,7 +8,7 @@ from grpo_core.acting import acting_fields
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
 from grpo_core.config.language import REWARDS
 from grpo_core.config.objective import IMPORTANCE
-from grpo_core.lm.size import parameters
+from grpo_core.lm.numpy_engine.weights import parameters
 from grpo_core.text import plural, tr
 
 KINDS = (tr("Bandit"), tr("Language model"))

@@ -52,6 +52,11 @@ def shapes(size: Model) -> dict[str, tuple[int, ...]]:
     return found | {"norm.weight": (d,), "norm.bias": (d,)}
 
 
+def parameters(size: Model) -> int:
+    """Return the number of weights of a model of ``size``."""
+    return sum(map(math.prod, shapes(size).values()))
+
+
 class Weights:
     """All weights of a model, or their gradient.
 
@@ -70,7 +75,7 @@ class Weights:
 
     def __init__(self, size: Model, dtype: Any = np.float32) -> None:
         self.size = size
-        self.flat = np.zeros(sum(math.prod(shape) for shape in shapes(size).values()), dtype=dtype)
+        self.flat = np.zeros(parameters(size), dtype=dtype)
         self.named = dict(_views(self.flat, shapes(size)))
         self.embed, self.position = self.named["embed.weight"], self.named["position.weight"]
         names = ("norm1", "qkv", "out", "norm2", "up", "down")

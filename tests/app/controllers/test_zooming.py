@@ -125,7 +125,7 @@ def test_no_panel_has_a_second_title_after_large_type_and_back(driver: Driver, l
     window = driver.program.window
     window.resize(1920, 1080)
     if language:
-        driver.program.runs.open_example()
+        driver.open_example()
     driver.program.layouts.reset()
     zoom(driver, 2.0)
     zoom(driver, 1.0)

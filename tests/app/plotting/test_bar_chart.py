@@ -22,6 +22,7 @@ from app.plotting.lane_ground import x_ticks
 from app.plotting.plot import Plot
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import DARK, LIGHT, Theme
+from tests.app.geometry import pixel_at
 
 Key = Qt.Key
 HEIGHTS = np.array([0.2, 0.9, np.nan, 0.4])
@@ -92,11 +93,11 @@ def test_a_style_that_does_not_exist_is_refused() -> None:
 
 def test_a_bar_is_as_high_and_as_wide_as_its_numbers_say(qtbot: QtBot) -> None:
     made = chart(qtbot, picture())
-    foot, top = made.pixel_at(1, 0.0), made.pixel_at(1, 0.9)
+    foot, top = pixel_at(made, 1, 0.0), pixel_at(made, 1, 0.9)
     image = made.grab().toImage()
     column = [image.pixelColor(round(foot.x()), y) == LIGHT.colour("policy") for y in range(image.height())]
     assert abs(sum(column) - (foot.y() - top.y())) <= 1
-    pitch = made.pixel_at(1, 0).x() - made.pixel_at(0, 0).x()
+    pitch = pixel_at(made, 1, 0).x() - pixel_at(made, 0, 0).x()
     row = [image.pixelColor(x, round(foot.y()) - 3) == LIGHT.colour("policy") for x in range(image.width())]
     assert abs(sum(row) - 3 * 0.62 * pitch) <= 4, "three bars, none at the place without a number"
 
@@ -116,7 +117,7 @@ def test_bars_and_lines_of_one_size_have_their_data_at_one_place(
     lines.refresh()
     assert lines.frame.axes.area == bars.drag_axes().area
     for place, height in ((1, 0.0), (3, 0.7)):
-        apart = lines.to_pixels(place + 1.0, height) - bars.pixel_at(place, height)
+        apart = lines.to_pixels(place + 1.0, height) - pixel_at(bars, place, height)
         assert apart.manhattanLength() < 1e-6
 
 
@@ -138,7 +139,7 @@ def test_the_arrows_walk_from_the_chosen_place_and_home_and_end_leap(qtbot: QtBo
 def test_a_click_chooses_and_a_press_that_moves_does_not(qtbot: QtBot) -> None:
     made = chart(qtbot, picture())
     places = emitted(made)
-    at = made.pixel_at(3, 0.1).toPoint()
+    at = pixel_at(made, 3, 0.1).toPoint()
     QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=at)
     QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=at)
     QTest.mouseMove(made, at + QPoint(0, 40))
@@ -151,7 +152,7 @@ def test_on_a_continuous_axis_only_places_with_a_bar_are_chosen(qtbot: QtBot) ->
     counts = BarSeries(name="n", meaning="policy", heights=np.array([3.0, 0.0, 0.0, 2.0]))
     made = chart(qtbot, picture(counts, edges=np.linspace(-1, 1, 5), y=Scale(low=0)), walks=True)
     places = emitted(made)
-    QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(2, 0.5).toPoint())
+    QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=pixel_at(made, 2, 0.5).toPoint())
     made.show_picture(dataclasses.replace(made.picture, chosen=3))
     QTest.keyClick(made, Key.Key_Down)
     assert places == [3, 0]
@@ -178,10 +179,10 @@ def test_one_drag_is_one_gesture_and_stays_on_the_axis(qtbot: QtBot) -> None:
     moves: list[tuple[int, float, int]] = []
     made.dragged.connect(lambda *move: moves.append(move))
     for _ in range(2):
-        QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 0.5).toPoint())
-        QTest.mouseMove(made, made.pixel_at(1, 0.8).toPoint())
-        QTest.mouseMove(made, made.pixel_at(1, 1.0).toPoint() - QPoint(0, 300))
-        QTest.mouseRelease(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 0.8).toPoint())
+        QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=pixel_at(made, 1, 0.5).toPoint())
+        QTest.mouseMove(made, pixel_at(made, 1, 0.8).toPoint())
+        QTest.mouseMove(made, pixel_at(made, 1, 1.0).toPoint() - QPoint(0, 300))
+        QTest.mouseRelease(made, Qt.MouseButton.LeftButton, pos=pixel_at(made, 1, 0.8).toPoint())
     assert [place for place, _, _ in moves] == [1] * 4
     assert [height for _, height, _ in moves] == pytest.approx([0.8, 1.0] * 2, abs=0.01)
     first, second, third, fourth = (gesture for _, _, gesture in moves)
@@ -238,7 +239,7 @@ def test_a_note_stands_clear_of_a_marker_and_inside_the_chart(qtbot: QtBot, heig
     metrics = QFontMetricsF(LIGHT.font("small", 1.0))
     ((_, text, at),) = notes_of(what.lanes[0], None, made.drag_axes(), metrics, 1.0)
     assert text == "0.92"
-    assert abs(at.y() - made.pixel_at(0, marker).y()) >= metrics.height() / 2 + 5.5  # half a diamond
+    assert abs(at.y() - pixel_at(made, 0, marker).y()) >= metrics.height() / 2 + 5.5  # half a diamond
     assert at.y() - metrics.height() / 2 >= 0
 
 

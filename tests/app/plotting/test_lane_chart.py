@@ -17,6 +17,7 @@ from app.plotting.bar_data import BarPicture, BarSeries, Ceiling, Dot, Lane, Spo
 from app.plotting.export import Paper, drawn
 from app.plotting.lane_painter import level_box, spot_at
 from app.theme.tokens import LIGHT
+from tests.app.geometry import pixel_at
 from tests.app.painted import painted_words
 
 NAMES = ("1", "2", "3")
@@ -49,7 +50,7 @@ def test_each_lane_has_a_scale_of_its_own_and_none_overlaps_another(qtbot: QtBot
     areas = [axes.area for axes in made.places().axes.values()]
     assert areas[0].bottom() < areas[1].top()
     assert (areas[0].left(), areas[0].right()) == (areas[1].left(), areas[1].right())
-    tall = made.pixel_at(1, 0.0, "policy").y() - made.pixel_at(1, 0.12, "policy").y()
+    tall = pixel_at(made, 1, 0.0, "policy").y() - pixel_at(made, 1, 0.12, "policy").y()
     assert tall > 0.6 * areas[1].height()
 
 
@@ -74,7 +75,7 @@ def test_a_click_in_any_lane_chooses_the_place_and_the_arrows_walk(qtbot: QtBot)
     places: list[int] = []
     made.picked.connect(places.append)
     for key in ("reward", "policy"):
-        QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(2, 0.03, key).toPoint())
+        QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=pixel_at(made, 2, 0.03, key).toPoint())
     QTest.keyClick(made, Qt.Key.Key_Left)
     assert places == [2, 2, 1]
 
@@ -83,9 +84,9 @@ def test_a_diamond_is_dragged_on_its_own_lane_by_mouse_and_keyboard(qtbot: QtBot
     made = chart(qtbot, dataclasses.replace(TWO, chosen=2))
     moves: list[tuple[int, float]] = []
     made.dragged.connect(lambda place, height, gesture: moves.append((place, height)))
-    QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 1.0).toPoint())
-    QTest.mouseMove(made, made.pixel_at(1, 0.25).toPoint())
-    QTest.mouseRelease(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 0.25).toPoint())
+    QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=pixel_at(made, 1, 1.0).toPoint())
+    QTest.mouseMove(made, pixel_at(made, 1, 0.25).toPoint())
+    QTest.mouseRelease(made, Qt.MouseButton.LeftButton, pos=pixel_at(made, 1, 0.25).toPoint())
     QTest.keyClick(made, Qt.Key.Key_Up)
     QTest.keyClick(made, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     assert [place for place, _ in moves] == [1, 2, 2]
@@ -96,8 +97,8 @@ def test_a_press_on_a_bar_grips_nothing(qtbot: QtBot) -> None:
     made = chart(qtbot, TWO)
     moves: list[object] = []
     made.dragged.connect(lambda *move: moves.append(move))
-    QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=made.pixel_at(1, 0.1, "policy").toPoint())
-    QTest.mouseMove(made, made.pixel_at(1, 0.0, "policy").toPoint())
+    QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=pixel_at(made, 1, 0.1, "policy").toPoint())
+    QTest.mouseMove(made, pixel_at(made, 1, 0.0, "policy").toPoint())
     assert moves == []
 
 
@@ -118,7 +119,7 @@ def test_a_ceiling_stands_at_its_height(qtbot: QtBot) -> None:
     bare = made.grab().toImage()
     held = Ceiling(lane="policy", place=0, height=0.12, up=True, text="push 0", over=0.12)
     made.show_picture(dataclasses.replace(TWO, marks=(held,)))
-    image, at = made.grab().toImage(), made.pixel_at(0, 0.12, "policy").toPoint()
+    image, at = made.grab().toImage(), pixel_at(made, 0, 0.12, "policy").toPoint()
     assert image.pixelColor(at) != bare.pixelColor(at)
 
 
@@ -192,13 +193,13 @@ def test_a_level_that_is_asked_for_is_dragged_in_its_lane(qtbot: QtBot) -> None:
     made = chart(qtbot, lanes(lane("reward", 0.0, 1.0, 0.5), asking))
     heights: list[float] = []
     made.level_dragged.connect(heights.append)
-    start, end = (made.pixel_at(1, height, "policy").toPoint() for height in (0.2, 0.8))
+    start, end = (pixel_at(made, 1, height, "policy").toPoint() for height in (0.2, 0.8))
     QTest.mousePress(made, Qt.MouseButton.LeftButton, pos=start)
     QTest.mouseMove(made, end)
     QTest.mouseRelease(made, Qt.MouseButton.LeftButton, pos=end)
     assert heights == pytest.approx([0.2, 0.8], abs=0.03)
     QTest.mouseMove(made, start)
-    elsewhere = made.pixel_at(1, 0.5, "reward").toPoint()
+    elsewhere = pixel_at(made, 1, 0.5, "reward").toPoint()
     QTest.mouseClick(made, Qt.MouseButton.LeftButton, pos=elsewhere)
     assert len(heights) == 2, "only while the button is held, only in that lane"
 

@@ -12,6 +12,7 @@ from app.workspace.cursor import Stage
 from grpo_core.config import PRESETS, BanditTask, Settings
 from grpo_core.surrogates import SURROGATES
 from tests.app.conftest import Driver
+from tests.app.geometry import pixel_at
 from tests.app.stories.hands import drag, panel, row_of, turn_wheel, type_into
 
 pytestmark = pytest.mark.one_window("controls")
@@ -84,7 +85,7 @@ def test_a_reward_of_the_custom_landscape_is_dragged(driver: Driver) -> None:
     plot = panel(driver, "policy_bars").plot
 
     def at(action: int, height: float) -> QPoint:
-        return plot.pixel_at(action, height).toPoint()
+        return pixel_at(plot, action, height).toPoint()
 
     drag(plot, at(2, 0.0), at(2, 0.3), at(2, 0.6), at(2, 0.9))
     editing = driver.program.workspace.editing

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from app.workspace.cursor import Stage
 from grpo_core.explain import Quantity
 from tests.app.conftest import Driver
+from tests.app.geometry import pixel_at
 from tests.app.stories.hands import activate, panel, panel_of, press
 
 SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
@@ -120,7 +121,7 @@ def test_a_bar_that_is_clicked_is_chosen_everywhere(driver: Driver) -> None:
     assert step is not None
     action = int(step.tokens[3, 0])
     plot = panel(driver, "policy_bars").plot
-    place = plot.pixel_at(action, 0.05).toPoint()
+    place = pixel_at(plot, action, 0.05).toPoint()
     QTest.mouseClick(plot, LEFT, pos=place)
     driver.settle()
     selection = driver.program.workspace.selection

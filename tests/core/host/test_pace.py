@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grpo_core.host.pace import Pace
+from grpo_core.host.loop import Pace
 
 
 class Clock:

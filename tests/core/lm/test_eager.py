@@ -8,19 +8,19 @@ import sys
 import pytest
 import torch
 
-from grpo_core.lm import eager
+from grpo_core.lm import trained_weights
 from tests.test_architecture import ROOT
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
 def test_a_step_is_the_one_that_torch_makes(kind: type[torch.optim.Optimizer]) -> None:
-    eager.spare_the_compiler()
+    trained_weights.spare_the_compiler()
     weights = [torch.nn.Parameter(torch.linspace(-1, 1, 7)) for _ in range(2)]
     own, theirs = (kind([weight], lr=0.1, weight_decay=0.01) for weight in weights)  # type: ignore[call-arg]
     for pull in (1.0, -0.3, 2.0):
         for weight in weights:
             weight.grad = pull * weight.detach() + 0.1
-        eager.step(own)
+        trained_weights.step(own)
         theirs.step()
     assert torch.equal(*weights)
     assert not torch.equal(weights[0], torch.linspace(-1, 1, 7))

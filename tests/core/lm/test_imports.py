@@ -20,7 +20,6 @@ WITH_TORCH = {
     "checkpoint",
     "pretraining",
     "trained_weights",
-    "eager",
     "ledger",
     "character_policy",
     "engines",

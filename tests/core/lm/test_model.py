@@ -9,7 +9,7 @@ import torch
 
 from grpo_core.config import Model
 from grpo_core.lm.model import Transformer, initialized
-from grpo_core.lm.size import parameters
+from grpo_core.lm.numpy_engine.weights import parameters
 from grpo_core.lm.vocabulary import VOCABULARY
 from tests.core.lm.models import TINY, lively
 

@@ -28,14 +28,13 @@ from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, 
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
-from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, shapes
+from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, parameters, shapes
 from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
 from grpo_core.lm.scoring import score
-from grpo_core.lm.size import parameters
 from grpo_core.metrics import metrics
 from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step

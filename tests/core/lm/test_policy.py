@@ -10,19 +10,20 @@ import torch
 
 from grpo_core.config import Optimizer, Settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.checkpoint import devices
-from grpo_core.lm.trained_weights import Policy, State
+from grpo_core.lm.trained_weights import State
 
 ADAM = Optimizer(kind="adam", learning_rate=1e-2, weight_decay=0.1)
 SGD = Optimizer(kind="sgd", learning_rate=0.1)
 
 
-def tiny(optimizer: Optimizer = ADAM) -> Policy:
+def tiny(optimizer: Optimizer = ADAM) -> CharacterPolicy:
     size = {"model.width": 16, "model.heads": 2, "model.context": 32, "model.checkpoint": "untrained"}
-    return Policy(language_settings().replace({**size, "optimizer": optimizer}))
+    return CharacterPolicy(language_settings().replace({**size, "optimizer": optimizer}))
 
 
-def pushed(policy: Policy, seed: int, scale: float = 1.0) -> torch.Tensor:
+def pushed(policy: CharacterPolicy, seed: int, scale: float = 1.0) -> torch.Tensor:
     """Set random gradients. Returns them concatenated."""
     numbers = torch.Generator().manual_seed(seed)
     for weight in policy.model.parameters():
@@ -30,7 +31,7 @@ def pushed(policy: Policy, seed: int, scale: float = 1.0) -> torch.Tensor:
     return torch.cat([weight.grad.ravel() for weight in policy.model.parameters() if weight.grad is not None])
 
 
-def weights(policy: Policy) -> np.ndarray:
+def weights(policy: CharacterPolicy) -> np.ndarray:
     return policy.state()["weights"]
 
 
@@ -186,13 +187,13 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_made() -> None
     settings: Settings = language_settings().replace({"model.device": "cuda"})
     if not torch.cuda.is_available():
         with pytest.raises(SettingsError, match=r"model\.device cannot be “cuda”: .* available: cpu"):
-            Policy(settings)
+            CharacterPolicy(settings)
 
 
 def test_a_device_that_was_never_tried_is_neither_offered_nor_used(monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = language_settings().replace({"model.device": "mps"})
     with pytest.raises(SettingsError, match=r"model\.device cannot be “mps”: this program has never been tested on it"):
-        Policy(settings)
+        CharacterPolicy(settings)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")

@@ -15,7 +15,7 @@ from grpo_core.lm.origin import origin
 from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
 from grpo_core.record import Step
 from grpo_core.shipped import CHECKPOINT, resource
-from grpo_core.texts import tokens_text, watched_text
+from grpo_core.texts import tokens_text
 from tools.make_answers import answered
 
 PROMPTS = origin(language_settings()).watched
@@ -43,7 +43,8 @@ def test_a_loaded_model_answers_before_its_first_update_what_that_records_and_is
     texts = tuple(tokens_text(row, origin(settings)) for row in answers.tokens)
     assert texts == recorded.recorded_answers(settings, PROMPTS)
     first, same = next(asked), next(other)
-    assert tuple(watched_text(first, place, origin(settings)) for place in range(len(PROMPTS))) == texts
+    assert first.watched_tokens is not None
+    assert tuple(tokens_text(row, origin(settings)) for row in first.watched_tokens) == texts
     assert first.tokens.tolist() == same.tokens.tolist()
     assert first.logp.tolist() == same.logp.tolist()
 

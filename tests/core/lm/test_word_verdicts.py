@@ -6,7 +6,7 @@ import pytest
 
 from grpo_core.config import LanguageTask
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.word_verdicts import verdict_in_words
+from grpo_core.lm.rewards import verdict_in_words
 
 SUM = Prompt("What is 7 plus 5? Reply with the number only.", "12")
 

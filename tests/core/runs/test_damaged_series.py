@@ -16,10 +16,10 @@ from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.runs import reader as run_reader
 from grpo_core.runs import salvage, series, series_chunks
-from grpo_core.runs.run_file import RunReader, RunWriter, rebuild_series
+from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.series_chunks import CHECKSUMS
 from grpo_core.runs.watch import LostFileError
-from tests.core.steps import random_origin, random_step
+from tests.core.steps import random_origin, random_step, rebuild_series
 
 CHUNK = 1024
 """Chunk length of two pages of values. Recomputing 4,096 updates would take seconds."""

@@ -16,8 +16,8 @@ from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.runs import run_file, series
 from grpo_core.runs.database import CHUNK
-from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series, resume_point
-from tests.core.steps import random_origin, random_step, random_steps, same
+from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, resume_point
+from tests.core.steps import random_origin, random_step, random_steps, rebuild_series, same
 
 
 def names(folder: Path) -> list[str]:

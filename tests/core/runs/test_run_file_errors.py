@@ -16,9 +16,9 @@ from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from grpo_core.runs import limits
 from grpo_core.runs import writer as writer_module
-from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
+from grpo_core.runs.run_file import RunReader, RunWriter, copy_run
 from tests.core.runs.conftest import largest_file
-from tests.core.steps import random_origin, random_step, random_steps, same
+from tests.core.steps import random_origin, random_step, random_steps, rebuild_series, same
 
 
 def edit(path: Path, *statements: str) -> None:

@@ -19,8 +19,8 @@ from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.learners import learner
 from grpo_core.metrics import METRICS
-from grpo_core.runs.repair import rebuilt_run
 from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.salvage import rebuilt_run
 from grpo_core.runs.verify import verified
 from tests.core.steps import same
 

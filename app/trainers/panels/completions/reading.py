@@ -11,8 +11,7 @@ from app.boxes import down
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import Theme
 from app.trainers.panels.completions.conversation import MaskLegend, Passage, format_of, passages
-from grpo_core.foreign.trajectory import Trajectory, Turn, as_text, turns_in
-from grpo_core.text import tr
+from grpo_core.foreign.trajectory import Trajectory, Turn
 
 MOST = 1_000
 """Maximum number of search matches that are highlighted."""
@@ -120,11 +119,3 @@ class CompletionText(QWidget):
             cursor = self.text.textCursor()
             cursor.setPosition(min(position, self.text.document().characterCount() - 1))
             self.text.setTextCursor(cursor)
-
-
-def readable(text: str | None) -> str:
-    """Return ``text`` unchanged, or as speakers and their words if it is a conversation in JSON."""
-    if text is None:
-        return tr("(not recorded as text)")
-    turns = turns_in(text)
-    return text if turns is None else as_text(turns)

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from app.teaching.lessons.interactives.build_group import BuildGroup
 from grpo_core.advantages import advantages
 from grpo_core.config import Objective
+from tests.app.geometry import pixel_at
 from tests.app.stories.hands import drag
 from tests.app.teaching.lessons.hands import Pupil
 
@@ -39,7 +40,7 @@ def test_keys_and_mouse_move_a_reward_and_every_advantage_with_it(pupil: Pupil, 
     pupil.press(Key.Key_S)
     pupil.press(Key.Key_Left)
     assert group.rewards.tolist() == rewards.tolist(), "another step is another group"
-    start, end = (group.above.pixel_at(1, height).toPoint() for height in (0.9, 0.3))
+    start, end = (pixel_at(group.above, 1, height).toPoint() for height in (0.9, 0.3))
     drag(group.above, start, end)
     pupil.wait()
     assert group.rewards[1] == pytest.approx(0.3, abs=0.05)

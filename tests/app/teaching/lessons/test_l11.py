@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from app.panel_registry import POLICY_BARS
 from app.panels.policy_film import POLICY
 from app.teaching.lessons.value import Value
+from tests.app.geometry import pixel_at
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of
 
@@ -29,7 +30,7 @@ def test_the_prediction_is_a_line_across_the_bars_until_the_question_is_left(pup
 
     assert lane() == (None, True)
     assert chart.ranges[POLICY] == (0.0, 1.0), "every answer can be dragged"
-    at = chart.pixel_at(3, 0.4, POLICY).toPoint()
+    at = pixel_at(chart, 3, 0.4, POLICY).toPoint()
     QTest.mouseClick(chart, Qt.MouseButton.LeftButton, pos=at)
     box = pupil.page.prediction.input
     assert isinstance(box, Value)

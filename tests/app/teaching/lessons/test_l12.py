@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 
 from app.teaching.lessons.interactives.kl_explorer import SHOWS, KlExplorer
 from grpo_core.teaching.lessons import LessonStep
+from tests.app.geometry import pixel_at
 from tests.app.teaching.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window
@@ -43,7 +44,7 @@ def test_a_bar_is_dragged_by_mouse(pupil: Pupil) -> None:
     plot = explorer.reference
 
     def at(place: int, height: float) -> QPoint:
-        return plot.pixel_at(place, height).toPoint()
+        return pixel_at(plot, place, height).toPoint()
 
     QTest.mousePress(plot, Qt.MouseButton.LeftButton, pos=at(4, 0.05))
     for height in (0.3, 0.9, 0.6):

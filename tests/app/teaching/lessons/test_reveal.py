@@ -17,6 +17,7 @@ from app.teaching.lessons.morph import between_bars, between_lines
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from app.teaching.lessons.value import Value
+from tests.app.geometry import pixel_at
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of
 
@@ -76,7 +77,7 @@ def test_the_first_lesson_climbs_past_the_ghost_that_was_dragged_in_the_picture(
     player, picture, clock = pupil.lesson_player, pupil.picture, ManualClock()
     assert isinstance(picture, Climb)
     chart = picture.bars
-    start, end = chart.pixel_at(6, 0.1).toPoint(), chart.pixel_at(6, 0.5).toPoint()
+    start, end = pixel_at(chart, 6, 0.1).toPoint(), pixel_at(chart, 6, 0.5).toPoint()
     QTest.mousePress(chart, Qt.MouseButton.LeftButton, pos=start)
     QTest.mouseMove(chart, end)
     QTest.mouseRelease(chart, Qt.MouseButton.LeftButton, pos=end)

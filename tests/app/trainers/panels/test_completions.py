@@ -13,11 +13,12 @@ from app.plotting.numbers import MINUS
 from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.panel import CompletionsPanel
-from app.trainers.panels.completions.reading import CompletionText, readable
+from app.trainers.panels.completions.reading import CompletionText
 from app.trainers.panels.completions.rows import COLUMNS, Filter, batch_of
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.foreign.trajectory import as_text, turns_in
 from grpo_core.trainers.importers import open_source
 from tests.core.trainers.trace_files import DATA
 
@@ -143,7 +144,8 @@ def test_texts_alone_are_listed_and_filtered_too(qapp: QApplication, path: str) 
     ],
 )
 def test_a_conversation_is_read_as_who_says_what(text: str, shown: str) -> None:
-    assert readable(text) == shown
+    turns = turns_in(text)
+    assert (text if turns is None else as_text(turns)) == shown
 
 
 def test_a_text_is_shown_letter_by_letter(qapp: QApplication, panel: CompletionsPanel) -> None:
