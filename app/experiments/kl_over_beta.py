@@ -54,7 +54,7 @@ class KlOverBetaPanel(Panel):
         super().__init__(workspace, parent)
         self.choices, self.views, self.run = SweepChoices(workspace.computed_on), SweepViews(), SweepRunRow()
         self.controller = SweepController(workspace.jobs, self)
-        self.selection = SweepSelection(self.controller, self)
+        self.selection = SweepSelection(workspace.jobs, self.controller, self)
         self.real: RealRuns | None = None
         """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
         self._real_coming: RealRuns | None = None
@@ -94,7 +94,7 @@ class KlOverBetaPanel(Panel):
     @property
     def busy(self) -> bool:
         """Whether a sweep or a single point is being computed."""
-        return self.controller.busy or self.controller.place_runner.behind
+        return self.controller.busy or self.selection.behind
 
     @property
     def scatter(self) -> SweepChart:
@@ -126,7 +126,7 @@ class KlOverBetaPanel(Panel):
         self._turn_to(language=language)
         self._begun |= not language
         try:
-            self.controller.start(self.planned())
+            self.controller.compute(self.planned())
         except SettingsError as error:
             self.controller.refuse(str(error))
 
@@ -189,7 +189,7 @@ class KlOverBetaPanel(Panel):
     def dispose(self) -> None:
         self._begun = True
         self._reader.close()
-        self.selection.stop()
+        self.selection.close()
         self.controller.close()
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class KlOverBetaPanel(Panel):
             row=selection.row,
             label=over.label,
             own=own_run(view.run, view.cursor.step, None if over.path == ESTIMATOR else over.path),
-            runs=self.controller.place_runner.shown if results is not None else None,
+            runs=selection.shown if results is not None else None,
             real=self.real,
             path=over.path,
         )
@@ -224,9 +224,7 @@ class KlOverBetaPanel(Panel):
         choices.show_real(there=self.real is not None)
         choices.set_look(view.theme, view.scale)
         choices.show_selection(over, selection.grid, selection.x, enabled=results is not None)
-        choices.show_progress(
-            self.controller.done if self.controller.busy else None, self.controller.wanted, bool(stale)
-        )
+        choices.show_progress(self.controller.coming, bool(stale))
         result = "" if results is None or stale else self._headline_of(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
@@ -262,9 +260,7 @@ class KlOverBetaPanel(Panel):
             if language and view.wanted.model.folder:
                 return words.FOLDER
             return self.summary(view) if self.real is not None or not language else words.of_plan(self.choices.choice)
-        here = self.controller.place_runner.problem or words.at_hand(
-            self.selection.begun, results.sweep, self.selection.value
-        )
+        here = self.selection.problem or words.at_hand(self.selection.begun, results.sweep, self.selection.value)
         last = "" if language else words.of_theory(results, self.selection.row)
         return "\n".join(part for part in (results.note, self._of_real(), here, last) if part)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.experiments.controller import ExperimentController
 from app.experiments.race.choices import FAIR
-from app.experiments.race.controller import RaceController
 from app.experiments.race.headline import rest
 from app.experiments.race.plan import RacePlan
 from app.experiments.race.results import RaceResults
@@ -18,7 +18,7 @@ from grpo_core.text import enumeration, listed, plural, tr
 BANDS = tr("Bands contain the middle half of the seeds.")
 
 
-def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
+def status_text(controller: ExperimentController[RaceResults], wanted: RacePlan, remark: str, *, settling: bool) -> str:
     """Return a message about the most urgent aspect of the state of a race.
 
     Args:
@@ -27,10 +27,10 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
         remark: a message about settings of the run that a race cannot use.
         settling: whether a new race is about to start automatically.
     """
-    results = controller.results
-    if controller.busy:
+    results, coming = controller.results, controller.coming
+    if coming is not None:
         return tr("Racing: {running}, {done} of {count}.").format(
-            running=spoken(controller.running), done=controller.done + 1, count=len(wanted.names)
+            running=spoken(coming.running), done=coming.count + 1, count=len(wanted.names)
         )
     if controller.problem or results is None:
         return controller.problem

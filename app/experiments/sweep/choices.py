@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
 from app.boxes import down
 from app.experiments.computed_on import ComputedOnField, menu_button
+from app.experiments.controller import ExperimentResults
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.experiments.sweep.results import TITLES
@@ -290,14 +291,14 @@ class SweepChoices(QWidget):
         """
         self.real.setText(REMOVE if there else ADD)
 
-    def show_progress(self, done: int | None, of: int, stale: bool) -> None:
-        """Show the progress, and Sweep or Cancel on the button. ``done`` is None if no sweep is running."""
-        self.bar.setVisible(done is not None and self._roomy)
-        self.bar.setRange(0, of)
-        self.bar.setValue(done or 0)
-        self.sweep.setText(tr("Sweep") if done is None else tr("Cancel"))
+    def show_progress(self, coming: ExperimentResults | None, stale: bool) -> None:
+        """Show the progress, and Sweep or Cancel on the button. ``coming`` is None if no sweep is running."""
+        self.bar.setVisible(coming is not None and self._roomy)
+        self.bar.setRange(0, 1 if coming is None else coming.wanted)
+        self.bar.setValue(0 if coming is None else coming.count)
+        self.sweep.setText(tr("Sweep") if coming is None else tr("Cancel"))
         self.sweep.setToolTip(
-            tr("Train at every place of the grid with every seed") if done is None else tr("What is done is kept")
+            tr("Train at every place of the grid with every seed") if coming is None else tr("What is done is kept")
         )
         if self.sweep.property("primary") != stale:
             self.sweep.setProperty("primary", stale)

@@ -9,7 +9,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
-from app.experiments.sweep.results import middle_seed
 from app.experiments.sweep.small_widgets import apply_style
 from app.theme.labels import plain_tip
 from app.theme.reasons import allow
@@ -122,7 +121,7 @@ class SweepRunRow(QWidget):
             return
         chosen = self.seed.currentIndex() if self._runs is not None else 0
         self._runs = runs
-        middle = middle_seed(runs)
+        middle = runs.median("kl")
         places = [middle, *range(min(len(runs.seeds), LISTED))]
         texts = [
             tr("median seed {seeds}").format(seeds=runs.seeds[middle]),

@@ -124,7 +124,7 @@ SWEEP = Sweep(base=SMALL, over=Swept(path="objective.beta", values=(0.0, 0.1, 0.
 def test_a_sweep_comes_from_the_cluster(qtbot: QtBot, there: str, jobs: Jobs) -> None:
     controller = SweepController(jobs)
     jobs.cluster = there
-    controller.start(SWEEP)
+    controller.compute(SWEEP)
     assert controller.progress() == "0 of 3 places done, on the cluster."
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.results is not None and controller.results.complete and not controller.problem
@@ -135,11 +135,11 @@ def test_a_sweep_comes_from_the_cluster(qtbot: QtBot, there: str, jobs: Jobs) ->
 def test_what_goes_wrong_with_a_scheduler_is_said(qtbot: QtBot, jobs: Jobs) -> None:
     controller = SweepController(jobs)
     jobs.cluster = NOBODY
-    controller.start(SWEEP)
+    controller.compute(SWEEP)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.problem.startswith(f"No scheduler responds at {NOBODY}")
     jobs.cluster = ""
-    controller.start(SWEEP)
+    controller.compute(SWEEP)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.problem.startswith("Give the address of a scheduler")
     controller.close()
@@ -155,9 +155,12 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
     )
     with started(tmp_path) as (file, processes):
         jobs.cluster = str(file)
-        controller.start(long)
+        controller.compute(long)
         for number, gone in ((4, processes[1]), (8, processes[0])):  # a worker, later the scheduler
-            qtbot.waitUntil(lambda number=number: controller.done >= number, timeout=60_000)  # type: ignore[misc]
+            qtbot.waitUntil(  # type: ignore[misc]
+                lambda number=number: controller.results is not None and controller.results.count >= number,
+                timeout=60_000,
+            )
             os.killpg(gone.pid, signal.SIGKILL)
         qtbot.waitUntil(lambda: not controller.busy, timeout=90_000)
     assert controller.results is not None and 8 <= controller.results.count < 64
@@ -173,7 +176,7 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
 def test_repeats_come_from_the_cluster(qtbot: QtBot, there: str, jobs: Jobs) -> None:
     jobs.cluster = there
     controller = RepeatController(jobs)
-    controller.start(SMALL, 40)
+    controller.repeat(SMALL, 40)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.results is not None and controller.results.complete
     controller.close()
