@@ -14,7 +14,6 @@ from app.experiments.controller import ExperimentController
 from app.experiments.race import race_words as words
 from app.experiments.race.arrangement import RaceArrangement, Split
 from app.experiments.race.choices import RaceChoices
-from app.experiments.race.headline import headline
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import GRPO, RacePlan, base_of, opponents, remark_on
 from app.experiments.race.results import RaceResults
@@ -223,7 +222,7 @@ class ComparisonPanel(Panel):
         allow(self.standing, "" if ready else tr("This table belongs to another race than the one that is chosen."))
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
-        result = "" if results is None or results.plan != wanted else headline(results)
+        result = "" if results is None or results.plan != wanted else words.headline(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
         self.headline.setVisible(bool(result))

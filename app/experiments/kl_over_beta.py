@@ -17,7 +17,6 @@ from app.experiments.sweep import sweep_words as words
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import SweepChoices
 from app.experiments.sweep.controller import SweepController
-from app.experiments.sweep.headline import headline
 from app.experiments.sweep.own_run import grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
@@ -289,7 +288,7 @@ class KlOverBetaPanel(Panel):
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""
-            self._stated = results, headline(results)
+            self._stated = results, words.headline(results)
         return self._stated[1]
 
     # -- input -------------------------------------------------------------------------------------------------------

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from app.experiments.controller import ExperimentController
 from app.experiments.race.choices import FAIR
-from app.experiments.race.headline import rest
 from app.experiments.race.plan import RacePlan
 from app.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
+from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.outcome import speed
 from grpo_core.experiments.race import spoken
 from grpo_core.text import enumeration, listed, plural, tr
 
@@ -36,8 +37,24 @@ def status_text(controller: ExperimentController[RaceResults], wanted: RacePlan,
         return controller.problem
     if results.plan != wanted and not settling:
         return of_change(results.plan, wanted)
-    outcome = (of_same(results), of_rest(results), rest(results), FAIR[results.plan.fairness][1], BANDS)
+    climbing = sentence(*results.details) if results.complete else ""
+    outcome = (of_same(results), of_rest(results), climbing, FAIR[results.plan.fairness][1], BANDS)
     return " ".join(part for part in (results.note, remark, *outcome) if part)
+
+
+def headline(results: RaceResults) -> str:
+    """Return a line on which algorithm of a complete race is faster, and one on which ends higher.
+
+    A line that cannot be told is left out; both are before the race is complete.
+    """
+    if not results.complete:
+        return ""
+    faster, higher = sentence(*speed(results.trained)), sentence(*results.outcome)
+    lines = (
+        faster and tr("Which is faster? {sentence}").format(sentence=faster),
+        higher and tr("Which ends higher? {sentence}").format(sentence=higher),
+    )
+    return "\n".join(filter(None, lines))
 
 
 def of_same(results: RaceResults) -> str:
@@ -133,4 +150,4 @@ def summary(results: RaceResults) -> str:
         tr("{lost} became non-finite.").format(lost=enumeration(lost)) if lost else "",
         results.note,
     ]
-    return " ".join(sentence for sentence in sentences if sentence)
+    return " ".join(filter(None, sentences))

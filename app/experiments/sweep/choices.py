@@ -279,9 +279,9 @@ class SweepChoices(QWidget):
             )
         )
         allow(self.slider, "" if enabled else tr("Nothing has been swept yet; press Sweep."))
-        self.value_label.setText(f"{over.symbol} {value}")
+        self.value_label.setText(over.named(grid.value(x)))
         metrics = self.value_label.fontMetrics()
-        widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))
+        widest = max(metrics.horizontalAdvance(over.named(v)) for v in (*grid.values, 0.125))
         self.value_label.setMinimumWidth(widest + 2)
 
     def show_real(self, *, there: bool) -> None:

@@ -15,7 +15,6 @@ from app.experiments.sweep.state import (
     SOLID,
     SweepState,
     chosen_mark,
-    place_text,
     row_name,
     theory_line,
 )
@@ -80,16 +79,18 @@ def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tup
         tags.insert(0, Tag(tr("exact optimum"), float(best["kl"][half]), float(best["reward"][half]), "text"))
     near = state.grid.nearest(state.x)
     if near in known:
-        tags.insert(0, Tag(place_text(sweep, near), float(front.x[near]), float(front.y[near]), "text"))
+        tags.insert(
+            0, Tag(sweep.over.named(sweep.over.values[near]), float(front.x[near]), float(front.y[near]), "text")
+        )
     return tuple(tags)
 
 
 def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[str, str]]:
     """Return the read-out of the selected point. It names the point, because several points can have the same KL."""
-    near = state.grid.nearest(state.x)
+    near, over = state.grid.nearest(state.x), results.sweep.over
     kl, reward = (results.final(measure, state.front()).middle[near] for measure in ("kl", "reward"))
     return [
-        (place_text(results.sweep, near), "muted"),
+        (over.named(over.values[near]), "muted"),
         (tr("KL  {kl}").format(kl=shown(kl)), "kl"),
         (tr("reward  {reward}").format(reward=shown(reward)), "reward"),
     ]

@@ -16,7 +16,6 @@ from app.experiments.sweep.state import (
     SOLID,
     SweepState,
     chosen_mark,
-    place_text,
     row_name,
     theory_line,
 )
@@ -59,7 +58,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
             PointSet(name="chosen", meaning="selection", size=12, filled=False, x=ring[0], y=ring[1], z=9),
             *(() if state.real is None or only is not None else (state.real.points(grid, state.path, measure),)),
         ),
-        x_name=lambda x: "" if results is None else place_text(results.sweep, grid.nearest(x)),
+        x_name=lambda x: "" if results is None else results.sweep.over.named(grid.values[grid.nearest(x)]),
         make_table=lambda: _setting_table(results, measure, only, None if only is not None else state.real),
     )
 

@@ -78,10 +78,6 @@ def chosen_mark(state: SweepState, lines: list[Line], only: int | None) -> tuple
     return line.x[state.chosen_index :][:1], line.y[state.chosen_index :][:1]
 
 
-def place_text(sweep: Sweep, place: int) -> str:
-    return f"{sweep.over.symbol} {name(sweep.over.values[place])}"
-
-
 def row_name(sweep: Sweep, row: int) -> list[object]:
     """Return the cell that names a row at the beginning of a table row, if there is a second setting."""
     return [] if sweep.across is None else [name(sweep.rows[row])]
