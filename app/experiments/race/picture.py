@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from PySide6.QtCore import Qt
 
 from app.experiments.race.looks import look, short
@@ -9,7 +12,7 @@ from app.experiments.race.measures import MEASURES, scale_of
 from app.experiments.race.results import RaceResults
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture
-from grpo_core.experiments.digest import Course, seed_course
+from grpo_core.experiments.digest import OVER_SEEDS
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
@@ -37,7 +40,9 @@ def race_picture(
     aside = runs is not None and place is not None
     lines = [
         _line(
-            digest.courses[measure].every(_spacing(digest.runs, samples=samples)),
+            digest.runs,
+            digest.courses[measure],
+            samples=samples,
             name=name,
             label=short(name) if named else "",
             meaning=look(name).meaning,
@@ -60,12 +65,13 @@ def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: 
     """Return the line of one seed, in a different style from the median, or None if this measure does not exist for
     individual seeds.
     """
-    course = seed_course(runs, measure, place)
-    if course is None:
+    if measure in OVER_SEEDS:
         return None
     solid = look(name).line is Qt.PenStyle.SolidLine
     return _line(
-        course.every(_spacing(runs, samples=samples)),
+        runs,
+        (runs.measures[measure][:, place],),
+        samples=samples,
         name=SEED,
         meaning=look(name).meaning,
         listed=False,
@@ -74,10 +80,9 @@ def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: 
     )
 
 
-def _line(course: Course, *, name: str, **look: object) -> Line:
-    return Line(name=name, x=course.x, y=course.middle, low=course.low, high=course.high, **look)  # type: ignore[arg-type]
-
-
-def _spacing(runs: Ensemble, *, samples: bool) -> float:
-    """Return the distance between two updates, in updates or in completions drawn."""
-    return float(runs.samples[1]) if samples else 1.0
+def _line(runs: Ensemble, course: tuple[np.ndarray, ...], *, samples: bool, name: str, **look: Any) -> Line:
+    """Return a line over updates or over the completions drawn, of a measure after each update and its band, if any."""
+    spacing = float(runs.samples[1]) if samples else 1.0
+    first = len(runs.samples) - len(course[0])  # 1 for a measure of the steps, which has no update 0
+    x = spacing * np.arange(first, len(runs.samples))
+    return Line(name=name, **look).over(x, *course)
