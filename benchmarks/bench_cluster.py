@@ -51,7 +51,7 @@ def main() -> None:
     try:
         with cluster("local:2") as there:
             ways: dict[str, Callable[[], list[object]]] = {
-                "two processes": lambda: list(shared_results(jobs, "ensembles", parts, processes=2, poll=never)),
+                "two processes": lambda: list(shared_results(jobs, parts, processes=2, poll=never)),
                 "local:2": lambda: list(there.ensembles(points, SEEDS, UPDATES, poll=never)),
             }
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
