@@ -41,39 +41,22 @@ class Digest:
 def raced(
     settings: Settings,
     names: Sequence[str],
-    seeds: int,
+    seeds: Sequence[int],
     updates: int,
     fairness: str,
     own_mu: bool = False,
-    block: int = 0,
     *,
     poll: Callable[[], None],
     train: Train = ensembles,
 ) -> Iterator[Digest]:
-    """Run a race (:func:`grpo_core.experiments.race.race`) of a block of ``seeds`` seeds (0 to ``seeds`` - 1 for
-    block 0), and yield the summaries that a window shows.
+    """Run a race (:func:`grpo_core.experiments.race.race`), and summarise each algorithm as soon as its runs are
+    finished.
 
     Raises:
         GrpoError: the race is not possible. Raised before anything is computed.
     """
-    return digested(
-        race(
-            settings,
-            names,
-            seeds=range(block * seeds, (block + 1) * seeds),
-            updates=updates,
-            fairness=fairness,
-            own_mu=own_mu,
-            poll=poll,
-            train=train,
-        )
-    )
-
-
-def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:
-    """Summarise each algorithm of ``race`` as soon as its runs are finished."""
     firsts: dict[str, Ensemble] = {}
-    for name, runs in race:
+    for name, runs in race(settings, names, seeds, updates, fairness, own_mu, poll=poll, train=train):
         repeats = next((first for first, others in firsts.items() if same(others, runs)), "")
         if not repeats:
             firsts[name] = runs

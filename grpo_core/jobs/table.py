@@ -23,7 +23,7 @@ from grpo_core.experiments.language_ensemble import language_ensembles
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
 from grpo_core.jobs import queue_cluster
-from grpo_core.jobs.cluster import Cluster, cluster
+from grpo_core.jobs.cluster import Cluster
 from grpo_core.learners import nothing_earlier
 from grpo_core.packing import packed, unpacked
 from grpo_core.queue import queue
@@ -100,7 +100,7 @@ def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator
     Raises:
         GrpoError: as raised by :class:`grpo_core.jobs.cluster.Cluster` or by the job.
     """
-    with cluster(where, poll) as there:
+    with Cluster(where, poll) as there:
         yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
 
 

@@ -15,7 +15,7 @@ import pytest
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.experiments.ensemble import ensembles
-from grpo_core.jobs.cluster import Cluster, cluster
+from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.slurm import EXAMPLE, SlurmJobs, described
 from tests.core.experiments.test_cluster import assert_same, never
 
@@ -99,7 +99,7 @@ def test_a_sweep_runs_in_the_submitted_job(tmp_path: Path, monkeypatch: pytest.M
     standing_for_slurm(tmp_path, monkeypatch, run)
     two = 'partition = "short"\ncores = 2\nmemory = "2 GB"\nwalltime = "00:10:00"\njobs = 1'
     points = [Settings().replace({"objective.beta": beta}) for beta in (0.0, 0.1, 0.2)]
-    with cluster(f"slurm:{file(tmp_path, two)}") as found:
+    with Cluster(f"slurm:{file(tmp_path, two)}") as found:
         assert found.workers == 2
         assert_same([*found.ensembles(points, range(8), 20, poll=never)], [*ensembles(points, range(8), 20)])
 
