@@ -24,6 +24,7 @@ from app.experiments.sweep.results import SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
 from app.experiments.sweep.selection import SweepSelection
 from app.experiments.sweep.state import SweepState
+from app.experiments.sweep.theory import KNOWN
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
@@ -32,6 +33,7 @@ from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.language_ensemble import COMPARABLE
 from grpo_core.explain import Quantity
 from grpo_core.text import plural, tr
 
@@ -83,10 +85,10 @@ class KlOverBetaPanel(Panel):
         self.views.picked.connect(self.selection.put)
         self.views.dragged.connect(self._on_slid)
         self.views.open_wanted.connect(self.open_run)
-        self.views.explain_wanted.connect(self._on_explain)
-        self.views.training.cursor_moved.connect(self._on_jump)
+        self.views.explain_wanted.connect(lambda: self.workspace.explain(Quantity("kl")))
+        self.views.training.cursor_moved.connect(lambda x: self.workspace.move_to(round(x)))
         self.run.open_wanted.connect(self.open_run)
-        self.run.known_wanted.connect(self._on_known)
+        self.run.known_wanted.connect(lambda known: self.choices.choose(known=known))
         self.run.now_wanted.connect(self.sweep)
         self.run.queue_wanted.connect(self._on_queue)
 
@@ -108,15 +110,12 @@ class KlOverBetaPanel(Panel):
         Raises:
             SettingsError: no such sweep is possible.
         """
-        choice = self.choices.choice
-        base = words.wanted_base(self.workspace.editing.wanted, choice.known)
-        return Sweep(
-            base=base,
-            over=choice.over,
-            across=choice.across,
-            seeds=choice.seeds,
-            updates=choice.updates,
-        )
+        choice, base = self.choices.choice, self.workspace.editing.wanted
+        if base.is_language:
+            base = base.replace(COMPARABLE)
+        elif choice.known:
+            base = base.replace(KNOWN)
+        return Sweep(base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates)
 
     @Slot()
     def sweep(self) -> None:
@@ -213,11 +212,10 @@ class KlOverBetaPanel(Panel):
             grid=selection.grid,
             x=selection.x,
             row=selection.row,
-            label=over.label,
+            over=over,
             own=own_run(view.run, view.cursor.step, None if over.path == ESTIMATOR else over.path),
             runs=selection.shown if results is not None else None,
             real=self.real,
-            path=over.path,
         )
         views.draw(state, over.title, view.theme, view.scale)
         choices.show_real(there=self.real is not None)
@@ -326,19 +324,7 @@ class KlOverBetaPanel(Panel):
         self.choices.table.setChecked(True)
         self.views.focus_table(self.selection.x, self.selection.row)
 
-    @Slot(bool)
-    def _on_known(self, known: bool) -> None:
-        self.choices.choose(known=known)
-
     @Slot()
     def _on_queue(self) -> None:
         over = self.choices.choice.over
         self.queue_wanted.emit(over.path, over.text)
-
-    @Slot()
-    def _on_explain(self) -> None:
-        self.workspace.explain(Quantity("kl"))
-
-    @Slot(float)
-    def _on_jump(self, x: float) -> None:
-        self.workspace.move_to(round(x))

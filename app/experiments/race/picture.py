@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 
 from app.experiments.race.looks import look, short
-from app.experiments.race.measures import MEASURES, scale_of
+from app.experiments.race.measures import scale_of
 from app.experiments.race.results import RaceResults
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture
@@ -38,6 +38,7 @@ def race_picture(
     runs = results.lanes.get(chosen)
     seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
     aside = runs is not None and place is not None
+    y = scale_of(measure, results.plan.settings)
     lines = [
         _line(
             digest.runs,
@@ -47,14 +48,14 @@ def race_picture(
             label=short(name) if named else "",
             meaning=look(name).meaning,
             style=look(name).line,
-            unit=MEASURES[measure].unit,
+            unit=y.unit,
             band_strength=ASIDE if aside and name != chosen else 1.0,
         )
         for name, digest in results.digests.items()
     ]
     return LinePicture(
         x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
-        y=scale_of(measure, results.plan.settings),
+        y=y,
         ranked=True,
         leaders=named,
         lines=(*lines, *(() if seed is None else (seed,))),  # if space is short, drop the labels of algorithms first

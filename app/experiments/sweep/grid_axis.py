@@ -17,6 +17,11 @@ from grpo_core.config.value_names import worded
 from grpo_core.text import tr
 
 
+def is_number(value: object) -> bool:
+    """Return whether ``value`` is a number and not a switch."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class GridAxis:
     """The values of a grid at positions 0, 1, ..., n - 1. Numbers are sorted; words keep their order."""
@@ -29,7 +34,7 @@ class GridAxis:
     @property
     def numeric(self) -> bool:
         """Whether the values are numbers, in which case there are further values between two neighbours."""
-        return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
+        return all(map(is_number, self.values))
 
     @property
     def whole(self) -> bool:
@@ -102,6 +107,5 @@ def name(value: object) -> str:
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return the distinct values. Numbers are sorted in ascending order."""
-    once = list(dict.fromkeys(values))
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
-    return tuple(sorted(once) if numbers else once)
+    once = dict.fromkeys(values)
+    return tuple(sorted(once) if all(map(is_number, once)) else once)

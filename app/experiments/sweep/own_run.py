@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.experiments.sweep.grid_axis import GridAxis, grid_of
+from app.experiments.sweep.grid_axis import GridAxis, grid_of, is_number
 from app.experiments.sweep.plan import BETA
 from app.plotting.line_data import NOTHING
 from app.plotting.pyramid import Pyramid
@@ -77,7 +77,5 @@ def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray
     """Return the value that a setting had in each of the updates ``steps`` (n,). NaN if it is not a number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
-    values = np.array(
-        [v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in earlier], float
-    )
+    values = np.array([value if is_number(value) else np.nan for value in earlier], float)
     return np.asarray(values[np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import Qt
 
-from app.experiments.sweep.grid_axis import GridAxis
+from app.experiments.sweep.grid_axis import GridAxis, is_number
 from app.plotting.line_data import Line, PointSet, Tag
 from grpo_core.config import Settings
 from grpo_core.text import plural, tr
@@ -73,8 +73,7 @@ class RealRuns:
 
     def values(self, path: str) -> list[float]:
         """Return the values that a setting has in the runs, without those that are not numbers."""
-        known = [run.value(path) for run in self.runs]
-        return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        return [value for run in self.runs if is_number(value := run.value(path))]
 
     def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the position and the height of every run that has both, (n,) each, in the order of the positions."""

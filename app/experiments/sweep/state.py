@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.own_run import OwnRun
-from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.plan import BETA, Sweep, Swept
 from app.experiments.sweep.real_runs import RealRuns
 from app.experiments.sweep.results import SweepResults, row_line
 from app.plotting.line_data import NOTHING, Line
@@ -38,9 +38,8 @@ class SweepState:
         x, row: the selected position and row.
         own: the data of the current run.
         runs: the runs at the selected position; None if there are none.
-        label: name and symbol of the swept setting, for its axis.
+        over: the swept setting.
         real: runs of a sweep of real training to show in the charts, or None.
-        path: dotted path of the swept setting.
     """
 
     results: SweepResults | None = None
@@ -49,9 +48,8 @@ class SweepState:
     row: int = 0
     own: OwnRun = field(default_factory=OwnRun)
     runs: Ensemble | None = None
-    label: str = ""
+    over: Swept = field(default_factory=lambda: Swept.of(BETA))
     real: RealRuns | None = None
-    path: str = BETA
 
     @property
     def chosen_index(self) -> int | None:

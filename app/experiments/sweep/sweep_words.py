@@ -16,9 +16,8 @@ from app.plotting.numbers import shown
 from app.workspace.view import View
 from grpo_core.claims.claim import sentence
 from grpo_core.claims.sweep import Between
-from grpo_core.config import Settings, described_at
+from grpo_core.config import described_at
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.language_ensemble import COMPARABLE
 from grpo_core.experiments.outcome import of_sweep, swept
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import as_sentence, plural, tr
@@ -183,13 +182,3 @@ def of_run(view: View) -> str:
     return tr("Update {here} of this run had β {beta:g}: the policy was then {kl} nats from the reference.").format(
         here=here, beta=beta, kl=kl
     )
-
-
-def wanted_base(settings: Settings, known: bool) -> Settings:
-    """Return the base settings of a sweep: ``settings``, with those of NumPy for a language model.
-
-    ``known``: whether to change them to settings for which theory provides the optimum.
-    """
-    if settings.is_language:
-        return settings.replace(COMPARABLE)
-    return settings.replace(theory.KNOWN) if known else settings
