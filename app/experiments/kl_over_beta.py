@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 from app.boxes import down
 from app.experiments.sweep import sweep_words as words
 from app.experiments.sweep.chart import SweepChart
-from app.experiments.sweep.choices import SweepChoices
+from app.experiments.sweep.choices import ADD, REMOVE, SweepChoices
 from app.experiments.sweep.controller import SweepController
 from app.experiments.sweep.own_run import grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
@@ -218,7 +218,7 @@ class KlOverBetaPanel(Panel):
             real=self.real,
         )
         views.draw(state, over.title, view.theme, view.scale)
-        choices.show_real(there=self.real is not None)
+        choices.real.setText(ADD if self.real is None else REMOVE)
         choices.set_look(view.theme, view.scale)
         choices.show_selection(over, selection.grid, selection.x, enabled=results is not None)
         choices.show_progress(self.controller.coming, bool(stale))

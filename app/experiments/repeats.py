@@ -35,6 +35,8 @@ class RepeatResults(ExperimentResults):
     Attributes:
         settings: settings of the repeats, apart from the seed.
         seeds: (S,) seeds of the repeats.
+        series: values so far of each of :data:`SERIES`, (n, S); empty before the first. The same array objects remain
+            until further updates arrive.
         wanted: planned number of updates of each repeat.
         count: number of updates computed so far.
     """
@@ -43,6 +45,7 @@ class RepeatResults(ExperimentResults):
         super().__init__(updates)
         self.settings, self.seeds = settings, seeds
         self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
+        self.series: Mapping[str, np.ndarray] = {}
         self._best_prob: np.ndarray | None = None
 
     def take(self, result: Repeats) -> None:
@@ -53,15 +56,7 @@ class RepeatResults(ExperimentResults):
         if result.best_prob is not None:
             before = () if self._best_prob is None else (self._best_prob,)
             self._best_prob = np.concatenate([*before, result.best_prob])
-        self._series = {name: rows[:last] for name, rows in self._rows.items()}
-
-    @property
-    def series(self) -> Mapping[str, np.ndarray]:
-        """Values so far of each of :data:`SERIES`, (n, S).
-
-        The same array objects are returned until further updates arrive.
-        """
-        return self._series if self.count else {}
+        self.series = {name: rows[:last] for name, rows in self._rows.items()}
 
     @property
     def so_far(self) -> str:

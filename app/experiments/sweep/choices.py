@@ -114,12 +114,10 @@ class SweepChoices(QWidget):
             self.more,
         )
         self.second.hide()
+        self.setup.toggled.connect(self.second.setVisible)
+        self.setup.toggled.connect(self.shown_otherwise)
         down(self.first, self.second, on=self, margins=0, spacing=0)
         self.show_choice()
-
-    def _spoken(self, position: int) -> str:
-        """Return the slider's value for screen readers, as in the label next to it."""
-        return self.value_label.text()
 
     def _build_parts(self) -> None:
         self.view, self.measure = choice_box(tr("View", "noun")), choice_box(tr("Measure shown"))
@@ -131,7 +129,7 @@ class SweepChoices(QWidget):
         self.value_label = Label()
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Value, drag to train at others"))
-        self.slider.spoken = self._spoken
+        self.slider.spoken = lambda position: self.value_label.text()
         self.slider.setMinimumWidth(44)
         self.slider.setMaximumWidth(220)
         self.bar = QProgressBar()
@@ -161,9 +159,8 @@ class SweepChoices(QWidget):
         self.view.activated.connect(self.shown_otherwise)
         self.measure.activated.connect(self.shown_otherwise)
         self.table.toggled.connect(self.shown_otherwise)
-        self.setup.toggled.connect(self._on_setup)
-        self.estimators.toggled.connect(self._on_estimators)
-        self.slider.valueChanged.connect(self._on_slid)
+        self.estimators.toggled.connect(lambda on: self.choose(across=Swept.of(ESTIMATOR) if on else None))
+        self.slider.valueChanged.connect(lambda position: self.slid.emit(position / STEPS))
         self.sweep.clicked.connect(self.pressed)
         self.over.activated.connect(self._on_over)
         self.across.activated.connect(self._on_across)
@@ -284,13 +281,6 @@ class SweepChoices(QWidget):
         widest = max(metrics.horizontalAdvance(over.named(v)) for v in (*grid.values, 0.125))
         self.value_label.setMinimumWidth(widest + 2)
 
-    def show_real(self, *, there: bool) -> None:
-        """Update the button that adds or removes real runs.
-
-        ``there``: whether real runs are shown next to the sweep.
-        """
-        self.real.setText(REMOVE if there else ADD)
-
     def show_progress(self, coming: ExperimentResults | None, stale: bool) -> None:
         """Show the progress, and Sweep or Cancel on the button. ``coming`` is None if no sweep is running."""
         self.bar.setVisible(coming is not None and self._roomy)
@@ -313,20 +303,6 @@ class SweepChoices(QWidget):
         self.show_choice()
         self.chosen.emit()
 
-    @Slot(bool)
-    def _on_setup(self, on: bool) -> None:
-        self.second.setVisible(on)
-        self.shown_otherwise.emit()
-
-    @Slot(bool)
-    def _on_estimators(self, on: bool) -> None:
-        self.choose(across=Swept.of(ESTIMATOR) if on else None)
-
-    @Slot(bool)
-    @Slot(int)
-    def _on_slid(self, position: int) -> None:
-        self.slid.emit(position / STEPS)
-
     @Slot(int)
     def _on_over(self, index: int) -> None:
         path = choices()[index]
@@ -341,12 +317,10 @@ class SweepChoices(QWidget):
     @Slot()
     def _on_numbers(self) -> None:
         """Apply the values, seeds and updates typed into their fields."""
-        before, changes = self.choice, {"seeds": self._seeds_offered[max(self.seeds.currentIndex(), 0)]}
         try:
-            over = before.over
+            over, across = self.choice.over, self.choice.across
             if self.over_values.text() != over.text:
                 over = over.with_text(self.over_values.text())
-            across = before.across
             if across is not None and self.across_values.text() != across.text:
                 across = across.with_text(self.across_values.text())
             words = self.updates.text().replace(",", "").strip()
@@ -355,8 +329,6 @@ class SweepChoices(QWidget):
         except SettingsError as error:
             self.refused.emit(str(error))
             return
-        wanted = replace(before, over=over, across=across, updates=int(words), **changes)  # type: ignore[arg-type]
-        if wanted != before:
-            self.choice = wanted
-            self.show_choice()
-            self.chosen.emit()
+        seeds, updates = self._seeds_offered[max(self.seeds.currentIndex(), 0)], int(words)
+        if replace(self.choice, over=over, across=across, seeds=seeds, updates=updates) != self.choice:
+            self.choose(over=over, across=across, seeds=seeds, updates=updates)

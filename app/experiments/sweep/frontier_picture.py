@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from app.experiments.sweep.grid_axis import name
-from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
+from app.experiments.sweep.results import SweepResults, row_line, titled
 from app.experiments.sweep.state import (
     BEHIND,
     LEAST,
@@ -16,6 +16,7 @@ from app.experiments.sweep.state import (
     SweepState,
     chosen_mark,
     row_name,
+    spread_columns,
     theory_line,
 )
 from app.plotting.axis import Scale
@@ -102,13 +103,7 @@ def _frontier_table(results: SweepResults) -> tuple[list[Column], Rows]:
     columns = [] if sweep.across is None else [Column("row", sweep.across.title, chars=10, kind="text")]
     numeric = sweep.over.places.numeric
     columns.append(Column("value", sweep.over.title, chars=9, kind="number" if numeric else "text"))
-    for measure, key in TITLES.items():
-        unit = UNITS[measure]
-        columns += [
-            Column(key, titled(measure), unit=unit),
-            Column(f"{key} low", tr("Quarter below"), unit=unit),
-            Column(f"{key} high", tr("Quarter above"), unit=unit),
-        ]
+    columns += [*spread_columns("kl"), *spread_columns("reward")]
     table: list[list[object]] = []
     for row in range(len(sweep.rows)):
         kl, reward = results.final("kl", row), results.final("reward", row)

@@ -8,7 +8,7 @@ from app.experiments.sweep.chart import EDGE
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.own_run import OwnRun
 from app.experiments.sweep.real_runs import RealRuns
-from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
+from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line
 from app.experiments.sweep.state import (
     BEHIND,
     LEAST,
@@ -17,6 +17,7 @@ from app.experiments.sweep.state import (
     SweepState,
     chosen_mark,
     row_name,
+    spread_columns,
     theory_line,
 )
 from app.plotting.axis import Scale
@@ -111,14 +112,8 @@ def _setting_table(
 
     These are followed by one row for each real run.
     """
-    unit = UNITS[measure]
-    columns = [
-        Column("value", tr("Setting")),
-        Column("middle", titled(measure), unit=unit),
-        Column("low", tr("Quarter below"), unit=unit),
-        Column("high", tr("Quarter above"), unit=unit),
-        Column("optimum", tr("Exact optimum"), unit=unit),
-    ]
+    optimum = Column("optimum", tr("Exact optimum"), unit=UNITS[measure])
+    columns = [Column("value", tr("Setting")), *spread_columns(measure), optimum]
     if results is None:
         return columns, []
     sweep, numeric = results.sweep, results.sweep.over.places.numeric

@@ -11,8 +11,9 @@ from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.own_run import OwnRun
 from app.experiments.sweep.plan import BETA, Sweep, Swept
 from app.experiments.sweep.real_runs import RealRuns
-from app.experiments.sweep.results import SweepResults, row_line
+from app.experiments.sweep.results import UNITS, SweepResults, row_line, titled
 from app.plotting.line_data import NOTHING, Line
+from app.plotting.table_model import Column
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
@@ -74,6 +75,16 @@ def chosen_mark(state: SweepState, lines: list[Line], only: int | None) -> tuple
     if line is None or state.chosen_index is None or state.chosen_index >= len(line.x):
         return NOTHING, NOTHING
     return line.x[state.chosen_index :][:1], line.y[state.chosen_index :][:1]
+
+
+def spread_columns(measure: str) -> list[Column]:
+    """Return the columns of the centre of a measure and of its middle half."""
+    unit = UNITS[measure]
+    return [
+        Column(measure, titled(measure), unit=unit),
+        Column(f"{measure} low", tr("Quarter below"), unit=unit),
+        Column(f"{measure} high", tr("Quarter above"), unit=unit),
+    ]
 
 
 def row_name(sweep: Sweep, row: int) -> list[object]:
