@@ -7,7 +7,6 @@ for their middle half. Any other setting can be swept in the same way, and so ca
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -58,9 +57,9 @@ class KlOverBetaPanel(Panel):
         self.selection = SweepSelection(workspace.jobs, self.controller, self)
         self.real: RealRuns | None = None
         """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
-        self._real_coming: RealRuns | None = None
+        self._real_folder, self._real_coming = Path(), list[RealRun]()
         self._reader = Runner(self)
-        self._reader.arrived.connect(self._on_real_run)
+        self._reader.arrived.connect(lambda found: self._real_coming.append(RealRun(**found)))
         self._reader.ended.connect(self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
@@ -157,7 +156,7 @@ class KlOverBetaPanel(Panel):
 
         Their traces are read by the process for untrusted files.
         """
-        self._real_coming = RealRuns(folder=folder)
+        self._real_folder, self._real_coming = folder, []
         self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
 
     @Slot()
@@ -170,18 +169,12 @@ class KlOverBetaPanel(Panel):
         if name:
             self.add_runs(Path(name))
 
-    @Slot(object)
-    def _on_real_run(self, found: dict[str, Any]) -> None:
-        assert self._real_coming is not None
-        self._real_coming = self._real_coming.with_run(RealRun(**found))
-
     @Slot(str)
     def _on_real_read(self, sentence: str) -> None:
-        coming, self._real_coming = self._real_coming, None
         if sentence:
             self.workspace.problem.emit(sentence, "error")
         else:
-            self.real = coming
+            self.real = RealRuns(folder=self._real_folder, runs=tuple(self._real_coming))
             self.renew()
 
     def dispose(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +36,6 @@ class RealRun:
     kl: float
     reward: float
 
-    @property
-    def title(self) -> str:
-        """The run's name in a table."""
-        return tr("real, seed {seed}").format(seed=self.settings.seed)
-
     def value(self, path: str) -> Any:
         """Return the value of the setting ``path``, or None if the run does not have it."""
         try:
@@ -66,10 +60,6 @@ class RealRuns:
 
     folder: Path
     runs: tuple[RealRun, ...] = ()
-
-    def with_run(self, run: RealRun) -> RealRuns:
-        """Return a copy with one more run."""
-        return dataclasses.replace(self, runs=(*self.runs, run))
 
     def values(self, path: str) -> list[float]:
         """Return the values that a setting has in the runs, without those that are not numbers."""

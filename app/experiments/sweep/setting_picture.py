@@ -137,5 +137,6 @@ def _setting_table(
         for run in real.runs:
             value, one = run.value(sweep.over.path), run.measure(measure)
             shown_value = value if numeric or value is None else name(value)
-            table.append([run.title, *second, shown_value, one, None, None, None])
+            title = tr("real, seed {seed}").format(seed=run.settings.seed)
+            table.append([title, *second, shown_value, one, None, None, None])
     return columns, table

@@ -153,14 +153,15 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
     long = Sweep(
         base=SMALL, over=Swept(path="objective.beta", values=tuple(n / 100 for n in range(64))), seeds=256, updates=600
     )
+
+    def came() -> int:
+        return 0 if controller.results is None else controller.results.count
+
     with started(tmp_path) as (file, processes):
         jobs.cluster = str(file)
         controller.compute(long)
         for number, gone in ((4, processes[1]), (8, processes[0])):  # a worker, later the scheduler
-            qtbot.waitUntil(  # type: ignore[misc]
-                lambda number=number: controller.results is not None and controller.results.count >= number,
-                timeout=60_000,
-            )
+            qtbot.waitUntil(lambda number=number: came() >= number, timeout=60_000)  # type: ignore[misc]
             os.killpg(gone.pid, signal.SIGKILL)
         qtbot.waitUntil(lambda: not controller.busy, timeout=90_000)
     assert controller.results is not None and 8 <= controller.results.count < 64
