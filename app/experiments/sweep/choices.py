@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QToolButton, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.controller import ExperimentResults
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.experiments.sweep.results import TITLES
-from app.experiments.sweep.small_widgets import apply_style, entry, inside, lines, row, toggle
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
+from app.theme.scroll_area import plain_scroll_area
 from app.theme.tokens import Theme
 from app.widgets.calm import CalmSlider
 from app.widgets.combo import choice_box, fill
+from app.widgets.wrap import Wrap
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -88,19 +89,15 @@ class SweepChoices(QWidget):
         self._look: tuple[Theme, float] | None = None
         self._roomy = True
         self._build_parts()
-        self.first = row(
-            self.view,
-            self.measure,
-            self.sweep,
-            self.bar,
-            self.estimators,
-            self.setup,
-            None,
-            self.value_label,
-            self.slider,
-            self.table,
-        )
-        self.second = lines(
+        row, self.second = QWidget(), QWidget()
+        buttons = (self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup)
+        value = (self.value_label, (self.slider, 1), self.table)
+        across(*buttons, None, *value, on=row, margins=(12, 2, 8, 2), spacing=8)
+        self.first = plain_scroll_area(row, bars=False)  # it scrolls to the widget that has the focus
+        wrap = Wrap(self.second)
+        wrap.setContentsMargins(12, 2, 8, 2)
+        wrap.setSpacing(8)
+        for part in (
             Label(tr("Over")),
             self.over,
             self.over_values,
@@ -112,7 +109,8 @@ class SweepChoices(QWidget):
             Label(tr("Updates")),
             self.updates,
             self.more,
-        )
+        ):
+            wrap.addWidget(part)
         self.second.hide()
         self.setup.toggled.connect(self.second.setVisible)
         self.setup.toggled.connect(self.shown_otherwise)
@@ -177,7 +175,7 @@ class SweepChoices(QWidget):
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
             self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
-            self.first.setFixedHeight(inside(self.first).sizeHint().height())
+            self.first.setFixedHeight(self.first.widget().sizeHint().height())
             self.slider.setMaximumWidth(round(220 * scale))
             self.bar.setFixedWidth(round(60 * scale))
             self._fit()
@@ -192,7 +190,7 @@ class SweepChoices(QWidget):
         In a narrow panel, a button has a shorter label, and value, slider and progress are hidden. The row below
         the charts repeats them, and the position can be changed in the charts.
         """
-        extras, line = (self.value_label, self.slider), inside(self.first)
+        extras, line = (self.value_label, self.slider), self.first.widget()
         self.estimators.setText(ESTIMATORS_LONG)
         for widget in extras:
             widget.show()
@@ -332,3 +330,28 @@ class SweepChoices(QWidget):
         seeds, updates = self._seeds_offered[max(self.seeds.currentIndex(), 0)], int(words)
         if replace(self.choice, over=over, across=across, seeds=seeds, updates=updates) != self.choice:
             self.choose(over=over, across=across, seeds=seeds, updates=updates)
+
+
+def apply_style(widget: QWidget, font: QFont) -> None:
+    """Set one font on a widget and all its children."""
+    for part in (widget, *widget.findChildren(QWidget)):
+        part.setFont(font)
+
+
+def entry(title: str) -> QLineEdit:
+    """Return a one-line text field."""
+    made = QLineEdit()
+    made.setAccessibleName(title)
+    made.setToolTip(plain_tip(title))
+    return made
+
+
+def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
+    """Return a flat toggle button."""
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(plain_tip(tip))
+    button.setCheckable(True)
+    button.setProperty("quiet", quiet)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return button
