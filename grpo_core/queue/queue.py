@@ -103,13 +103,16 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
             except RunFileError:
                 if not in_use(path):
                     raise
-                busy = RunFileError(
-                    tr("{title} is being trained in a window; close it there, then continue here.").format(
-                        title=run.title
-                    )
-                )
+                busy = in_a_window(run.title)
         if busy is not None:
             raise busy
+
+
+def in_a_window(title: str) -> RunFileError:
+    """Return the error that the run called ``title`` is being trained in a window."""
+    return RunFileError(
+        tr("{title} is being trained in a window; close it there, then continue here.").format(title=title)
+    )
 
 
 def trained_until(

@@ -36,11 +36,6 @@ class GridAxis:
         """Whether the values are numbers, in which case there are further values between two neighbours."""
         return all(map(is_number, self.values))
 
-    @property
-    def whole(self) -> bool:
-        """Whether the values are integers."""
-        return self.numeric and all(isinstance(value, int) for value in self.values)
-
     def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
         """Return the positions (n,) of ``values`` (n,). NaN outside the grid."""
         if not self.numeric:
@@ -62,11 +57,8 @@ class GridAxis:
         if not self.numeric or abs(x - near) < 1e-9:
             return self.values[near]
         found = float(np.interp(x, np.arange(len(self.values)), np.array(self.values, dtype=float)))
-        return round(found) if self.whole else float(f"{found:.3g}")
-
-    def between(self, steps: int) -> np.ndarray:
-        """Return evenly spaced positions from the first to the last, ``steps`` per interval."""
-        return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
+        whole = all(isinstance(value, int) for value in self.values)
+        return round(found) if whole else float(f"{found:.3g}")
 
     def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
         """Return (position, label) of every value, given ``space`` pixels per interval.

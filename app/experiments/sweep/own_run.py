@@ -44,7 +44,10 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     """
     series = run.series["kl"]
     kl = series.values
-    steps = drawn_of(run.head if path is not None else 0)
+    head, every = run.head if path is not None else 0, 1
+    while head > MOST * every:  # a power of two, so that the selection rarely changes as the run grows
+        every *= 2
+    steps = np.arange(1, head + 1, every)
     now = np.array([cursor] if cursor and path is not None else [], dtype=int)
     return OwnRun(
         values=NOTHING if path is None else values_of(run, steps, path),
@@ -56,18 +59,7 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     )
 
 
-def drawn_of(head: int) -> np.ndarray:
-    """Return every k-th update of a run of ``head`` updates, for drawing.
-
-    k is a power of two, so that the selection rarely changes as the run grows.
-    """
-    every = 1
-    while head > MOST * every:
-        every *= 2
-    return np.arange(1, head + 1, every)
-
-
-def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> GridAxis:
+def grid_of_run(run: RunHandle, coming: float, others: Sequence[float]) -> GridAxis:
     """Return a grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
     earlier = [settings.objective.beta for _, settings in run.changes]
     return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
