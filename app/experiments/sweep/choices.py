@@ -89,11 +89,11 @@ class SweepChoices(QWidget):
         self._look: tuple[Theme, float] | None = None
         self._roomy = True
         self._build_parts()
-        row, self.second = QWidget(), QWidget()
+        self._line, self.second = QWidget(), QWidget()
         buttons = (self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup)
         value = (self.value_label, (self.slider, 1), self.table)
-        across(*buttons, None, *value, on=row, margins=(12, 2, 8, 2), spacing=8)
-        self.first = plain_scroll_area(row, bars=False)  # it scrolls to the widget that has the focus
+        across(*buttons, None, *value, on=self._line, margins=(12, 2, 8, 2), spacing=8)
+        self.first = plain_scroll_area(self._line, bars=False)  # it scrolls to the widget that has the focus
         wrap = Wrap(self.second)
         wrap.setContentsMargins(12, 2, 8, 2)
         wrap.setSpacing(8)
@@ -175,7 +175,7 @@ class SweepChoices(QWidget):
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
             self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
-            self.first.setFixedHeight(self.first.widget().sizeHint().height())
+            self.first.setFixedHeight(self._line.sizeHint().height())
             self.slider.setMaximumWidth(round(220 * scale))
             self.bar.setFixedWidth(round(60 * scale))
             self._fit()
@@ -190,17 +190,17 @@ class SweepChoices(QWidget):
         In a narrow panel, a button has a shorter label, and value, slider and progress are hidden. The row below
         the charts repeats them, and the position can be changed in the charts.
         """
-        extras, line = (self.value_label, self.slider), self.first.widget()
+        extras = (self.value_label, self.slider)
         self.estimators.setText(ESTIMATORS_LONG)
         for widget in extras:
             widget.show()
         self.view.setMaximumWidth(16_777_215)
-        self._roomy = line.sizeHint().width() <= self.width()
+        self._roomy = self._line.sizeHint().width() <= self.width()
         if not self._roomy:
             self.estimators.setText(ESTIMATORS_SHORT)
             for spare in (*extras, self.bar):
                 spare.hide()
-            over = max(line.sizeHint().width() - self.width(), 0)
+            over = max(self._line.sizeHint().width() - self.width(), 0)
             usual = self.view.sizeHint().width()
             self.view.setMaximumWidth(max(usual - over, usual // 2))
         for values in (self.over_values, self.across_values):
