@@ -23,7 +23,7 @@ from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import portions
 from grpo_core.experiments.sweep import BETAS, grid
-from grpo_core.jobs.cluster import cluster
+from grpo_core.jobs.cluster import Cluster
 
 SEEDS, UPDATES, ROUNDS = tuple(range(1024)), 200, 5
 
@@ -49,9 +49,9 @@ def main() -> None:
     parts = [(part, SEEDS, UPDATES) for part in portions(points, len(SEEDS), 2)]
     jobs = Jobs(own_process=True)
     try:
-        with cluster("local:2") as there:
+        with Cluster("local:2") as there:
             ways: dict[str, Callable[[], list[object]]] = {
-                "two processes": lambda: list(shared_results(jobs, "ensembles", parts, processes=2, poll=never)),
+                "two processes": lambda: list(shared_results(jobs, parts, processes=2, poll=never)),
                 "local:2": lambda: list(there.ensembles(points, SEEDS, UPDATES, poll=never)),
             }
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}

@@ -12,7 +12,7 @@ import numpy as np
 
 from grpo_core import parts
 from grpo_core.config import Settings, settings_from_json
-from grpo_core.experiments.digest import Course, Digest
+from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.repeats import Repeats
 from grpo_core.memory import Block
@@ -22,7 +22,6 @@ from grpo_core.what_if import Compared as ComparedNumber
 
 KINDS: dict[str, type] = {
     "block": Block,
-    "course": Course,
     "digest": Digest,
     "ensemble": Ensemble,
     "compared number": ComparedNumber,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
 from app.clock import Timer
+from app.experiments.controller import ExperimentController
 from app.experiments.race import race_words as words
 from app.experiments.race.arrangement import RaceArrangement, Split
 from app.experiments.race.choices import RaceChoices
-from app.experiments.race.controller import RaceController
-from app.experiments.race.headline import headline
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import GRPO, RacePlan, base_of, opponents, remark_on
+from app.experiments.race.results import RaceResults
 from app.experiments.race.run_row import RunRow
 from app.experiments.race.standing import RaceStanding
 from app.plotting.line_chart import LineChart
@@ -58,7 +60,8 @@ class ComparisonPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.controller = RaceController(workspace.jobs, self)
+        self.controller: ExperimentController[RaceResults] = ExperimentController(self)
+        self._asked: RacePlan | None = None
         self.place: int | None = None
         self._lane = GRPO
         self._picked = False
@@ -123,7 +126,8 @@ class ComparisonPanel(Panel):
         """Compute the planned race. A race that is still being computed is cancelled."""
         self._settle.stop()
         self._source = self.workspace.view.run.id
-        self.controller.start(self.planned())
+        plan = self._asked = self.planned()
+        self.controller.start(RaceResults(plan), partial(plan.digests, self.workspace.jobs))
 
     @property
     def settling(self) -> bool:
@@ -146,10 +150,10 @@ class ComparisonPanel(Panel):
         super().on_frame()
 
     def _follow(self) -> None:
-        if self.controller.asked is None:
+        if self._asked is None:
             self.race()
             return
-        here, same = self.workspace.view.run.id, self.planned() == self.controller.asked
+        here, same = self.workspace.view.run.id, self.planned() == self._asked
         if same:
             self._source = here
             self._settle.stop()
@@ -158,7 +162,7 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def _on_settled(self) -> None:
-        if self.seen and self.planned() != self.controller.asked:
+        if self.seen and self.planned() != self._asked:
             self.race()
 
     # -- one of its runs ---------------------------------------------------------------------------------------------
@@ -210,8 +214,7 @@ class ComparisonPanel(Panel):
         self._arrange(self.size(), view.scale)
         self.twin.button.setFont(view.theme.font("small", view.scale))
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
-        of = len(self.controller.asked.names) if self.controller.asked is not None else 0
-        self.frame.show_progress(self.controller.done, of, busy=self.controller.busy, scale=view.scale)
+        self.frame.show_progress(self.controller.coming, view.scale)
         below = self.split.orientation() is Qt.Orientation.Vertical  # the ranking next to the picture names the lines
         self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
@@ -219,7 +222,7 @@ class ComparisonPanel(Panel):
         allow(self.standing, "" if ready else tr("This table belongs to another race than the one that is chosen."))
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
-        result = "" if results is None or results.plan != wanted else headline(results)
+        result = "" if results is None or results.plan != wanted else words.headline(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
         self.headline.setVisible(bool(result))

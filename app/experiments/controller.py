@@ -1,30 +1,39 @@
-"""Common base class for computing races and sweeps, one experiment at a time, in the background."""
+"""Races, sweeps and repeats, computed one at a time in the background, with results shown as they arrive."""
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.jobs.runner import CANCELLED, Make, Runner
 
 
-class ExperimentResults(Protocol):
-    """The results of an experiment so far.
+class ExperimentResults:
+    """The results of an experiment, added as they arrive.
 
     Attributes:
+        count: number of results computed so far.
+        wanted: number of all results.
         note: the reason why results are missing; empty while they are being computed and when they are complete.
     """
 
-    note: str
+    def __init__(self, wanted: int) -> None:
+        self.count, self.wanted, self.note = 0, wanted, ""
 
     @property
-    def count(self) -> int:
-        """Number of results computed so far."""
+    def complete(self) -> bool:
+        """Whether all results have been computed."""
+        return self.count == self.wanted
 
     @property
     def so_far(self) -> str:
-        """Message stating how many results have been computed or, for an experiment that ended early, its note."""
+        """Message stating how many results have been computed."""
+        raise NotImplementedError
+
+    def take(self, result: Any) -> None:
+        """Add the next result."""
+        raise NotImplementedError
 
 
 R = TypeVar("R", bound=ExperimentResults)
@@ -35,6 +44,7 @@ class ExperimentController(QObject, Generic[R]):
 
     Attributes:
         results: the results shown; None before the first result of the first experiment.
+        coming: the results of the experiment being computed; None if there is none.
         problem: message that says why an experiment could not be computed; empty if there is no problem.
 
     Signals:
@@ -47,7 +57,7 @@ class ExperimentController(QObject, Generic[R]):
         super().__init__(parent)
         self.results: R | None = None
         self.problem = ""
-        self._coming: R | None = None
+        self.coming: R | None = None
         self._closed = False
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_arrived)
@@ -56,12 +66,17 @@ class ExperimentController(QObject, Generic[R]):
     @property
     def busy(self) -> bool:
         """Whether results are still being computed."""
-        return self._coming is not None
+        return self.coming is not None
 
-    @property
-    def done(self) -> int:
-        """Number of results of the current experiment so far, or 0 if none is running."""
-        return self._coming.count if self._coming is not None else 0
+    def start(self, coming: R, make: Make) -> None:
+        """Start the experiment ``make``, whose results are added to ``coming``.
+
+        An experiment that is still being computed is cancelled.
+        """
+        if not self._closed:
+            self.problem, self.coming = "", coming
+            self._runner.start(make)
+            self.changed.emit()
 
     def refuse(self, sentence: str) -> None:
         """Report the reason why no experiment is computed. The results shown are kept."""
@@ -74,22 +89,8 @@ class ExperimentController(QObject, Generic[R]):
 
     def close(self) -> None:
         """Stop computing permanently, for example when the window closes."""
-        self._closed, self._coming = True, None
+        self._closed, self.coming = True, None
         self._runner.close()
-
-    def _begin(self, coming: R, make: Make) -> None:
-        """Start the experiment ``make``, whose results are added to ``coming``.
-
-        An experiment that is still being computed is cancelled.
-        """
-        if not self._closed:
-            self.problem, self._coming = "", coming
-            self._runner.start(make)
-            self.changed.emit()
-
-    def _take(self, coming: R, result: object) -> None:
-        """Add the next result to ``coming``."""
-        raise NotImplementedError
 
     def _announce(self, coming: R) -> None:
         """Emit ``changed`` for a new result. Subclasses with many small results do so less often."""
@@ -97,14 +98,14 @@ class ExperimentController(QObject, Generic[R]):
 
     @Slot(object)
     def _on_arrived(self, result: object) -> None:
-        assert self._coming is not None
-        self._take(self._coming, result)
-        self.results = self._coming
-        self._announce(self._coming)
+        assert self.coming is not None
+        self.coming.take(result)
+        self.results = self.coming
+        self._announce(self.coming)
 
     @Slot(str)
     def _on_ended(self, sentence: str) -> None:
-        coming, self._coming = self._coming, None
+        coming, self.coming = self.coming, None
         if coming is not None and sentence:
             if coming.count:
                 coming.note = coming.so_far

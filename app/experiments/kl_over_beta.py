@@ -7,7 +7,6 @@ for their middle half. Any other setting can be swept in the same way, and so ca
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -15,9 +14,8 @@ from PySide6.QtWidgets import QWidget
 from app.boxes import down
 from app.experiments.sweep import sweep_words as words
 from app.experiments.sweep.chart import SweepChart
-from app.experiments.sweep.choices import SweepChoices
+from app.experiments.sweep.choices import ADD, REMOVE, SweepChoices
 from app.experiments.sweep.controller import SweepController
-from app.experiments.sweep.headline import headline
 from app.experiments.sweep.own_run import grid_of_run, own_run
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.real_runs import RealRun, RealRuns
@@ -25,6 +23,7 @@ from app.experiments.sweep.results import SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
 from app.experiments.sweep.selection import SweepSelection
 from app.experiments.sweep.state import SweepState
+from app.experiments.sweep.theory import KNOWN
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
@@ -33,6 +32,7 @@ from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.language_ensemble import COMPARABLE
 from grpo_core.explain import Quantity
 from grpo_core.text import plural, tr
 
@@ -54,12 +54,12 @@ class KlOverBetaPanel(Panel):
         super().__init__(workspace, parent)
         self.choices, self.views, self.run = SweepChoices(workspace.computed_on), SweepViews(), SweepRunRow()
         self.controller = SweepController(workspace.jobs, self)
-        self.selection = SweepSelection(self.controller, self)
+        self.selection = SweepSelection(workspace.jobs, self.controller, self)
         self.real: RealRuns | None = None
         """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
-        self._real_coming: RealRuns | None = None
+        self._real_folder, self._real_coming = Path(), list[RealRun]()
         self._reader = Runner(self)
-        self._reader.arrived.connect(self._on_real_run)
+        self._reader.arrived.connect(lambda found: self._real_coming.append(RealRun(**found)))
         self._reader.ended.connect(self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
@@ -84,17 +84,17 @@ class KlOverBetaPanel(Panel):
         self.views.picked.connect(self.selection.put)
         self.views.dragged.connect(self._on_slid)
         self.views.open_wanted.connect(self.open_run)
-        self.views.explain_wanted.connect(self._on_explain)
-        self.views.training.cursor_moved.connect(self._on_jump)
+        self.views.explain_wanted.connect(lambda: self.workspace.explain(Quantity("kl")))
+        self.views.training.cursor_moved.connect(lambda x: self.workspace.move_to(round(x)))
         self.run.open_wanted.connect(self.open_run)
-        self.run.known_wanted.connect(self._on_known)
+        self.run.known_wanted.connect(lambda known: self.choices.choose(known=known))
         self.run.now_wanted.connect(self.sweep)
         self.run.queue_wanted.connect(self._on_queue)
 
     @property
     def busy(self) -> bool:
         """Whether a sweep or a single point is being computed."""
-        return self.controller.busy or self.controller.place_runner.behind
+        return self.controller.busy or self.selection.behind
 
     @property
     def scatter(self) -> SweepChart:
@@ -109,15 +109,12 @@ class KlOverBetaPanel(Panel):
         Raises:
             SettingsError: no such sweep is possible.
         """
-        choice = self.choices.choice
-        base = words.wanted_base(self.workspace.editing.wanted, choice.known)
-        return Sweep(
-            base=base,
-            over=choice.over,
-            across=choice.across,
-            seeds=choice.seeds,
-            updates=choice.updates,
-        )
+        choice, base = self.choices.choice, self.workspace.editing.wanted
+        if base.is_language:
+            base = base.replace(COMPARABLE)
+        elif choice.known:
+            base = base.replace(KNOWN)
+        return Sweep(base=base, over=choice.over, across=choice.across, seeds=choice.seeds, updates=choice.updates)
 
     @Slot()
     def sweep(self) -> None:
@@ -126,7 +123,7 @@ class KlOverBetaPanel(Panel):
         self._turn_to(language=language)
         self._begun |= not language
         try:
-            self.controller.start(self.planned())
+            self.controller.compute(self.planned())
         except SettingsError as error:
             self.controller.refuse(str(error))
 
@@ -159,7 +156,7 @@ class KlOverBetaPanel(Panel):
 
         Their traces are read by the process for untrusted files.
         """
-        self._real_coming = RealRuns(folder=folder)
+        self._real_folder, self._real_coming = folder, []
         self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
 
     @Slot()
@@ -172,24 +169,18 @@ class KlOverBetaPanel(Panel):
         if name:
             self.add_runs(Path(name))
 
-    @Slot(object)
-    def _on_real_run(self, found: dict[str, Any]) -> None:
-        assert self._real_coming is not None
-        self._real_coming = self._real_coming.with_run(RealRun(**found))
-
     @Slot(str)
     def _on_real_read(self, sentence: str) -> None:
-        coming, self._real_coming = self._real_coming, None
         if sentence:
             self.workspace.problem.emit(sentence, "error")
         else:
-            self.real = coming
+            self.real = RealRuns(folder=self._real_folder, runs=tuple(self._real_coming))
             self.renew()
 
     def dispose(self) -> None:
         self._begun = True
         self._reader.close()
-        self.selection.stop()
+        self.selection.close()
         self.controller.close()
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -214,19 +205,16 @@ class KlOverBetaPanel(Panel):
             grid=selection.grid,
             x=selection.x,
             row=selection.row,
-            label=over.label,
+            over=over,
             own=own_run(view.run, view.cursor.step, None if over.path == ESTIMATOR else over.path),
-            runs=self.controller.place_runner.shown if results is not None else None,
+            runs=selection.shown if results is not None else None,
             real=self.real,
-            path=over.path,
         )
         views.draw(state, over.title, view.theme, view.scale)
-        choices.show_real(there=self.real is not None)
+        choices.real.setText(ADD if self.real is None else REMOVE)
         choices.set_look(view.theme, view.scale)
         choices.show_selection(over, selection.grid, selection.x, enabled=results is not None)
-        choices.show_progress(
-            self.controller.done if self.controller.busy else None, self.controller.wanted, bool(stale)
-        )
+        choices.show_progress(self.controller.coming, bool(stale))
         result = "" if results is None or stale else self._headline_of(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
@@ -262,9 +250,7 @@ class KlOverBetaPanel(Panel):
             if language and view.wanted.model.folder:
                 return words.FOLDER
             return self.summary(view) if self.real is not None or not language else words.of_plan(self.choices.choice)
-        here = self.controller.place_runner.problem or words.at_hand(
-            self.selection.begun, results.sweep, self.selection.value
-        )
+        here = self.selection.problem or words.at_hand(self.selection.begun, results.sweep, self.selection.value)
         last = "" if language else words.of_theory(results, self.selection.row)
         return "\n".join(part for part in (results.note, self._of_real(), here, last) if part)
 
@@ -293,7 +279,7 @@ class KlOverBetaPanel(Panel):
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""
-            self._stated = results, headline(results)
+            self._stated = results, words.headline(results)
         return self._stated[1]
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -331,19 +317,7 @@ class KlOverBetaPanel(Panel):
         self.choices.table.setChecked(True)
         self.views.focus_table(self.selection.x, self.selection.row)
 
-    @Slot(bool)
-    def _on_known(self, known: bool) -> None:
-        self.choices.choose(known=known)
-
     @Slot()
     def _on_queue(self) -> None:
         over = self.choices.choice.over
         self.queue_wanted.emit(over.path, over.text)
-
-    @Slot()
-    def _on_explain(self) -> None:
-        self.workspace.explain(Quantity("kl"))
-
-    @Slot(float)
-    def _on_jump(self, x: float) -> None:
-        self.workspace.move_to(round(x))

@@ -18,7 +18,7 @@ from app.theme.reasons import allow
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.config import Settings, language_settings
+from grpo_core.config import language_settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.queue.queue import Queue
 from grpo_core.text import plural, tr, without_stop
@@ -62,7 +62,6 @@ class QueuePanel(Panel):
         self.proceed.clicked.connect(self._on_proceed)
         self.cancel = QPushButton(tr("Cancel"))
         self.cancel.setToolTip(tr("Cancel the rest; what was done is kept."))
-        self.cancel.clicked.connect(self._on_cancel)
         self.form.browse.clicked.connect(self.browse_wanted)
         line = across((self.status, 1), self.proceed, self.cancel, spacing=8)
         lower = QWidget()
@@ -75,6 +74,7 @@ class QueuePanel(Panel):
         """Show the queue in ``background`` from now on."""
         self.background = background
         background.progress.connect(self._on_progress)
+        self.cancel.clicked.connect(background.cancel)
         self._on_progress()
 
     @Slot()
@@ -131,20 +131,18 @@ class QueuePanel(Panel):
 
     @Slot()
     def _on_start(self) -> None:
-        """Start the queue defined by the form, or show what is wrong with it."""
+        """Start the queue defined by the form, or show what is wrong with it.
+
+        Its runs have the settings of the current run if that trains a language model.
+        """
+        shown = self.workspace.editing.wanted
         try:
-            queue = self.form.planned(self._settings)
+            queue = self.form.planned(shown if shown.is_language else language_settings())
         except SettingsError as error:
             self.form.refuse(str(error))
             return
         self.form.refuse("")
         self.start_wanted.emit(queue)
-
-    @property
-    def _settings(self) -> Settings:
-        """The settings common to all runs, which are those of the current run if it trains a language model."""
-        shown = self.workspace.editing.wanted
-        return shown if shown.is_language else language_settings()
 
     @Slot()
     def _on_proceed(self) -> None:
@@ -157,11 +155,6 @@ class QueuePanel(Panel):
             self.background.resume()
         except GrpoError as error:
             self.workspace.problem.emit(str(error), "error")
-
-    @Slot()
-    def _on_cancel(self) -> None:
-        if self.background is not None:
-            self.background.cancel()
 
     @Slot(int, str)
     def _on_activated(self, row: int, column: str) -> None:

@@ -120,7 +120,7 @@ class QueueForm(QWidget):
         field.setAccessibleName(name)
         field.setMinimumWidth(1)
         field.returnPressed.connect(self.started)
-        field.textEdited.connect(self._on_typed)
+        field.textEdited.connect(lambda: self.refuse(""))
         return field
 
     def set_look(self, theme: Theme, scale: float) -> None:
@@ -199,8 +199,4 @@ class QueueForm(QWidget):
             allow(field, "" if path else tr("Choose a setting for these values first."))
             if not field.text() or field.text() in SUGGESTED.values():
                 field.setText(SUGGESTED.get(path, ", ".join(rule.choices) if rule else ""))
-        self.refuse("")
-
-    @Slot()
-    def _on_typed(self) -> None:
         self.refuse("")

@@ -26,34 +26,18 @@ MEASURES = (
 UPDATES = "updates"
 
 
-class Value(str):
-    """The value of a setting as text, which is sorted numerically if it is a number."""
+class Numbered(str):
+    """The text of a cell that is sorted by a number, which can be NaN."""
 
     number: float
 
-    def __new__(cls, value: object) -> Value:
-        switched = value is None or isinstance(value, bool)
-        text = f"{value:g}" if isinstance(value, float) else str(value)
-        made = super().__new__(cls, (tr("on") if value else tr("off")) if switched else text)
-        made.number = float(value) if isinstance(value, (int, float)) else math.nan
+    def __new__(cls, text: str, number: float) -> Numbered:
+        made = super().__new__(cls, text)
+        made.number = number
         return made
 
     def __float__(self) -> float:
         return self.number
-
-
-class Share(str):
-    """Text of a cell such as “34 / 60”, sorted by the fraction."""
-
-    share: float
-
-    def __new__(cls, done: int, wanted: int) -> Share:
-        made = super().__new__(cls, f"{done:,} / {wanted:,}")
-        made.share = min(done / max(wanted, 1), 1.0)
-        return made
-
-    def __float__(self) -> float:
-        return self.share
 
 
 def columns(queue: Queue) -> list[Column]:
@@ -87,14 +71,22 @@ def rows(
     """
     made: list[list[object]] = []
     for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
-        values: list[object] = [Value(run.settings.get(path)) for path in queue.axes]
-        values += [run.settings.seed, Share(min(one.done, queue.updates), queue.updates)]
+        values: list[object] = [_value(run.settings.get(path)) for path in queue.axes]
+        done = min(one.done, queue.updates)
+        values += [run.settings.seed, Numbered(f"{done:,} / {queue.updates:,}", done / max(queue.updates, 1))]
         values += [one.last.get(name) for name, _ in MEASURES]
         if elsewhere and not asleep and not one.finished(queue):
             made.append([*values, tr("on the cluster")])
         else:
             made.append([*values, _left(one, queue, place == training, left_of(place), asleep)])
     return made
+
+
+def _value(value: object) -> Numbered:
+    number = float(value) if isinstance(value, (int, float)) else math.nan
+    if value is None or isinstance(value, bool):
+        return Numbered(tr("on") if value else tr("off"), number)
+    return Numbered(f"{value:g}" if isinstance(value, float) else str(value), number)
 
 
 def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, asleep: bool) -> str:
@@ -129,8 +121,7 @@ class ProgressCell(QStyledItemDelegate):
         assert isinstance(table, TableTwin)
         table.itemDelegate().paint(painter, option, index)
         value = table.table.value(index.row(), index.column())
-        if not isinstance(value, Share):
-            return
+        assert isinstance(value, Numbered)
         pad, high = 8 * table.factor, 4 * table.factor
         words = table.cells.metrics.horizontalAdvance("000 / 000") + 2 * pad
         area = QRectF(option.rect).adjusted(words, 0, -pad, 0)
@@ -140,7 +131,7 @@ class ProgressCell(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(table.theme.colour("border"))
         painter.drawRoundedRect(bar, high / 2, high / 2)
-        if value.share > 0:
+        if value.number > 0:
             painter.setBrush(table.theme.colour("accent"))
-            painter.drawRoundedRect(bar.adjusted(0, 0, bar.width() * (value.share - 1), 0), high / 2, high / 2)
+            painter.drawRoundedRect(bar.adjusted(0, 0, bar.width() * (value.number - 1), 0), high / 2, high / 2)
         painter.restore()

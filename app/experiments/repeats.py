@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PySide6.QtCore import QObject
 
-from app.experiments.controller import ExperimentController
+from app.experiments.controller import ExperimentController, ExperimentResults
 from app.jobs.jobs import Jobs
-from app.jobs.runner import Poll
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import differences
 from grpo_core.bandit.tasks import task
@@ -30,55 +29,40 @@ the run.
 """
 
 
-class RepeatResults:
+class RepeatResults(ExperimentResults):
     """The series of a run's repeats, added as their updates arrive.
 
     Attributes:
         settings: settings of the repeats, apart from the seed.
         seeds: (S,) seeds of the repeats.
-        updates: planned number of updates of each repeat.
-        note: the reason why updates are missing; empty while they are being computed and when they are complete.
+        series: values so far of each of :data:`SERIES`, (n, S); empty before the first. The same array objects remain
+            until further updates arrive.
+        wanted: planned number of updates of each repeat.
+        count: number of updates computed so far.
     """
 
     def __init__(self, settings: Settings, seeds: tuple[int, ...], updates: int) -> None:
-        self.settings, self.seeds, self.updates = settings, seeds, updates
-        self.count = 0
-        self.note = ""
+        super().__init__(updates)
+        self.settings, self.seeds = settings, seeds
         self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
+        self.series: Mapping[str, np.ndarray] = {}
         self._best_prob: np.ndarray | None = None
 
-    def take(self, part: Repeats) -> None:
-        """Add ``part``, the updates that follow those added before."""
-        last = part.first - 1 + len(part.series[SERIES[0]])
+    def take(self, result: Repeats) -> None:
+        last = result.first - 1 + len(result.series[SERIES[0]])
         for name in SERIES:
-            self._rows[name][part.first - 1 : last] = part.series[name]
-        self.count, self._likeliest = last, part.likeliest
-        if part.best_prob is not None:
+            self._rows[name][result.first - 1 : last] = result.series[name]
+        self.count, self._likeliest = last, result.likeliest
+        if result.best_prob is not None:
             before = () if self._best_prob is None else (self._best_prob,)
-            self._best_prob = np.concatenate([*before, part.best_prob])
-        self._series = {name: rows[:last] for name, rows in self._rows.items()}
-
-    @property
-    def series(self) -> Mapping[str, np.ndarray]:
-        """Values so far of each of :data:`SERIES`, (n, S).
-
-        The same array objects are returned until further updates arrive.
-        """
-        return self._series if self.count else {}
-
-    @property
-    def complete(self) -> bool:
-        """Whether all updates have been computed."""
-        return self.count == self.updates
+            self._best_prob = np.concatenate([*before, result.best_prob])
+        self.series = {name: rows[:last] for name, rows in self._rows.items()}
 
     @property
     def so_far(self) -> str:
-        """One-sentence message about the progress of the repeats."""
         return plural(
-            "Incomplete: {count:,} of {updates:,} update.",
-            "Incomplete: {count:,} of {updates:,} updates.",
-            self.updates,
-        ).format(count=self.count, updates=self.updates)
+            "Incomplete: {count:,} of {updates:,} update.", "Incomplete: {count:,} of {updates:,} updates.", self.wanted
+        ).format(count=self.count, updates=self.wanted)
 
     @property
     def past_half(self) -> np.ndarray:
@@ -165,7 +149,7 @@ class RepeatController(ExperimentController[RepeatResults]):
         self._jobs = jobs
         self.pinned: tuple[RepeatResults, ...] = ()
 
-    def start(self, settings: Settings, updates: int) -> None:
+    def repeat(self, settings: Settings, updates: int) -> None:
         """Repeat a run with ``settings`` for the next :data:`COUNT` seeds, with about as many updates as the run has.
 
         Raises:
@@ -175,15 +159,8 @@ class RepeatController(ExperimentController[RepeatResults]):
         before = self.results
         kept = [*self.pinned, *([before] if before is not None and before.complete else [])]
         self.pinned = tuple(one for one in kept if differences(one.settings, settings))[-PINNED:]
-
-        def make(poll: Poll) -> object:
-            return self._jobs.spread("repeats", settings, seeds, count, poll=poll)
-
-        self._begin(RepeatResults(settings, seeds, count), make)  # type: ignore[arg-type]
-
-    def _take(self, coming: RepeatResults, result: object) -> None:
-        assert isinstance(result, Repeats)
-        coming.take(result)
+        asked = (settings, seeds, count)
+        self.start(RepeatResults(*asked), lambda poll: self._jobs.spread("repeats", *asked, poll=poll))
 
 
 def following(settings: Settings) -> tuple[int, ...]:

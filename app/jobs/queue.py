@@ -190,7 +190,8 @@ class BackgroundQueue(QObject):
         except Cancelled:
             self._rest()
         except GrpoError as error:
-            self._fail(str(error))
+            self._rest()
+            self.failed.emit(str(error))
         if self.state is QueueState.STOPPING:
             self._waited += 1
             if self._waited > PATIENCE:
@@ -198,24 +199,15 @@ class BackgroundQueue(QObject):
         if heard:
             self.progress.emit()
 
-    def _hear(self, message: dict[str, Any]) -> None:
-        match message["is"]:
-            case "status":
-                self.statuses[message["place"]] = runs.RunStatus(
-                    done=message["done"], last=message["last"], trouble=message["trouble"]
-                )
-            case "progress":
-                self.place, self.left = message["place"], message["left"]
-                before = self.statuses[self.place]
-                self.statuses[self.place] = before.after(
-                    message["done"], message["scalars"], message["trouble"], message["note"]
-                )
-            case "ready":
-                self._ready = True
-
-    def _fail(self, sentence: str) -> None:
-        self._rest()
-        self.failed.emit(sentence)
+    def _hear(self, message: tuple[int, dict[str, Any], float | None] | None) -> None:
+        """Handle one of the :func:`grpo_core.queue.queue.messages`."""
+        if message is None:
+            self._ready = True
+            return
+        place, status, left = message
+        self.statuses[place] = runs.RunStatus(**status)
+        if left is not None:
+            self.place, self.left = place, left
 
     def _rest(self, *, done: bool = False) -> None:
         """Record that no process works on the queue any more."""

@@ -25,19 +25,6 @@ An experiment that reads from an unresponsive disk never reacts, and is abandone
 """
 
 
-class _Job:
-    """An experiment, until it ends or is cancelled."""
-
-    def __init__(self, make: Make) -> None:
-        self.make = make
-        self.given_up = Event()
-
-    def poll(self) -> None:
-        """Raise ``Cancelled`` if the results are no longer needed."""
-        if self.given_up.is_set():
-            raise Cancelled(tr("The experiment was cancelled."))
-
-
 class Runner(QObject):
     """Computes one experiment at a time. Starting another one replaces it.
 
@@ -57,7 +44,7 @@ class Runner(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job: _Job | None = None
+        self._given_up: Event | None = None  # of the experiment being computed: set when its results are not needed
         self._thread: Thread | None = None
         self._result_ready.connect(self._on_result_ready, Qt.ConnectionType.QueuedConnection)
         self._over.connect(self._on_over, Qt.ConnectionType.QueuedConnection)
@@ -65,13 +52,13 @@ class Runner(QObject):
     @property
     def busy(self) -> bool:
         """Whether results are still being computed."""
-        return self._job is not None
+        return self._given_up is not None
 
     def start(self, make: Make) -> None:
         """Compute the results that ``make`` yields. An experiment that is still being computed is cancelled."""
         self._give_up()
-        job = self._job = _Job(make)
-        self._thread = Thread(target=self._compute, args=(job,), name="experiment", daemon=True)
+        self._given_up = Event()
+        self._thread = Thread(target=self._compute, args=(make, self._given_up), name="experiment", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
@@ -90,18 +77,22 @@ class Runner(QObject):
             self._thread.join(DEAF_SECONDS)
 
     def _give_up(self) -> bool:
-        job, self._job = self._job, None
-        if job is not None:
-            job.given_up.set()
-        return job is not None
+        given_up, self._given_up = self._given_up, None
+        if given_up is not None:
+            given_up.set()
+        return given_up is not None
 
-    def _compute(self, job: _Job) -> None:
+    def _compute(self, make: Make, given_up: Event) -> None:
+        def poll() -> None:
+            if given_up.is_set():
+                raise Cancelled(tr("The experiment was cancelled."))
+
         sentence = tr("The experiment failed; what was done is kept.")
         try:
-            for result in job.make(job.poll):
-                job.poll()
+            for result in make(poll):
+                poll()
                 try:
-                    self._result_ready.emit(job, result)
+                    self._result_ready.emit(given_up, result)
                 except RuntimeError:  # a window that was deleted without being closed no longer listens
                     return
             sentence = ""
@@ -110,18 +101,18 @@ class Runner(QObject):
         except GrpoError as error:
             sentence = str(error)
         finally:
-            if not job.given_up.is_set():
+            if not given_up.is_set():
                 # a window that was deleted without being closed no longer listens
                 with contextlib.suppress(RuntimeError):
-                    self._over.emit(job, sentence)
+                    self._over.emit(given_up, sentence)
 
     @Slot(object, object)
-    def _on_result_ready(self, job: _Job, result: object) -> None:
-        if job is self._job:
+    def _on_result_ready(self, given_up: Event, result: object) -> None:
+        if given_up is self._given_up:
             self.arrived.emit(result)
 
     @Slot(object, str)
-    def _on_over(self, job: _Job, sentence: str) -> None:
-        if job is self._job:
-            self._job = None
+    def _on_over(self, given_up: Event, sentence: str) -> None:
+        if given_up is self._given_up:
+            self._given_up = None
             self.ended.emit(sentence)

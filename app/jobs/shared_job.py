@@ -1,11 +1,12 @@
-"""A job in parts, computed by several processes. Each process takes the next part when it is free."""
+"""A sweep in parts, computed by several processes. Each process takes the next part when it is free."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from queue import SimpleQueue
-from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from threading import Event, Thread, current_thread
+from typing import NamedTuple
 
 from app.jobs.cores import free_cores
 from app.jobs.jobs import IDLE, Jobs, computed
@@ -14,91 +15,16 @@ from grpo_core.errors import Cancelled
 from grpo_core.experiments.ensemble import Ensemble, portions
 from grpo_core.text import tr
 
-if TYPE_CHECKING:
-    from app.jobs.job_process import JobProcess
-
 PATIENCE = 5.0
 """Seconds that a thread has to end after its part was cancelled, and that its process then has before it is killed."""
 
 
 class _Arrival(NamedTuple):
-    """A result of the part ``place``, the completion of that part, or the error that ended a thread."""
+    """A result of the part ``place``, None after its last one, or the error that ended a thread."""
 
     place: int
-    result: Any = None
-    complete: bool = False
+    result: Ensemble | None = None
     error: Exception | None = None
-
-
-class _Parts:
-    """The parts of a job, shared by the threads that compute them.
-
-    Attributes:
-        awaited: the part whose results are needed next; the others are computed in advance.
-        arrivals: the results of the threads.
-    """
-
-    def __init__(self, job: str, parts: Sequence[Sequence[object]], poll: Callable[[], None]) -> None:
-        self.awaited = 0
-        self.arrivals: SimpleQueue[_Arrival] = SimpleQueue()
-        self._job, self._parts, self._poll = job, parts, poll
-        self._lock = Lock()
-        self._left = iter(range(len(parts)))
-        self._given_up = False
-
-    def give_up(self) -> None:
-        """Cancel the running parts, and start no more."""
-        with self._lock:
-            self._given_up = True
-
-    def take(self) -> int | None:
-        """Return the next part that no thread has taken yet, or None if there is none or the job is cancelled."""
-        with self._lock:
-            return None if self._given_up else next(self._left, None)
-
-    def results(self, process: JobProcess | None, place: int) -> Iterator[Any]:
-        """Yield the results of one part.
-
-        The caller's poll is called only for the awaited part, as if that were the only one.
-        """
-
-        def poll() -> None:
-            if self._given_up:
-                raise Cancelled(tr("The experiment was cancelled."))
-            if place == self.awaited:
-                self._poll()
-
-        return computed(process, self._job, self._parts[place], poll)
-
-
-class _Worker(Thread):
-    """A thread that computes one part after another in a process that it borrows.
-
-    If no process is available, the first thread computes by itself, and the others do nothing.
-
-    Attributes:
-        has_begun: whether it has its process, and will therefore end soon after the parts are cancelled.
-    """
-
-    def __init__(self, jobs: Jobs, parts: _Parts, *, first: bool) -> None:
-        super().__init__(name="part of an experiment", daemon=True)
-        self.has_begun = False
-        self._jobs, self._parts, self._first = jobs, parts, first
-
-    def run(self) -> None:
-        """Compute until no part is left, or one fails."""
-        arrivals = self._parts.arrivals
-        try:
-            with self._jobs.lent() as process:
-                if process is None and not self._first:
-                    return
-                self.has_begun = True
-                while (place := self._parts.take()) is not None:
-                    for result in self._parts.results(process, place):
-                        arrivals.put(_Arrival(place, result=result))
-                    arrivals.put(_Arrival(place, complete=True))
-        except Exception as error:  # raised again in the thread that waits for the results
-            arrivals.put(_Arrival(0, error=error))
 
 
 def shared_ensembles(
@@ -117,53 +43,72 @@ def shared_ensembles(
     processes = min(IDLE, free_cores())
     portion = [[point] for point in points] if language else portions(points, seeds, processes)
     parts = [(part, tuple(range(seeds)), updates) for part in portion]
-    yield from shared_results(jobs, "ensembles", parts, processes=processes, poll=poll)
+    yield from shared_results(jobs, parts, processes=processes, poll=poll)
 
 
 def shared_results(
-    jobs: Jobs, job: str, parts: Sequence[Sequence[object]], *, processes: int, poll: Callable[[], None]
-) -> Iterator[Any]:
-    """Yield the results of ``job`` for the arguments of each part, in the order of the parts.
+    jobs: Jobs, parts: Sequence[Sequence[object]], *, processes: int, poll: Callable[[], None]
+) -> Iterator[Ensemble]:
+    """Yield the ensembles of each part, in the order of the parts.
 
-    A process that is still starting takes part when it is ready, and finds nothing to do if the others were faster.
+    Each of several threads borrows a process, and computes one part after another. A process that is still starting
+    takes part when it is ready, and finds nothing to do if the others were faster. If no process is available, the
+    first thread computes by itself, and the others do nothing.
 
     Args:
         jobs: the pool of processes.
-        job: name of the job in :func:`grpo_core.jobs.table.jobs`.
-        parts: the arguments of each part.
+        parts: the arguments of the job “ensembles” for each part.
         processes: maximum number of processes that compute at the same time.
-        poll: called from other threads, about once per pass of the awaited part.
+        poll: called from other threads, about once per pass of the part whose results are needed next.
 
     Raises:
         Cancelled: ``poll`` raised it.
-        GrpoError: the job cannot be computed, for the reason in the message, or a process has ended.
+        GrpoError: a part cannot be computed, for the reason in the message, or a process has ended.
     """
     if not jobs.own_process or min(processes, len(parts)) < 2:
         for part in parts:
-            yield from jobs.results(job, *part, poll=poll)
+            yield from jobs.results("ensembles", *part, poll=poll)
         return
-    shared = _Parts(job, parts, poll)
-    workers = [_Worker(jobs, shared, first=number == 0) for number in range(min(processes, len(parts)))]
-    results: list[list[Any]] = [[] for _ in parts]
-    complete: set[int] = set()
-    for worker in workers:
-        worker.start()
+    arrivals: SimpleQueue[_Arrival] = SimpleQueue()
+    numbers, given_up, awaited = count(), Event(), 0
+    begun: list[Thread] = []
+
+    def compute(*, first: bool) -> None:
+        place = 0
+
+        def poll_awaited() -> None:
+            if given_up.is_set():
+                raise Cancelled(tr("The experiment was cancelled."))
+            if place == awaited:
+                poll()
+
+        try:
+            with jobs.lent() as process:
+                if process is None and not first:
+                    return
+                begun.append(current_thread())  # from now on, it ends soon after the parts are given up
+                while not given_up.is_set() and (place := next(numbers)) < len(parts):
+                    for result in computed(process, "ensembles", parts[place], poll_awaited):
+                        arrivals.put(_Arrival(place, result))
+                    arrivals.put(_Arrival(place))
+        except Exception as error:  # raised again in the thread that waits for the results
+            arrivals.put(_Arrival(0, error=error))
+
+    for number in range(min(processes, len(parts))):
+        Thread(target=compute, kwargs={"first": number == 0}, name="part of a sweep", daemon=True).start()
+    results: list[list[Ensemble | None]] = [[] for _ in parts]
     try:
-        for place, ready in enumerate(results):
-            shared.awaited = place
-            while ready or place not in complete:
-                if ready:
-                    yield ready.pop(0)
-                    continue
-                arrival = shared.arrivals.get()
-                if arrival.error is not None:
-                    raise arrival.error
-                if arrival.complete:
-                    complete.add(arrival.place)
-                else:
+        for awaited, ready in enumerate(results):  # noqa: B007 # the threads read it
+            while True:
+                while not ready:
+                    arrival = arrivals.get()
+                    if arrival.error is not None:
+                        raise arrival.error
                     results[arrival.place].append(arrival.result)
+                if (result := ready.pop(0)) is None:
+                    break
+                yield result
     finally:
-        shared.give_up()
-        for worker in workers:
-            if worker.has_begun:
-                worker.join(PATIENCE)
+        given_up.set()
+        for thread in begun:
+            thread.join(PATIENCE)

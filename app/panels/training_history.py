@@ -257,7 +257,7 @@ class TrainingHistoryPanel(Panel):
             self.queue_wanted.emit(settings, following(settings), max(view.head, 1))
             return
         self._repeats_drawn = True
-        self.repeats.start(settings, view.head)
+        self.repeats.repeat(settings, view.head)
 
     def dispose(self) -> None:
         self.repeats.close()
@@ -391,7 +391,7 @@ class TrainingHistoryPanel(Panel):
                 "kind of processor.",
                 "Seed {seed} of the repeats: {updates:,} updates repeat what was computed, bit for bit on the same "
                 "kind of processor.",
-                results.updates,
+                results.wanted,
             )
             settings = results.settings.replace({"seed": seed})
-            self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.updates), results.updates)
+            self.run_wanted.emit(settings, sentence.format(seed=seed, updates=results.wanted), results.wanted)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,15 +87,13 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
             return True
 
 
-@contextmanager
-def reached(where: str, poll: Callable[[], None]) -> Iterator[Cluster]:
+def reached(where: str, poll: Callable[[], None]) -> Cluster:
     """Connect to the cluster ``where``, printing a line if its workers can take a long time to start."""
     from grpo_core.jobs.cluster import Cluster
 
     if where.startswith("slurm:"):
         print("Jobs are being requested from SLURM; work begins when the first of them starts.", file=sys.stderr)
-    with closing(Cluster(where, poll)) as there:
-        yield there
+    return Cluster(where, poll)
 
 
 def _table(folder: Path, queue: runs.Queue) -> str:

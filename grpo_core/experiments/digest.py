@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,43 +19,21 @@ COURSES = ("reward", "best_prob", "kl", "entropy", *OVER_SEEDS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Course:
-    """A measure of one algorithm over training, (n,): its value at ``first`` and after every ``spacing`` on the x axis.
-
-    ``low`` and ``high`` are None if there is no band.
-    """
-
-    first: float
-    spacing: float
-    middle: np.ndarray
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
-
-    @property
-    def x(self) -> np.ndarray:
-        """Positions on the x axis, (n,)."""
-        return np.asarray(self.first + self.spacing * np.arange(len(self.middle)))
-
-    def every(self, spacing: float) -> Course:
-        """Return this course with its points ``spacing`` apart on the x axis."""
-        return replace(self, first=self.first / self.spacing * spacing, spacing=spacing)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Digest:
     """The summary of one algorithm of a race, for display in a window.
 
     Attributes:
         name: name of the algorithm.
         runs: the runs of all seeds.
-        courses: measure of :data:`COURSES` -> its course over the updates.
+        courses: measure of :data:`COURSES` -> its median after each update and the limits of the middle half of the
+            seeds, (U + 1,) each, or a single array (U,) without update 0 for a measure of :data:`OVER_SEEDS`.
         numbers: its row of the ranking table, without the name.
         repeats: name of an earlier algorithm with the same runs; empty if there is none.
     """
 
     name: str
     runs: Ensemble
-    courses: dict[str, Course]
+    courses: dict[str, tuple[np.ndarray, ...]]
     numbers: tuple[float | int, ...]
     repeats: str = ""
 
@@ -63,69 +41,39 @@ class Digest:
 def raced(
     settings: Settings,
     names: Sequence[str],
-    seeds: int,
+    seeds: Sequence[int],
     updates: int,
     fairness: str,
     own_mu: bool = False,
-    block: int = 0,
     *,
     poll: Callable[[], None],
     train: Train = ensembles,
 ) -> Iterator[Digest]:
-    """Run a race (:func:`grpo_core.experiments.race.race`) of a block of ``seeds`` seeds (0 to ``seeds`` - 1 for
-    block 0), and yield the summaries that a window shows.
+    """Run a race (:func:`grpo_core.experiments.race.race`), and summarise each algorithm as soon as its runs are
+    finished.
 
     Raises:
         GrpoError: the race is not possible. Raised before anything is computed.
     """
-    return digested(
-        race(
-            settings,
-            names,
-            seeds=range(block * seeds, (block + 1) * seeds),
-            updates=updates,
-            fairness=fairness,
-            own_mu=own_mu,
-            poll=poll,
-            train=train,
-        )
-    )
-
-
-def digested(race: Iterator[tuple[str, Ensemble]]) -> Iterator[Digest]:
-    """Summarise each algorithm of ``race`` as soon as its runs are finished."""
     firsts: dict[str, Ensemble] = {}
-    for name, runs in race:
+    for name, runs in race(settings, names, seeds, updates, fairness, own_mu, poll=poll, train=train):
         repeats = next((first for first, others in firsts.items() if same(others, runs)), "")
         if not repeats:
             firsts[name] = runs
         yield Digest(
             name=name,
             runs=runs,
-            courses={measure: course(runs, measure) for measure in COURSES},
+            courses={measure: _course(runs, measure) for measure in COURSES},
             numbers=_numbers(runs),
             repeats=repeats,
         )
 
 
-def course(runs: Ensemble, measure: str) -> Course:
-    """Return the course of a measure of one algorithm over the updates.
-
-    Raises:
-        KeyError: there is no such measure.
-    """
+def _course(runs: Ensemble, measure: str) -> tuple[np.ndarray, ...]:
     if measure not in OVER_SEEDS:
-        middle, low, high = band(runs.counted(measure))
-        return Course(first=0.0, spacing=1.0, middle=middle, low=low, high=high)
-    share = runs.wrong_way if measure == "wrong_way" else runs.signal_to_noise
-    return Course(first=1.0, spacing=1.0, middle=np.where(np.isfinite(share), share, np.nan))
-
-
-def seed_course(runs: Ensemble, measure: str, place: int) -> Course | None:
-    """Return the course of a measure for the seed at index ``place``. None for a measure that requires all seeds."""
-    if measure in OVER_SEEDS:
-        return None
-    return Course(first=0.0, spacing=1.0, middle=runs.measures[measure][:, place])
+        return band(runs.counted(measure))
+    share = getattr(runs, measure)
+    return (np.where(np.isfinite(share), share, np.nan),)
 
 
 def same(one: Ensemble, other: Ensemble) -> bool:

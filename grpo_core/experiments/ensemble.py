@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from grpo_core.bandit import tabular_policy as policy
-from grpo_core.bandit.layout import keep_freed_memory
+from grpo_core.bandit.layout import keep_freed_memory, runs_first_view, runs_last_view
 from grpo_core.bandit.simulate import never, start, update
+from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, task
 from grpo_core.config import Settings, flat
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.common import CommonStreams
 from grpo_core.experiments.gauge import Gauge
 from grpo_core.text import tr
 
@@ -205,6 +205,35 @@ def _rewarded(settings: Settings) -> Task:
     return work
 
 
+class CommonStreams(Streams):
+    """Random numbers for ``copies`` copies of the same seeds. Each number is drawn once and shared by all copies.
+
+    Copy k of seed s is run k S + s. There are at least two runs.
+    """
+
+    def __init__(self, seeds: Sequence[int], copies: int) -> None:
+        super().__init__(seeds)
+        self._once = Streams(seeds)
+        self._count = len(seeds)
+        self._copies = max(copies, 2) if len(seeds) == 1 else copies
+
+    @property
+    def runs(self) -> int:
+        """Number of runs R, including copies."""
+        return self._count * self._copies
+
+    def uniforms(self, step: int, count: int) -> np.ndarray:
+        """Return the random numbers of all seeds, repeated for every copy."""
+        once = runs_last_view(self._once.uniforms(step, count)[: self._count])
+        repeated = np.empty((count, self._copies, self._count))
+        repeated[:] = once[:, None]
+        return runs_first_view(repeated.reshape(count, -1))
+
+    def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
+        """Return further random numbers for ``runs``, which draw again."""
+        return self._once.again(step, count, attempt, runs % self._count)
+
+
 def columns(points: Sequence[Settings], seeds: int) -> Settings:
     """Merge the points into one, with differing values as arrays (R, 1, 1). Run k S + s is seed s at point k."""
     changes: dict[str, Any] = {}
@@ -229,7 +258,7 @@ def _side_by_side(
         state = done.state
         del done  # so that the next update reuses its memory while it is in the cache
     gauge.read(policy.log_probs(state.logits, settings.learner.temperature))
-    measures, last = gauge.measures(), gauge.policy()
+    measures, last = gauge.measures, gauge.policy()
     for place, point in enumerate(points):
         own = slice(place * len(seeds), (place + 1) * len(seeds))  # drops the duplicate of a single seed
         yield Ensemble(

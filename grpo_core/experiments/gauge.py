@@ -34,6 +34,7 @@ class Gauge:
     Attributes:
         rewards: reward of every action, (C, A).
         reference: log π_ref, (R, C, A).
+        measures: every measure by name, (U + 1, R).
 
     Args:
         work: the task, in which every action has a reward.
@@ -47,7 +48,7 @@ class Gauge:
         self.rewards = work.action_rewards
         self._shape = runs_last_view(logits).shape  # (C, A, R)
         self.reference = policy.log_probs(logits, temperature)
-        self._measures = {name: np.zeros((updates + 1, len(logits))) for name in MEASURES}
+        self.measures = {name: np.zeros((updates + 1, len(logits))) for name in MEASURES}
         waiting = max(1, AT_ONCE // len(logits))
         self._logp, self._change = np.empty((waiting, *self._shape)), np.empty((waiting, *self._shape))
         self._done = self._waiting = 0
@@ -72,14 +73,10 @@ class Gauge:
         """Measure the policies that are queued, (N, C, A, R) in runs-last order."""
         values = measured(logp, change, self.rewards, runs_last_view(self.reference))
         count, self._waiting = len(logp), 0
-        for name, kept in self._measures.items():
+        for name, kept in self.measures.items():
             first = self._done + (name in OF_STEPS)
             kept[first : first + count] = values[name][: len(kept) - first]  # nothing follows the last update
         self._done += count
-
-    def measures(self) -> dict[str, np.ndarray]:
-        """Return every measure by name, (U + 1, R)."""
-        return self._measures
 
     def policy(self) -> np.ndarray:
         """Return the probabilities after the last update, (R, C, A)."""

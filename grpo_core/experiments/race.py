@@ -42,9 +42,7 @@ EXTRAS = {"learner.critic": tr("critic"), "learner.resample_dead": tr("redraws d
 """Features that only some algorithms of a race have, with the words that are appended to their names."""
 
 
-def entered(
-    settings: Settings, name: str, fairness: str = "updates", *, own_mu: bool = False, step_length: float = STEP_LENGTH
-) -> Settings:
+def entered(settings: Settings, name: str, fairness: str = "updates", *, own_mu: bool = False) -> Settings:
     """Return the settings of the preset ``name``, or of the surrogate ``name`` of a package, in a race.
 
     They have the preset's own objective, with the β of ``settings`` if it has a KL. ``own_mu``: whether to use the
@@ -70,7 +68,7 @@ def entered(
         own = own.replace({"objective.beta": settings.objective.beta})
     if fairness == "samples" and name in ALONE:
         own = own.replace({"learner.group_size": 1})
-    return own.replace({"optimizer.step_length": step_length}) if fairness == "step_length" else own
+    return own.replace({"optimizer.step_length": STEP_LENGTH}) if fairness == "step_length" else own
 
 
 def spoken(name: str) -> str:
@@ -97,12 +95,11 @@ def differing(entries: Mapping[str, Settings]) -> dict[str, str]:
 def race(
     settings: Settings,
     names: Sequence[str] = SIX,
-    *,
     seeds: Sequence[int] = tuple(range(64)),
     updates: int = 200,
     fairness: str = "updates",
     own_mu: bool = False,
-    step_length: float = STEP_LENGTH,
+    *,
     poll: Callable[[], None] = never,
     train: Train = ensembles,
 ) -> Iterator[tuple[str, Ensemble]]:
@@ -116,9 +113,8 @@ def race(
         updates: number of updates of each algorithm; at equal samples, of the one with the most samples per update.
         fairness: "updates": one batch of the same size each; "samples": each at its own group size (REINFORCE 1), with
             the number of updates that gives the same number of completions; "step_length": every update of the logits
-            is scaled to ``step_length``, unless it is zero.
+            is scaled to :data:`STEP_LENGTH`, unless it is zero.
         own_mu: whether each preset uses the number of passes that its source fixes.
-        step_length: length of every update at equal step length.
         poll: called before each pass; may raise to stop. Results already yielded remain valid.
         train: function that trains the runs, here or elsewhere.
 
@@ -126,7 +122,7 @@ def race(
         SettingsError: there is no such preset or kind of fairness, or the task has several decisions. Raised before
             anything is computed.
     """
-    points = {name: entered(settings, name, fairness, own_mu=own_mu, step_length=step_length) for name in names}
+    points = {name: entered(settings, name, fairness, own_mu=own_mu) for name in names}
     widest = max((point.learner.group_size for point in points.values()), default=1)
     lanes = []
     for name, own in points.items():

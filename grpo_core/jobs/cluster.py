@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,8 +36,10 @@ CALLS_PER_WORKER = 2
 """Number of parts, per worker, into which an experiment is divided. Smaller parts shorten the wait for the last one."""
 
 
-class Cluster:
-    """Workers that answer calls, through a process that is connected to their scheduler.
+class Cluster(AbstractContextManager["Cluster"]):
+    """Context manager of workers that answer calls, through a process that is connected to their scheduler.
+
+    At the end it disconnects from the scheduler, and workers that it started end.
 
     Args:
         where: the address of a scheduler (``tcp://host:8786``), a scheduler's file with the address (``….json``),
@@ -85,8 +87,7 @@ class Cluster:
                     raise self._malformed(message)
             self._stack = stack.pop_all()
 
-    def close(self) -> None:
-        """Disconnect from the scheduler. Workers started by this object end."""
+    def __exit__(self, *raised: object) -> None:
         self._stack.close()
 
     # -- messages --------------------------------------------------------------------------------------------------

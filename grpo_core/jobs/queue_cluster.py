@@ -15,7 +15,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import Readers
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.cluster_calls import Ran, unexpected
-from grpo_core.queue.queue import Pace, Planned, Progress, Queue, claimed, read, run_status
+from grpo_core.queue.queue import Pace, Planned, Progress, Queue, claimed, in_a_window, read, run_status
 from grpo_core.queue.queue_state import trouble_beside
 from grpo_core.runs.files import in_use, replacing
 from grpo_core.runs.reader import RunReader
@@ -81,6 +81,4 @@ def _require_own(path: Path, run: Planned, answer: Ran, poll: Callable[[], None]
 
 def _require_free(path: Path, title: str) -> None:
     if path.exists() and in_use(path):
-        raise RunFileError(
-            tr("{title} is being trained in a window; close it there, then continue here.").format(title=title)
-        )
+        raise in_a_window(title)

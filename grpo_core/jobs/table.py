@@ -1,11 +1,15 @@
 """Experiments in a separate process, one cancellable job at a time, with results sent as messages
 (``grpo_core/child``).
+
+The workers of a cluster can compute some of the jobs. A child process communicates with the scheduler and passes the
+results on, so that no window has to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +17,13 @@ from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments.digest import raced
+from grpo_core.experiments.digest import Digest, raced
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.language_ensemble import language_ensembles
 from grpo_core.experiments.repeats import repeated
 from grpo_core.host.language import LanguageModels
-from grpo_core.jobs.cluster_job import on_cluster
+from grpo_core.jobs import queue_cluster
+from grpo_core.jobs.cluster import Cluster
 from grpo_core.learners import nothing_earlier
 from grpo_core.packing import packed, unpacked
 from grpo_core.queue import queue
@@ -75,22 +80,57 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     }
 
 
-def tried_advice(step: Step, before: Step | None, *, poll: Poll) -> Iterator[tuple[str, str]]:
-    """Yield a metric and a sentence for each change of a setting that improves an unhealthy number of an update."""
-    yield from tried(step, before, poll=poll)
+def queued(folder: str, *, poll: Poll) -> Iterator[object]:
+    """Train the runs of the queue in ``folder`` in this process, and yield its messages
+    (:func:`grpo_core.queue.queue.messages`).
+
+    Raises:
+        Cancelled: raised by ``poll``; finished updates are on disk.
+        GrpoError: as raised by :func:`grpo_core.queue.queue.training`.
+    """
+    return queue.messages(Path(folder), queue.training(Path(folder), given_up(poll)))
+
+
+def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
+    """Yield the results of ``job``, one of :data:`ON_CLUSTERS`, computed by the workers of the cluster ``where``.
+
+    Arguments and results are those of the job of that name in :data:`JOBS`; ``poll`` is called a few times a second,
+    regardless of the workers' progress.
+
+    Raises:
+        GrpoError: as raised by :class:`grpo_core.jobs.cluster.Cluster` or by the job.
+    """
+    with Cluster(where, poll) as there:
+        yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
+
+
+def _race_there(there: Cluster, *arguments: Any, poll: Poll) -> Iterator[Digest]:
+    return raced(*arguments, poll=poll, train=there.ensembles)
+
+
+def _queue_there(there: Cluster, folder: str, *, poll: Poll) -> Iterator[object]:
+    return queue.messages(Path(folder), queue_cluster.training(there, Path(folder), poll))
 
 
 JOBS: dict[str, Answer] = {
-    "advice": tried_advice,
+    "advice": tried,
     "ensembles": trained,
     "race": raced,
     "cluster": on_cluster,
     "repeats": repeated,
     "first_updates": first_updates,
     "ledger": ledger,
-    "queue": queue.trained,
+    "queue": queued,
 }
 """The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.packing` supports."""
+
+ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {
+    "ensembles": Cluster.ensembles,
+    "race": _race_there,
+    "repeats": Cluster.repeats,
+    "queue": _queue_there,
+}
+"""Those that can run on a cluster, by name."""
 
 
 def jobs() -> dict[str, Answer]:

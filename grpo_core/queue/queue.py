@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from grpo_core.child.answering import Poll
-from grpo_core.errors import Cancelled, NonFiniteError, RunFileError, given_up
+from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
 from grpo_core.host.language import continuation_note
 from grpo_core.learners import learner, never
 from grpo_core.metrics import metrics
@@ -27,7 +26,7 @@ from grpo_core.text import tr
 
 __all__ = [
     "Planned", "Progress", "Queue", "Result", "RunStatus",
-    "axis", "begin", "end", "planned", "read", "results", "run_status", "training", "unfinished", "work",
+    "axis", "begin", "end", "messages", "planned", "read", "results", "run_status", "training", "unfinished", "work",
 ]  # fmt: skip # names, several per line
 
 
@@ -104,13 +103,16 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
             except RunFileError:
                 if not in_use(path):
                     raise
-                busy = RunFileError(
-                    tr("{title} is being trained in a window; close it there, then continue here.").format(
-                        title=run.title
-                    )
-                )
+                busy = in_a_window(run.title)
         if busy is not None:
             raise busy
+
+
+def in_a_window(title: str) -> RunFileError:
+    """Return the error that the run called ``title`` is being trained in a window."""
+    return RunFileError(
+        tr("{title} is being trained in a window; close it there, then continue here.").format(title=title)
+    )
 
 
 def trained_until(
@@ -134,6 +136,19 @@ def trained_until(
             note = ""
             if writer.full:
                 raise RunFileError(writer.full)
+
+
+def messages(folder: Path, work: Iterator[Progress]) -> Iterator[tuple[int, dict[str, Any], float | None] | None]:
+    """Yield the index of a run of the queue in ``folder``, the fields of its :class:`RunStatus` and the estimated
+    seconds left: for each run without an estimate, then None when ``work`` begins, then for every update of ``work``.
+    """
+    statuses = [run_status(folder, run) for run in read(folder).runs]
+    yield from ((place, asdict(status), None) for place, status in enumerate(statuses))
+    yield None
+    for report in work:
+        now = statuses[report.place].after(report.done, report.scalars, report.trouble, report.note)
+        statuses[report.place] = now
+        yield report.place, asdict(now), report.left
 
 
 class Pace:
@@ -172,22 +187,3 @@ def claimed(folder: Path) -> Iterator[None]:
         yield
     finally:
         release(claim)
-
-
-def trained(folder: str, *, poll: Poll) -> Iterator[dict[str, object]]:
-    """Train the runs of the queue in ``folder`` in this process, and yield its :func:`messages`.
-
-    Raises:
-        Cancelled: raised by ``poll``; finished updates are on disk.
-        GrpoError: as raised by :func:`grpo_core.queue.queue.training`.
-    """
-    return messages(Path(folder), training(Path(folder), given_up(poll)))
-
-
-def messages(folder: Path, work: Iterator[Progress]) -> Iterator[dict[str, object]]:
-    """Yield messages: the “status” of each run, “ready” when the work begins, and the “progress” of every update."""
-    for place, run in enumerate(read(folder).runs):
-        yield {"is": "status", "place": place, **asdict(run_status(folder, run))}
-    yield {"is": "ready"}
-    for progress in work:
-        yield {"is": "progress", **progress._asdict()}

@@ -6,6 +6,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QProgressBar, QScrollArea, QSplitter, QWidget
 
 from app.boxes import down
+from app.experiments.controller import ExperimentResults
 from grpo_core.text import tr
 
 PICTURE, TABLE, ROW = 130, 130, 640
@@ -62,9 +63,10 @@ class RaceArrangement(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(inside)
 
-    def show_progress(self, done: int, of: int, *, busy: bool, scale: float) -> None:
-        """Show that ``done`` of ``of`` algorithms have been computed."""
+    def show_progress(self, coming: ExperimentResults | None, scale: float) -> None:
+        """Show how many algorithms of the race ``coming`` have been computed. None if no race is being computed."""
         self.bar.setFixedHeight(max(round(2 * scale), 2))
-        self.bar.setRange(0, max(of, 1))
-        self.bar.setValue(done)
-        self.bar.setVisible(busy)
+        self.bar.setVisible(coming is not None)
+        if coming is not None:
+            self.bar.setRange(0, max(coming.wanted, 1))
+            self.bar.setValue(coming.count)

@@ -80,7 +80,8 @@ class RaceChoices(QWidget):
         ``table`` is the button that shows the picture as a table; ``computed_on`` says where races can be computed.
         """
         super().__init__(parent)
-        self.race, self.entries, self.peaks, self.setup = QPushButton(), PresetMenu(), QCheckBox(), QPushButton()
+        self.race, self.setup = QPushButton(), QPushButton(tr("Set up"))
+        self.entries, self.peaks = PresetMenu(), QCheckBox(tr("Two peaks"))
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
         )
@@ -107,27 +108,25 @@ class RaceChoices(QWidget):
         self._busy = False
         self._apply_style()
         self.computed_on = ComputedOnField(computed_on)
-        self._terms = (
-            self.fairness,
-            self.passes,
-            self.seeds,
-            self.updates,
-            self.constant,
-            self.prompts,
-            self.peaks,
-            self.computed_on,
-        )
+        boxes = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts)
+        self._terms = (*boxes, self.peaks, self.computed_on)
         line = Wrap(self)
         line.setContentsMargins(12, 4, 8, 2)
         line.setSpacing(8)
         for widget in (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms):
             line.addWidget(widget)
         table.show()
-        self._connect()
+        self.race.clicked.connect(lambda: self.cancelled.emit() if self._busy else self.pressed.emit())
+        self.entries.changed.connect(self.changed)
+        self.setup.toggled.connect(self._on_setup)
+        self.peaks.toggled.connect(self.changed)
+        for box in boxes:
+            box.currentIndexChanged.connect(self.changed)
+        for box in (self.measure, self.axis):
+            box.currentIndexChanged.connect(self.shown_otherwise)
         self._on_setup(on=False)
 
     def _apply_style(self) -> None:
-        self.setup.setText(tr("Set up"))
         self.setup.setCheckable(True)
         self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setup.setToolTip(
@@ -136,19 +135,8 @@ class RaceChoices(QWidget):
         self.race.setProperty("primary", True)
         # a click does not take the focus, so that Space still starts the run
         self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.peaks.setText(tr("Two peaks"))
         self.peaks.setToolTip(plain_tip(PEAKS))
         self._name()
-
-    def _connect(self) -> None:
-        self.race.clicked.connect(self._on_race)
-        self.entries.changed.connect(self.changed)
-        self.setup.toggled.connect(self._on_setup)
-        self.peaks.toggled.connect(self.changed)
-        for box in (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts):
-            box.currentIndexChanged.connect(self.changed)
-        for box in (self.measure, self.axis):
-            box.currentIndexChanged.connect(self.shown_otherwise)
 
     @staticmethod
     def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
@@ -166,7 +154,7 @@ class RaceChoices(QWidget):
             base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
             own_mu=self.passes.currentIndex() == 2,
             names=self.entries.names,
-            fairness=self.chosen_fairness,
+            fairness=FAIRNESS[self.fairness.currentIndex()],
             seeds=SEEDS[self.seeds.currentIndex()],
             updates=UPDATES[self.updates.currentIndex()],
             constant=CONSTANTS[self.constant.currentIndex()],
@@ -183,11 +171,6 @@ class RaceChoices(QWidget):
     def over_samples(self) -> bool:
         """Whether the x axis counts completions rather than updates."""
         return self.axis.currentIndex() == 1
-
-    @property
-    def chosen_fairness(self) -> str:
-        """The quantity that is held equal for all algorithms, an entry of ``FAIRNESS``."""
-        return FAIRNESS[self.fairness.currentIndex()]
 
     def show_state(self, prompts: int, *, busy: bool) -> None:
         """Name the run's number of prompts in the first option for prompts, and show Race or Cancel on the button."""
@@ -223,13 +206,6 @@ class RaceChoices(QWidget):
         for widget in self._terms:
             widget.setVisible(on)
         self.shown_otherwise.emit()
-
-    @Slot()
-    def _on_race(self) -> None:
-        if self._busy:
-            self.cancelled.emit()
-        else:
-            self.pressed.emit()
 
 
 def _prompts_text(prompts: int) -> str:

@@ -15,33 +15,35 @@ class Measure(NamedTuple):
 
     Attributes:
         title: displayed name.
-        unit: for example "nats".
         help: one-sentence explanation.
+        scale: its axis; None for the range from the worst to the best possible reward.
     """
 
     title: str
-    unit: str = ""
-    help: str = ""
+    help: str
+    scale: Scale | None
 
 
 MEASURES: dict[str, Measure] = {
     "reward": Measure(
-        tr("Expected reward"), help=tr("Exact, under the policy after each update; the mean over the prompts.")
+        tr("Expected reward"), tr("Exact, under the policy after each update; the mean over the prompts."), None
     ),
-    "best_prob": Measure(tr("Best action"), help=tr("Probability of the action that pays most.")),
+    "best_prob": Measure(tr("Best action"), tr("Probability of the action that pays most."), Scale(low=0, high=1)),
     "kl": Measure(
-        tr("KL from the start"), tr("nats"), tr("KL(π‖π_ref), exact; the reference is the policy at the start.")
+        tr("KL from the start"),
+        tr("KL(π‖π_ref), exact; the reference is the policy at the start."),
+        Scale(unit=tr("nats"), low=0),
     ),
-    "entropy": Measure(tr("Entropy"), tr("nats"), tr("Of the policy, exact.")),
+    "entropy": Measure(tr("Entropy"), tr("Of the policy, exact."), Scale(unit=tr("nats"), low=0)),
     "signal_to_noise": Measure(
         tr("Signal to noise"),
-        "",
         tr("Length of the mean step in the uphill direction, divided by the spread around it."),
+        Scale(),
     ),
     "wrong_way": Measure(
         tr("Wrong way"),
-        "",
         tr("Share of the seeds whose step pointed away from more reward; near the top, a KL penalty pulls back."),
+        Scale(low=0, high=1),
     ),
 }
 
@@ -51,14 +53,10 @@ def scale_of(measure: str, settings: Settings) -> Scale:
 
     Rewards range from the worst to the best possible one under ``settings``.
     """
-    what = MEASURES[measure]
-    if measure in ("best_prob", "wrong_way"):
-        return Scale(low=0, high=1)
-    if measure == "signal_to_noise":
-        return Scale()
-    if measure == "reward":
-        rewards = task(settings.bandit).action_rewards
-        assert rewards is not None
-        low, high = float(rewards.min(axis=-1).mean()), float(rewards.max(axis=-1).mean())
-        return Scale(low=low, high=high) if high > low else Scale()
-    return Scale(unit=what.unit, low=0)
+    known = MEASURES[measure].scale
+    if known is not None:
+        return known
+    rewards = task(settings.bandit).action_rewards
+    assert rewards is not None
+    low, high = float(rewards.min(axis=-1).mean()), float(rewards.max(axis=-1).mean())
+    return Scale(low=low, high=high) if high > low else Scale()

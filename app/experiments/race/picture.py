@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from PySide6.QtCore import Qt
 
 from app.experiments.race.looks import look, short
-from app.experiments.race.measures import MEASURES, scale_of
+from app.experiments.race.measures import scale_of
 from app.experiments.race.results import RaceResults
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture
-from grpo_core.experiments.digest import Course, seed_course
+from grpo_core.experiments.digest import OVER_SEEDS
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
@@ -35,21 +38,24 @@ def race_picture(
     runs = results.lanes.get(chosen)
     seed = None if runs is None or place is None else _seed_line(chosen, runs, measure, place, samples=samples)
     aside = runs is not None and place is not None
+    y = scale_of(measure, results.plan.settings)
     lines = [
         _line(
-            digest.courses[measure].every(_spacing(digest.runs, samples=samples)),
+            digest.runs,
+            digest.courses[measure],
+            samples=samples,
             name=name,
             label=short(name) if named else "",
             meaning=look(name).meaning,
             style=look(name).line,
-            unit=MEASURES[measure].unit,
+            unit=y.unit,
             band_strength=ASIDE if aside and name != chosen else 1.0,
         )
         for name, digest in results.digests.items()
     ]
     return LinePicture(
         x=Scale(label=tr("completions drawn") if samples else tr("update"), low=0, whole=True),
-        y=scale_of(measure, results.plan.settings),
+        y=y,
         ranked=True,
         leaders=named,
         lines=(*lines, *(() if seed is None else (seed,))),  # if space is short, drop the labels of algorithms first
@@ -60,12 +66,13 @@ def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: 
     """Return the line of one seed, in a different style from the median, or None if this measure does not exist for
     individual seeds.
     """
-    course = seed_course(runs, measure, place)
-    if course is None:
+    if measure in OVER_SEEDS:
         return None
     solid = look(name).line is Qt.PenStyle.SolidLine
     return _line(
-        course.every(_spacing(runs, samples=samples)),
+        runs,
+        (runs.measures[measure][:, place],),
+        samples=samples,
         name=SEED,
         meaning=look(name).meaning,
         listed=False,
@@ -74,10 +81,9 @@ def _seed_line(name: str, runs: Ensemble, measure: str, place: int, *, samples: 
     )
 
 
-def _line(course: Course, *, name: str, **look: object) -> Line:
-    return Line(name=name, x=course.x, y=course.middle, low=course.low, high=course.high, **look)  # type: ignore[arg-type]
-
-
-def _spacing(runs: Ensemble, *, samples: bool) -> float:
-    """Return the distance between two updates, in updates or in completions drawn."""
-    return float(runs.samples[1]) if samples else 1.0
+def _line(runs: Ensemble, course: tuple[np.ndarray, ...], *, samples: bool, name: str, **look: Any) -> Line:
+    """Return a line over updates or over the completions drawn, of a measure after each update and its band, if any."""
+    spacing = float(runs.samples[1]) if samples else 1.0
+    first = len(runs.samples) - len(course[0])  # 1 for a measure of the steps, which has no update 0
+    x = spacing * np.arange(first, len(runs.samples))
+    return Line(name=name, **look).over(x, *course)

@@ -113,5 +113,6 @@ class RacePlan:
         """
         if not self.names:
             raise SettingsError("algorithms", None, tr("choose at least one"))
-        asked = (self.settings, self.names, self.seeds, self.updates, self.fairness, self.own_mu, self.block)
+        seeds = tuple(range(self.block * self.seeds, (self.block + 1) * self.seeds))
+        asked = (self.settings, self.names, seeds, self.updates, self.fairness, self.own_mu)
         return jobs.spread("race", *asked, poll=poll)

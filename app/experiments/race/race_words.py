@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from app.experiments.controller import ExperimentController
 from app.experiments.race.choices import FAIR
-from app.experiments.race.controller import RaceController
-from app.experiments.race.headline import rest
 from app.experiments.race.plan import RacePlan
 from app.experiments.race.results import RaceResults
 from app.plotting.numbers import shown
+from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.outcome import speed
 from grpo_core.experiments.race import spoken
 from grpo_core.text import enumeration, listed, plural, tr
 
 BANDS = tr("Bands contain the middle half of the seeds.")
 
 
-def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, settling: bool) -> str:
+def status_text(controller: ExperimentController[RaceResults], wanted: RacePlan, remark: str, *, settling: bool) -> str:
     """Return a message about the most urgent aspect of the state of a race.
 
     Args:
@@ -27,17 +28,33 @@ def status_text(controller: RaceController, wanted: RacePlan, remark: str, *, se
         remark: a message about settings of the run that a race cannot use.
         settling: whether a new race is about to start automatically.
     """
-    results = controller.results
-    if controller.busy:
+    results, coming = controller.results, controller.coming
+    if coming is not None:
         return tr("Racing: {running}, {done} of {count}.").format(
-            running=spoken(controller.running), done=controller.done + 1, count=len(wanted.names)
+            running=spoken(coming.running), done=coming.count + 1, count=len(wanted.names)
         )
     if controller.problem or results is None:
         return controller.problem
     if results.plan != wanted and not settling:
         return of_change(results.plan, wanted)
-    outcome = (of_same(results), of_rest(results), rest(results), FAIR[results.plan.fairness][1], BANDS)
+    climbing = sentence(*results.details) if results.complete else ""
+    outcome = (of_same(results), of_rest(results), climbing, FAIR[results.plan.fairness][1], BANDS)
     return " ".join(part for part in (results.note, remark, *outcome) if part)
+
+
+def headline(results: RaceResults) -> str:
+    """Return a line on which algorithm of a complete race is faster, and one on which ends higher.
+
+    A line that cannot be told is left out; both are before the race is complete.
+    """
+    if not results.complete:
+        return ""
+    faster, higher = sentence(*speed(results.trained)), sentence(*results.outcome)
+    lines = (
+        faster and tr("Which is faster? {sentence}").format(sentence=faster),
+        higher and tr("Which ends higher? {sentence}").format(sentence=higher),
+    )
+    return "\n".join(filter(None, lines))
 
 
 def of_same(results: RaceResults) -> str:
@@ -133,4 +150,4 @@ def summary(results: RaceResults) -> str:
         tr("{lost} became non-finite.").format(lost=enumeration(lost)) if lost else "",
         results.note,
     ]
-    return " ".join(sentence for sentence in sentences if sentence)
+    return " ".join(filter(None, sentences))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from app.experiments.controller import ExperimentResults
 from app.experiments.race.looks import look
 from app.experiments.race.plan import RacePlan
 from app.plotting.table_model import Column, Marked
@@ -52,19 +53,18 @@ COLUMNS = (
 )
 
 
-class RaceResults:
+class RaceResults(ExperimentResults):
     """The results of a race, added one algorithm at a time.
 
     Attributes:
         plan: the race.
         digests: name of an algorithm -> summary of its runs, in the order of computation.
-        note: message that says why results are missing; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, plan: RacePlan) -> None:
+        super().__init__(len(plan.names))
         self.plan = plan
         self.digests: dict[str, Digest] = {}
-        self.note = ""
 
     @property
     def lanes(self) -> dict[str, Ensemble]:
@@ -72,27 +72,19 @@ class RaceResults:
         return {name: digest.runs for name, digest in self.digests.items()}
 
     @property
-    def count(self) -> int:
-        """Number of algorithms computed so far."""
-        return len(self.digests)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every algorithm has been computed."""
-        return self.count == len(self.plan.names)
+    def running(self) -> str:
+        """The algorithm being computed, or an empty string if there is none."""
+        return "" if self.complete else self.plan.names[self.count]
 
     @property
     def so_far(self) -> str:
-        """Message stating how many of all algorithms have been computed."""
         return plural(
-            "Incomplete: {count} of {wanted} algorithm.",
-            "Incomplete: {count} of {wanted} algorithms.",
-            len(self.plan.names),
-        ).format(count=self.count, wanted=len(self.plan.names))
+            "Incomplete: {count} of {wanted} algorithm.", "Incomplete: {count} of {wanted} algorithms.", self.wanted
+        ).format(count=self.count, wanted=self.wanted)
 
-    def take(self, digest: Digest) -> None:
-        """Add the results of the next algorithm."""
-        self.digests[digest.name] = digest
+    def take(self, result: Digest) -> None:
+        self.digests[result.name] = result
+        self.count += 1
 
     def rows(self) -> list[list[object]]:
         """Return the summary table, one row per algorithm. See :data:`COLUMNS`."""

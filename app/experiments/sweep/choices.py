@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QToolButton, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.experiments.computed_on import ComputedOnField, menu_button
+from app.experiments.controller import ExperimentResults
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
 from app.experiments.sweep.results import TITLES
-from app.experiments.sweep.small_widgets import apply_style, entry, inside, lines, row, toggle
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
+from app.theme.scroll_area import plain_scroll_area
 from app.theme.tokens import Theme
 from app.widgets.calm import CalmSlider
 from app.widgets.combo import choice_box, fill
+from app.widgets.wrap import Wrap
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -87,19 +89,15 @@ class SweepChoices(QWidget):
         self._look: tuple[Theme, float] | None = None
         self._roomy = True
         self._build_parts()
-        self.first = row(
-            self.view,
-            self.measure,
-            self.sweep,
-            self.bar,
-            self.estimators,
-            self.setup,
-            None,
-            self.value_label,
-            self.slider,
-            self.table,
-        )
-        self.second = lines(
+        self._line, self.second = QWidget(), QWidget()
+        buttons = (self.view, self.measure, self.sweep, self.bar, self.estimators, self.setup)
+        value = (self.value_label, (self.slider, 1), self.table)
+        across(*buttons, None, *value, on=self._line, margins=(12, 2, 8, 2), spacing=8)
+        self.first = plain_scroll_area(self._line, bars=False)  # it scrolls to the widget that has the focus
+        wrap = Wrap(self.second)
+        wrap.setContentsMargins(12, 2, 8, 2)
+        wrap.setSpacing(8)
+        for part in (
             Label(tr("Over")),
             self.over,
             self.over_values,
@@ -111,14 +109,13 @@ class SweepChoices(QWidget):
             Label(tr("Updates")),
             self.updates,
             self.more,
-        )
+        ):
+            wrap.addWidget(part)
         self.second.hide()
+        self.setup.toggled.connect(self.second.setVisible)
+        self.setup.toggled.connect(self.shown_otherwise)
         down(self.first, self.second, on=self, margins=0, spacing=0)
         self.show_choice()
-
-    def _spoken(self, position: int) -> str:
-        """Return the slider's value for screen readers, as in the label next to it."""
-        return self.value_label.text()
 
     def _build_parts(self) -> None:
         self.view, self.measure = choice_box(tr("View", "noun")), choice_box(tr("Measure shown"))
@@ -130,7 +127,7 @@ class SweepChoices(QWidget):
         self.value_label = Label()
         self.slider = CalmSlider()
         self.slider.setAccessibleName(tr("Value, drag to train at others"))
-        self.slider.spoken = self._spoken
+        self.slider.spoken = lambda position: self.value_label.text()
         self.slider.setMinimumWidth(44)
         self.slider.setMaximumWidth(220)
         self.bar = QProgressBar()
@@ -160,9 +157,8 @@ class SweepChoices(QWidget):
         self.view.activated.connect(self.shown_otherwise)
         self.measure.activated.connect(self.shown_otherwise)
         self.table.toggled.connect(self.shown_otherwise)
-        self.setup.toggled.connect(self._on_setup)
-        self.estimators.toggled.connect(self._on_estimators)
-        self.slider.valueChanged.connect(self._on_slid)
+        self.estimators.toggled.connect(lambda on: self.choose(across=Swept.of(ESTIMATOR) if on else None))
+        self.slider.valueChanged.connect(lambda position: self.slid.emit(position / STEPS))
         self.sweep.clicked.connect(self.pressed)
         self.over.activated.connect(self._on_over)
         self.across.activated.connect(self._on_across)
@@ -179,7 +175,7 @@ class SweepChoices(QWidget):
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
             self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
-            self.first.setFixedHeight(inside(self.first).sizeHint().height())
+            self.first.setFixedHeight(self._line.sizeHint().height())
             self.slider.setMaximumWidth(round(220 * scale))
             self.bar.setFixedWidth(round(60 * scale))
             self._fit()
@@ -194,17 +190,17 @@ class SweepChoices(QWidget):
         In a narrow panel, a button has a shorter label, and value, slider and progress are hidden. The row below
         the charts repeats them, and the position can be changed in the charts.
         """
-        extras, line = (self.value_label, self.slider), inside(self.first)
+        extras = (self.value_label, self.slider)
         self.estimators.setText(ESTIMATORS_LONG)
         for widget in extras:
             widget.show()
         self.view.setMaximumWidth(16_777_215)
-        self._roomy = line.sizeHint().width() <= self.width()
+        self._roomy = self._line.sizeHint().width() <= self.width()
         if not self._roomy:
             self.estimators.setText(ESTIMATORS_SHORT)
             for spare in (*extras, self.bar):
                 spare.hide()
-            over = max(line.sizeHint().width() - self.width(), 0)
+            over = max(self._line.sizeHint().width() - self.width(), 0)
             usual = self.view.sizeHint().width()
             self.view.setMaximumWidth(max(usual - over, usual // 2))
         for values in (self.over_values, self.across_values):
@@ -278,26 +274,19 @@ class SweepChoices(QWidget):
             )
         )
         allow(self.slider, "" if enabled else tr("Nothing has been swept yet; press Sweep."))
-        self.value_label.setText(f"{over.symbol} {value}")
+        self.value_label.setText(over.named(grid.value(x)))
         metrics = self.value_label.fontMetrics()
-        widest = max(metrics.horizontalAdvance(f"{over.symbol} {name(v)}") for v in (*grid.values, 0.125))
+        widest = max(metrics.horizontalAdvance(over.named(v)) for v in (*grid.values, 0.125))
         self.value_label.setMinimumWidth(widest + 2)
 
-    def show_real(self, *, there: bool) -> None:
-        """Update the button that adds or removes real runs.
-
-        ``there``: whether real runs are shown next to the sweep.
-        """
-        self.real.setText(REMOVE if there else ADD)
-
-    def show_progress(self, done: int | None, of: int, stale: bool) -> None:
-        """Show the progress, and Sweep or Cancel on the button. ``done`` is None if no sweep is running."""
-        self.bar.setVisible(done is not None and self._roomy)
-        self.bar.setRange(0, of)
-        self.bar.setValue(done or 0)
-        self.sweep.setText(tr("Sweep") if done is None else tr("Cancel"))
+    def show_progress(self, coming: ExperimentResults | None, stale: bool) -> None:
+        """Show the progress, and Sweep or Cancel on the button. ``coming`` is None if no sweep is running."""
+        self.bar.setVisible(coming is not None and self._roomy)
+        self.bar.setRange(0, 1 if coming is None else coming.wanted)
+        self.bar.setValue(0 if coming is None else coming.count)
+        self.sweep.setText(tr("Sweep") if coming is None else tr("Cancel"))
         self.sweep.setToolTip(
-            tr("Train at every place of the grid with every seed") if done is None else tr("What is done is kept")
+            tr("Train at every place of the grid with every seed") if coming is None else tr("What is done is kept")
         )
         if self.sweep.property("primary") != stale:
             self.sweep.setProperty("primary", stale)
@@ -311,20 +300,6 @@ class SweepChoices(QWidget):
         self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
         self.show_choice()
         self.chosen.emit()
-
-    @Slot(bool)
-    def _on_setup(self, on: bool) -> None:
-        self.second.setVisible(on)
-        self.shown_otherwise.emit()
-
-    @Slot(bool)
-    def _on_estimators(self, on: bool) -> None:
-        self.choose(across=Swept.of(ESTIMATOR) if on else None)
-
-    @Slot(bool)
-    @Slot(int)
-    def _on_slid(self, position: int) -> None:
-        self.slid.emit(position / STEPS)
 
     @Slot(int)
     def _on_over(self, index: int) -> None:
@@ -340,12 +315,10 @@ class SweepChoices(QWidget):
     @Slot()
     def _on_numbers(self) -> None:
         """Apply the values, seeds and updates typed into their fields."""
-        before, changes = self.choice, {"seeds": self._seeds_offered[max(self.seeds.currentIndex(), 0)]}
         try:
-            over = before.over
+            over, across = self.choice.over, self.choice.across
             if self.over_values.text() != over.text:
                 over = over.with_text(self.over_values.text())
-            across = before.across
             if across is not None and self.across_values.text() != across.text:
                 across = across.with_text(self.across_values.text())
             words = self.updates.text().replace(",", "").strip()
@@ -354,8 +327,31 @@ class SweepChoices(QWidget):
         except SettingsError as error:
             self.refused.emit(str(error))
             return
-        wanted = replace(before, over=over, across=across, updates=int(words), **changes)  # type: ignore[arg-type]
-        if wanted != before:
-            self.choice = wanted
-            self.show_choice()
-            self.chosen.emit()
+        seeds, updates = self._seeds_offered[max(self.seeds.currentIndex(), 0)], int(words)
+        if replace(self.choice, over=over, across=across, seeds=seeds, updates=updates) != self.choice:
+            self.choose(over=over, across=across, seeds=seeds, updates=updates)
+
+
+def apply_style(widget: QWidget, font: QFont) -> None:
+    """Set one font on a widget and all its children."""
+    for part in (widget, *widget.findChildren(QWidget)):
+        part.setFont(font)
+
+
+def entry(title: str) -> QLineEdit:
+    """Return a one-line text field."""
+    made = QLineEdit()
+    made.setAccessibleName(title)
+    made.setToolTip(plain_tip(title))
+    return made
+
+
+def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
+    """Return a flat toggle button."""
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(plain_tip(tip))
+    button.setCheckable(True)
+    button.setProperty("quiet", quiet)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return button

@@ -8,32 +8,24 @@ from PySide6.QtCore import QObject, Slot
 
 from app.clock import Timer, now
 from app.experiments.controller import ExperimentController
-from app.experiments.sweep.grid_axis import name
-from app.experiments.sweep.place_runner import PlaceRunner, PlaceRuns
 from app.experiments.sweep.plan import Sweep
 from app.experiments.sweep.results import SweepResults
 from app.jobs.jobs import Jobs
 from app.jobs.runner import Poll
 from app.jobs.shared_job import shared_ensembles
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.text import plural, tr
+from grpo_core.text import plural
 
 TELL_MS = 100
 """Minimum number of milliseconds between two progress reports."""
 
 
 class SweepController(ExperimentController[SweepResults]):
-    """Computes sweeps and the runs at a dragged position, and keeps the sweep shown.
-
-    Attributes:
-        place_runner: trains the runs at the selected position.
-    """
+    """Computes sweeps, and reports their progress."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self.place_runner = PlaceRunner(jobs, self)
         self._polls, self._before, self._began = 0, 0, 0.0
         self._elsewhere = False
         self._tell = Timer(self, self.changed, TELL_MS, repeats=True)
@@ -43,12 +35,7 @@ class SweepController(ExperimentController[SweepResults]):
         """The sweep shown."""
         return self.results.sweep if self.results is not None else None
 
-    @property
-    def wanted(self) -> int:
-        """Number of points of the sweep being computed, or 1 if there is none."""
-        return self._coming.wanted if self._coming is not None else 1
-
-    def start(self, sweep: Sweep) -> None:
+    def compute(self, sweep: Sweep) -> None:
         """Compute ``sweep``. A sweep that is still being computed is cancelled."""
         try:
             points = sweep.points()
@@ -58,7 +45,7 @@ class SweepController(ExperimentController[SweepResults]):
         self._began, self._polls, self._before = now(), 0, 0
         self._elsewhere = self._jobs.cluster is not None and not sweep.base.is_language
 
-        def compute(poll: Poll) -> Iterator[object]:
+        def make(poll: Poll) -> Iterator[object]:
             def counted() -> None:
                 self._polls += 1
                 poll()
@@ -66,26 +53,7 @@ class SweepController(ExperimentController[SweepResults]):
             return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
 
         self._tell.start()
-        self._begin(SweepResults(sweep), compute)
-
-    def look(self, x: float, row: int) -> None:
-        """Show the runs at position ``x`` of the sweep shown, taken from its results or newly computed."""
-        if self.results is None:
-            return
-        sweep, near = self.results.sweep, self.results.sweep.over.places.nearest(x)
-        runs = self.results.done.get((near, row)) if abs(x - near) < 1e-9 else None
-        if runs is not None:
-            self.place_runner.show(runs)
-            return
-        if abs(x - near) < 1e-9 and (self.busy or sweep.base.is_language):  # its runs are coming, or were cancelled
-            missing = tr("{symbol} {value} has not been computed.")
-            value = name(sweep.over.values[near])
-            self.place_runner.refuse("" if self.busy else missing.format(symbol=sweep.over.symbol, value=value))
-            return
-        try:
-            self.place_runner.ask(PlaceRuns(sweep.at(sweep.over.places.value(x), row), sweep.seeds, sweep.updates))
-        except SettingsError as error:
-            self.place_runner.refuse(str(error))
+        self.start(SweepResults(sweep), make)
 
     def exchange(self, results: SweepResults | None) -> SweepResults | None:
         """Show ``results``, those of another kind of run, and return the ones shown before.
@@ -100,11 +68,10 @@ class SweepController(ExperimentController[SweepResults]):
     def close(self) -> None:
         self._tell.stop()
         super().close()
-        self.place_runner.close()
 
     def progress(self) -> str:
         """Return a message about the progress, or an empty string if no sweep is running."""
-        coming = self._coming
+        coming = self.coming
         if coming is None:
             return ""
         passes = coming.sweep.base.learner.mu
@@ -132,12 +99,8 @@ class SweepController(ExperimentController[SweepResults]):
             coming.wanted,
         ).format(**words, seconds=max(round(seconds), 1))
 
-    def _take(self, coming: SweepResults, result: object) -> None:
-        assert isinstance(result, Ensemble)
-        self._before = self._polls
-        coming.take(result)
-
     def _announce(self, coming: SweepResults) -> None:
+        self._before = self._polls
         if coming.complete:  # until then the timer reports it
             super()._announce(coming)
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from app.experiments.sweep.grid_axis import name
-from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
+from app.experiments.sweep.results import SweepResults, row_line, titled
 from app.experiments.sweep.state import (
     BEHIND,
     LEAST,
@@ -15,8 +15,8 @@ from app.experiments.sweep.state import (
     SOLID,
     SweepState,
     chosen_mark,
-    place_text,
     row_name,
+    spread_columns,
     theory_line,
 )
 from app.plotting.axis import Scale
@@ -80,16 +80,18 @@ def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tup
         tags.insert(0, Tag(tr("exact optimum"), float(best["kl"][half]), float(best["reward"][half]), "text"))
     near = state.grid.nearest(state.x)
     if near in known:
-        tags.insert(0, Tag(place_text(sweep, near), float(front.x[near]), float(front.y[near]), "text"))
+        tags.insert(
+            0, Tag(sweep.over.named(sweep.over.values[near]), float(front.x[near]), float(front.y[near]), "text")
+        )
     return tuple(tags)
 
 
 def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[str, str]]:
     """Return the read-out of the selected point. It names the point, because several points can have the same KL."""
-    near = state.grid.nearest(state.x)
+    near, over = state.grid.nearest(state.x), results.sweep.over
     kl, reward = (results.final(measure, state.front()).middle[near] for measure in ("kl", "reward"))
     return [
-        (place_text(results.sweep, near), "muted"),
+        (over.named(over.values[near]), "muted"),
         (tr("KL  {kl}").format(kl=shown(kl)), "kl"),
         (tr("reward  {reward}").format(reward=shown(reward)), "reward"),
     ]
@@ -101,13 +103,7 @@ def _frontier_table(results: SweepResults) -> tuple[list[Column], Rows]:
     columns = [] if sweep.across is None else [Column("row", sweep.across.title, chars=10, kind="text")]
     numeric = sweep.over.places.numeric
     columns.append(Column("value", sweep.over.title, chars=9, kind="number" if numeric else "text"))
-    for measure, key in TITLES.items():
-        unit = UNITS[measure]
-        columns += [
-            Column(key, titled(measure), unit=unit),
-            Column(f"{key} low", tr("Quarter below"), unit=unit),
-            Column(f"{key} high", tr("Quarter above"), unit=unit),
-        ]
+    columns += [*spread_columns("kl"), *spread_columns("reward")]
     table: list[list[object]] = []
     for row in range(len(sweep.rows)):
         kl, reward = results.final("kl", row), results.final("reward", row)

@@ -17,6 +17,11 @@ from grpo_core.config.value_names import worded
 from grpo_core.text import tr
 
 
+def is_number(value: object) -> bool:
+    """Return whether ``value`` is a number and not a switch."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class GridAxis:
     """The values of a grid at positions 0, 1, ..., n - 1. Numbers are sorted; words keep their order."""
@@ -29,12 +34,7 @@ class GridAxis:
     @property
     def numeric(self) -> bool:
         """Whether the values are numbers, in which case there are further values between two neighbours."""
-        return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
-
-    @property
-    def whole(self) -> bool:
-        """Whether the values are integers."""
-        return self.numeric and all(isinstance(value, int) for value in self.values)
+        return all(map(is_number, self.values))
 
     def at(self, values: Sequence[Any] | np.ndarray) -> np.ndarray:
         """Return the positions (n,) of ``values`` (n,). NaN outside the grid."""
@@ -57,11 +57,8 @@ class GridAxis:
         if not self.numeric or abs(x - near) < 1e-9:
             return self.values[near]
         found = float(np.interp(x, np.arange(len(self.values)), np.array(self.values, dtype=float)))
-        return round(found) if self.whole else float(f"{found:.3g}")
-
-    def between(self, steps: int) -> np.ndarray:
-        """Return evenly spaced positions from the first to the last, ``steps`` per interval."""
-        return np.linspace(0, len(self.values) - 1, (len(self.values) - 1) * steps + 1)
+        whole = all(isinstance(value, int) for value in self.values)
+        return round(found) if whole else float(f"{found:.3g}")
 
     def labels(self, width: Callable[[str], float], space: float) -> list[tuple[float, str]]:
         """Return (position, label) of every value, given ``space`` pixels per interval.
@@ -102,6 +99,5 @@ def name(value: object) -> str:
 
 def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return the distinct values. Numbers are sorted in ascending order."""
-    once = list(dict.fromkeys(values))
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in once)
-    return tuple(sorted(once) if numbers else once)
+    once = dict.fromkeys(values)
+    return tuple(sorted(once) if all(map(is_number, once)) else once)

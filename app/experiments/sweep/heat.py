@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.results import DIVERGED, TITLES, UNITS, SweepResults
 from app.plotting.numbers import hover, plain, shown
 from app.theme.labels import plain_tip
@@ -79,8 +78,8 @@ class HeatModel(QAbstractTableModel):
             return None
         sweep = self.results.sweep
         if orientation is Qt.Orientation.Horizontal:
-            return f"{sweep.over.symbol} {name(sweep.over.values[section])}"
-        return f"{sweep.across.symbol} {name(sweep.rows[section])}" if sweep.across is not None else ""
+            return sweep.over.named(sweep.over.values[section])
+        return sweep.across.named(sweep.rows[section]) if sweep.across is not None else ""
 
     def place(self, row: int, column: int) -> str:
         """Return the two setting values of a cell as text."""

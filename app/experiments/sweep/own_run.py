@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.experiments.sweep.grid_axis import GridAxis, grid_of
+from app.experiments.sweep.grid_axis import GridAxis, grid_of, is_number
 from app.experiments.sweep.plan import BETA
 from app.plotting.line_data import NOTHING
 from app.plotting.pyramid import Pyramid
@@ -44,7 +44,10 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     """
     series = run.series["kl"]
     kl = series.values
-    steps = drawn_of(run.head if path is not None else 0)
+    head, every = run.head if path is not None else 0, 1
+    while head > MOST * every:  # a power of two, so that the selection rarely changes as the run grows
+        every *= 2
+    steps = np.arange(1, head + 1, every)
     now = np.array([cursor] if cursor and path is not None else [], dtype=int)
     return OwnRun(
         values=NOTHING if path is None else values_of(run, steps, path),
@@ -56,18 +59,7 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     )
 
 
-def drawn_of(head: int) -> np.ndarray:
-    """Return every k-th update of a run of ``head`` updates, for drawing.
-
-    k is a power of two, so that the selection rarely changes as the run grows.
-    """
-    every = 1
-    while head > MOST * every:
-        every *= 2
-    return np.arange(1, head + 1, every)
-
-
-def grid_of_run(run: RunHandle, coming: float, others: Sequence[float] = ()) -> GridAxis:
+def grid_of_run(run: RunHandle, coming: float, others: Sequence[float]) -> GridAxis:
     """Return a grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
     earlier = [settings.objective.beta for _, settings in run.changes]
     return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
@@ -77,7 +69,5 @@ def values_of(run: RunHandle, steps: np.ndarray, path: str = BETA) -> np.ndarray
     """Return the value that a setting had in each of the updates ``steps`` (n,). NaN if it is not a number."""
     firsts = np.array([first for first, _ in run.changes])
     earlier = [settings.get(path) for _, settings in run.changes]
-    values = np.array(
-        [v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in earlier], float
-    )
+    values = np.array([value if is_number(value) else np.nan for value in earlier], float)
     return np.asarray(values[np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)])

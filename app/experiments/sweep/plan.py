@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from app.experiments.sweep.grid_axis import GridAxis, grid_of
+from app.experiments.sweep.grid_axis import GridAxis, grid_of, name
 from grpo_core.assignments import settings_from
 from grpo_core.config import Settings
 from grpo_core.config.settings import described_at
@@ -80,6 +80,10 @@ class Swept:
     def places(self) -> GridAxis:
         """The axis along which the values are evenly spaced."""
         return GridAxis(self.values)
+
+    def named(self, value: Any) -> str:
+        """Return the symbol with a value, such as “β 0.1”."""
+        return f"{self.symbol} {name(value)}"
 
     def changes(self, value: Any) -> dict[str, Any]:
         """Return the changes to the settings after which the swept setting has this ``value``."""

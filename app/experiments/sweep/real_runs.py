@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import Qt
 
-from app.experiments.sweep.grid_axis import GridAxis
+from app.experiments.sweep.grid_axis import GridAxis, is_number
 from app.plotting.line_data import Line, PointSet, Tag
 from grpo_core.config import Settings
 from grpo_core.text import plural, tr
@@ -36,11 +35,6 @@ class RealRun:
     updates: int
     kl: float
     reward: float
-
-    @property
-    def title(self) -> str:
-        """The run's name in a table."""
-        return tr("real, seed {seed}").format(seed=self.settings.seed)
 
     def value(self, path: str) -> Any:
         """Return the value of the setting ``path``, or None if the run does not have it."""
@@ -67,14 +61,9 @@ class RealRuns:
     folder: Path
     runs: tuple[RealRun, ...] = ()
 
-    def with_run(self, run: RealRun) -> RealRuns:
-        """Return a copy with one more run."""
-        return dataclasses.replace(self, runs=(*self.runs, run))
-
     def values(self, path: str) -> list[float]:
         """Return the values that a setting has in the runs, without those that are not numbers."""
-        known = [run.value(path) for run in self.runs]
-        return [value for value in known if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        return [value for run in self.runs if is_number(value := run.value(path))]
 
     def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the position and the height of every run that has both, (n,) each, in the order of the positions."""

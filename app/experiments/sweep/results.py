@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from app.experiments.controller import ExperimentResults
 from app.experiments.sweep import theory
 from app.experiments.sweep.plan import Sweep
 from grpo_core.experiments.ensemble import Ensemble, band
@@ -32,52 +33,35 @@ class Spread(NamedTuple):
     high: np.ndarray
 
 
-class SweepResults:
+class SweepResults(ExperimentResults):
     """The results of a sweep, added point by point.
 
     Attributes:
         sweep: the definition of the sweep.
         done: (position, row) -> the runs of that point.
-        note: the reason why points are missing; empty while they are being computed and when they are complete.
     """
 
     def __init__(self, sweep: Sweep) -> None:
+        super().__init__(len(sweep.keys))
         self.sweep = sweep
         self.done: dict[tuple[int, int], Ensemble] = {}
-        self.note = ""
         self._keys = sweep.keys
         self._final: dict[tuple[str, int, int], Spread] = {}
         self._optimum: dict[int, dict[str, np.ndarray]] = {}
 
-    def take(self, runs: Ensemble) -> None:
-        """Add the runs of the next point."""
-        self.done[self._keys[len(self.done)]] = runs
-
-    @property
-    def wanted(self) -> int:
-        """Total number of points."""
-        return len(self._keys)
-
-    @property
-    def count(self) -> int:
-        """Number of points computed so far."""
-        return len(self.done)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every point has been computed."""
-        return self.count == self.wanted
+    def take(self, result: Ensemble) -> None:
+        self.done[self._keys[self.count]] = result
+        self.count += 1
 
     @property
     def so_far(self) -> str:
-        """Message stating how many of all points have been computed."""
         return plural(
             "Incomplete: {count} of {wanted} place.", "Incomplete: {count} of {wanted} places.", self.wanted
         ).format(count=self.count, wanted=self.wanted)
 
     def final(self, measure: str, row: int = 0) -> Spread:
         """Return the spread of a measure after the last update, at every position."""
-        key = (measure, row, len(self.done))
+        key = (measure, row, self.count)
         if key not in self._final:
             known = [(place, self.done.get((place, row))) for place in range(len(self.sweep.over.values))]
             there = [place for place, runs in known if runs is not None]
@@ -120,9 +104,3 @@ def titled(measure: str) -> str:
 def course(runs: Ensemble, measure: str) -> Spread:
     """Return the spread of a measure after each update, (U + 1,), beginning with update 0."""
     return spread_of(runs.counted(measure), measure)
-
-
-def middle_seed(runs: Ensemble, measure: str = "kl") -> int:
-    """Return the index of the seed whose last value is the (lower) median of all seeds."""
-    order = np.argsort(runs.counted(measure)[-1], kind="stable")
-    return int(order[(len(order) - 1) // 2])

@@ -9,8 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
-from app.experiments.sweep.results import middle_seed
-from app.experiments.sweep.small_widgets import apply_style
+from app.experiments.sweep.choices import apply_style
 from app.theme.labels import plain_tip
 from app.theme.reasons import allow
 from app.theme.sourced import SourcedLabel
@@ -51,11 +50,9 @@ class SweepRunRow(QWidget):
         self.says = SourcedLabel(name="muted", wraps=True)
         self.says.installEventFilter(self)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        self.known = QPushButton(LONG[0])
+        self.known, self.back, self.now = map(QPushButton, LONG)
         self.known.setToolTip(tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass"))
-        self.back = QPushButton(LONG[1])
         self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
-        self.now = QPushButton(LONG[2])
         self.now.setProperty("primary", True)
         self.now.setToolTip(tr("Train it here at each value, with NumPy; each point appears as soon as it is known"))
         self.now.clicked.connect(self.now_wanted)
@@ -122,7 +119,7 @@ class SweepRunRow(QWidget):
             return
         chosen = self.seed.currentIndex() if self._runs is not None else 0
         self._runs = runs
-        middle = middle_seed(runs)
+        middle = runs.median("kl")
         places = [middle, *range(min(len(runs.seeds), LISTED))]
         texts = [
             tr("median seed {seeds}").format(seeds=runs.seeds[middle]),

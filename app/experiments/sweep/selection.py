@@ -1,33 +1,54 @@
-"""The selected position and row of a sweep, and the runs at that point."""
+"""The selected position and row of a sweep, and the runs at that point, which are computed while the user drags it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.clock import Timer
+from app.clock import Timer, now
 from app.experiments.sweep.controller import SweepController
-from app.experiments.sweep.grid_axis import GridAxis
+from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.plan import ESTIMATOR, Sweep
 from app.experiments.sweep.results import SweepResults
+from app.jobs.jobs import Jobs
+from app.jobs.runner import Runner
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.text import tr
 
 PATIENCE_MS = 100
 """Milliseconds after which a chart that is still out of date is dimmed."""
+KEPT = 16
+QUICK = 0.04
+"""Maximum number of seconds until the beginning of a curve is shown to a user who is dragging."""
+
+
+class PlaceRuns(NamedTuple):
+    """The requested runs: seeds 0 to ``seeds`` - 1 under ``settings``."""
+
+    settings: Settings
+    seeds: int
+    updates: int
 
 
 class SweepSelection(QObject):
     """The selected position and row, and the runs there.
+
+    Between two values of the grid, the runs requested last are computed. A computation is finished rather than
+    cancelled, because otherwise fast dragging would never show anything. If training all updates takes too long, only
+    the first ones are computed during dragging; the rest, which continue the same runs, follow when dragging stops.
 
     Attributes:
         x: the position on the grid, anywhere between the first and the last.
         row: the index of the second setting's value.
         grid: the grid of the sweep shown.
         late: whether the display has been behind the selection for a while.
+        shown: the newest runs, or None; while ``behind``, possibly only the beginning of those at the selection.
+        problem: message that says why there are no runs at the selection; empty if there are.
 
     Signals:
         changed: emitted when the selection or the runs change.
@@ -35,27 +56,36 @@ class SweepSelection(QObject):
 
     changed = Signal()
 
-    def __init__(self, controller: SweepController, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, controller: SweepController, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.x, self.row, self.grid, self.late = 0.0, 0, GridAxis((0.0,)), False
-        self._controller = controller
+        self.shown: Ensemble | None = None
+        self.problem = ""
+        self._jobs, self._controller = jobs, controller
         self._followed: SweepResults | None = None
         self._timer = Timer(self, self._on_late, PATIENCE_MS)
-        controller.place_runner.changed.connect(self._on_place_runner)
+        self._wanted: PlaceRuns | None = None
+        self._computing: PlaceRuns | None = None
+        self._kept: OrderedDict[PlaceRuns, Ensemble] = OrderedDict()
+        self._each, self._began = 0.0, 0.0
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
+
+    @property
+    def behind(self) -> bool:
+        """Whether ``shown`` is not yet the result of the last request."""
+        return self._wanted is not None
 
     @property
     def runs(self) -> Ensemble | None:
         """The runs at the selection, or None until they have been computed."""
-        return (
-            None
-            if self._controller.place_runner.behind or self._controller.results is None
-            else self._controller.place_runner.shown
-        )
+        return None if self.behind or self._controller.results is None else self.shown
 
     @property
     def begun(self) -> Ensemble | None:
         """The runs at the selection, or only their first updates if no more have been computed yet."""
-        runs, results = self._controller.place_runner.shown, self._controller.results
+        runs, results = self.shown, self._controller.results
         if runs is None or results is None:
             return None
         try:
@@ -72,8 +102,8 @@ class SweepSelection(QObject):
         """Select position ``x`` in a row. If the values are words, the nearest one is selected."""
         x = min(max(x, 0.0), len(self.grid) - 1.0)
         self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
-        self._controller.look(self.x, row)
-        if self._controller.place_runner.behind and not self.late:
+        self._look()
+        if self.behind and not self.late:
             self._timer.start_if_idle()
         self.changed.emit()
 
@@ -88,8 +118,8 @@ class SweepSelection(QObject):
             self._followed = None
             return
         if results is self._followed:
-            if self._controller.place_runner.shown is None:
-                self._controller.look(self.x, self.row)
+            if self.shown is None:
+                self._look()
             return
         before, self._followed, self.grid = self._followed, results, results.sweep.over.places
         if before is None or before.sweep.over != results.sweep.over:
@@ -98,22 +128,100 @@ class SweepSelection(QObject):
             self.row = _row_of(settings, results.sweep)
         self.put(self.x, self.row)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Cancel the computation of the last selected position."""
         self._timer.stop()
+        self._wanted = self._computing = None
+        self._runner.close()
 
-    @Slot()
-    def _on_place_runner(self) -> None:
+    # -- the runs at the selection -----------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Show the runs at the selection, taken from the results of the sweep or newly computed."""
+        results = self._controller.results
+        if results is None:
+            return
+        sweep, near = results.sweep, results.sweep.over.places.nearest(self.x)
+        on_grid = abs(self.x - near) < 1e-9
+        runs = results.done.get((near, self.row)) if on_grid else None
+        if runs is not None:
+            self._show(runs)
+        elif on_grid and self._controller.busy:  # its runs are coming
+            self._show(None)
+        elif on_grid and sweep.base.is_language:  # they were cancelled
+            missing = tr("{symbol} {value} has not been computed.")
+            self._show(None, missing.format(symbol=sweep.over.symbol, value=name(sweep.over.values[near])))
+        else:
+            try:
+                self._ask(PlaceRuns(sweep.at(sweep.over.places.value(self.x), self.row), sweep.seeds, sweep.updates))
+            except SettingsError as error:
+                self._show(None, str(error))
+
+    def _show(self, runs: Ensemble | None, problem: str = "") -> None:
+        self._wanted, self.shown, self.problem = None, runs, problem
+        self._announce()
+
+    def _announce(self) -> None:
+        """Emit ``changed`` after a change of the runs."""
         self.late = False
-        if self._controller.place_runner.behind:
+        if self.behind:
             self._timer.start()
         else:
             self._timer.stop()
         self.changed.emit()
 
+    def _ask(self, ask: PlaceRuns) -> None:
+        self.problem = ""
+        if ask in self._kept:
+            self._kept.move_to_end(ask)
+            self._show(self._kept[ask])
+            return
+        self._wanted = ask
+        if self._computing is None:
+            self._compute(self._beginning(ask))
+
+    def _beginning(self, ask: PlaceRuns) -> PlaceRuns:
+        """Return the request limited to the updates that take up to ``QUICK`` seconds.
+
+        If that is most of them, return the full request.
+        """
+        quick = int(QUICK / self._each) if self._each else ask.updates
+        return ask if quick > 0.7 * ask.updates else ask._replace(updates=max(quick, 10))
+
+    def _compute(self, ask: PlaceRuns) -> None:
+        self._computing, self._began = ask, now()
+        asked = ([ask.settings], tuple(range(ask.seeds)), ask.updates)
+        self._runner.start(lambda poll: self._jobs.results("ensembles", *asked, poll=poll))
+
+    @Slot(object)
+    def _on_arrived(self, runs: Ensemble) -> None:
+        done = self._computing
+        assert done is not None
+        self._each = (now() - self._began) / done.updates
+        self.shown = runs
+        self._kept[done] = runs
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        if done == self._wanted:
+            self._wanted = None
+        self._announce()
+
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        done, self._computing = self._computing, None
+        wanted = self._wanted
+        if wanted is None or done is None:
+            return
+        if done.settings != wanted.settings:
+            self._compute(self._beginning(wanted))
+        elif sentence:
+            self._show(None, sentence)
+        else:  # its beginning is shown
+            self._compute(wanted)
+
     @Slot()
     def _on_late(self) -> None:
-        self.late = self._controller.place_runner.behind
+        self.late = self.behind
         self.changed.emit()
 
 

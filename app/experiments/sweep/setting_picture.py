@@ -8,7 +8,7 @@ from app.experiments.sweep.chart import EDGE
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.own_run import OwnRun
 from app.experiments.sweep.real_runs import RealRuns
-from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line, titled
+from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line
 from app.experiments.sweep.state import (
     BEHIND,
     LEAST,
@@ -16,8 +16,8 @@ from app.experiments.sweep.state import (
     SOLID,
     SweepState,
     chosen_mark,
-    place_text,
     row_name,
+    spread_columns,
     theory_line,
 )
 from app.plotting.axis import Scale
@@ -34,33 +34,34 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     None, the chart of the KL also contains the updates of the current run.
     """
     results, grid, front = state.results, state.grid, state.front(only)
+    real = state.real if only is None else None
     lines: list[Line] = []
     if results is not None:
         rows = range(len(results.sweep.rows))
         lines = [_row_of_setting(results, row, measure, only, front=row == front) for row in rows]
         best = results.optimum(front)
         lines.append(theory_line(best["place"], best[measure]))
-    if state.real is not None and only is None:
-        lines.append(state.real.line(state.grid, state.path, measure))
+    if real is not None:
+        lines.append(real.line(grid, state.over.path, measure))
     own = state.own if measure == "kl" and only is None else OwnRun()
     ring = chosen_mark(state, lines, only)
     below = any((line.y < 0).any() for line in lines)  # the reward of a real run may exceed the axis
     low = None if below else 0
     return LinePicture(
-        x=Scale(label=state.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
+        x=Scale(label=state.over.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
         y=Scale(label=TITLES[measure], unit=UNITS[measure], low=low) if only in (None, 0) else Scale(low=0),
         lines=tuple(lines),
         span=(0.0, LEAST),
         places=(0.0, len(grid) - 1.0),
-        tags=_setting_tags(state, own, measure, only),
+        tags=_setting_tags(state, own, measure) if only is None else (),
         points=(
             PointSet(name="own", meaning="policy", size=2.5, x=grid.at(own.values), y=own.kl, z=7),
             PointSet(name="now", meaning="policy", size=7, x=grid.at(own.values_now), y=own.kl_now),
             PointSet(name="chosen", meaning="selection", size=12, filled=False, x=ring[0], y=ring[1], z=9),
-            *(() if state.real is None or only is not None else (state.real.points(grid, state.path, measure),)),
+            *(() if real is None else (real.points(grid, state.over.path, measure),)),
         ),
-        x_name=lambda x: "" if results is None else place_text(results.sweep, grid.nearest(x)),
-        make_table=lambda: _setting_table(results, measure, only, None if only is not None else state.real),
+        x_name=lambda x: "" if results is None else results.sweep.over.named(grid.values[grid.nearest(x)]),
+        make_table=lambda: _setting_table(results, measure, only, real),
     )
 
 
@@ -87,16 +88,16 @@ def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | N
     )
 
 
-def _setting_tags(state: SweepState, own: OwnRun, measure: str, only: int | None) -> tuple[Tag, ...]:
+def _setting_tags(state: SweepState, own: OwnRun, measure: str) -> tuple[Tag, ...]:
     """Return the labels of the optimum, the current run and the real runs. The rows are labelled elsewhere."""
     tags = []
     best = state.results.optimum(state.front()) if state.results is not None else {"place": NOTHING}
-    if len(best["place"]) and only is None:
+    if len(best["place"]):
         y = best[measure]
         half = int(np.argmin(np.abs(y - (y[0] + y[-1]) / 2)))
         tags.append(Tag(tr("exact optimum"), float(best["place"][half]), float(y[half]), "text", above=y[-1] <= y[0]))
-    if state.real is not None and only is None:
-        tags += state.real.tags(state.grid, state.path, measure)
+    if state.real is not None:
+        tags += state.real.tags(state.grid, state.over.path, measure)
     x = state.grid.at(own.values)
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(own.kl))
     if known.size:
@@ -111,14 +112,8 @@ def _setting_table(
 
     These are followed by one row for each real run.
     """
-    unit = UNITS[measure]
-    columns = [
-        Column("value", tr("Setting")),
-        Column("middle", titled(measure), unit=unit),
-        Column("low", tr("Quarter below"), unit=unit),
-        Column("high", tr("Quarter above"), unit=unit),
-        Column("optimum", tr("Exact optimum"), unit=unit),
-    ]
+    optimum = Column("optimum", tr("Exact optimum"), unit=UNITS[measure])
+    columns = [Column("value", tr("Setting")), *spread_columns(measure), optimum]
     if results is None:
         return columns, []
     sweep, numeric = results.sweep, results.sweep.over.places.numeric
@@ -142,5 +137,6 @@ def _setting_table(
         for run in real.runs:
             value, one = run.value(sweep.over.path), run.measure(measure)
             shown_value = value if numeric or value is None else name(value)
-            table.append([run.title, *second, shown_value, one, None, None, None])
+            title = tr("real, seed {seed}").format(seed=run.settings.seed)
+            table.append([title, *second, shown_value, one, None, None, None])
     return columns, table

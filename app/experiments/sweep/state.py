@@ -9,10 +9,11 @@ from PySide6.QtCore import Qt
 
 from app.experiments.sweep.grid_axis import GridAxis, name
 from app.experiments.sweep.own_run import OwnRun
-from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.plan import BETA, Sweep, Swept
 from app.experiments.sweep.real_runs import RealRuns
-from app.experiments.sweep.results import SweepResults, row_line
+from app.experiments.sweep.results import UNITS, SweepResults, row_line, titled
 from app.plotting.line_data import NOTHING, Line
+from app.plotting.table_model import Column
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
@@ -38,9 +39,8 @@ class SweepState:
         x, row: the selected position and row.
         own: the data of the current run.
         runs: the runs at the selected position; None if there are none.
-        label: name and symbol of the swept setting, for its axis.
+        over: the swept setting.
         real: runs of a sweep of real training to show in the charts, or None.
-        path: dotted path of the swept setting.
     """
 
     results: SweepResults | None = None
@@ -49,9 +49,8 @@ class SweepState:
     row: int = 0
     own: OwnRun = field(default_factory=OwnRun)
     runs: Ensemble | None = None
-    label: str = ""
+    over: Swept = field(default_factory=lambda: Swept.of(BETA))
     real: RealRuns | None = None
-    path: str = BETA
 
     @property
     def chosen_index(self) -> int | None:
@@ -78,8 +77,14 @@ def chosen_mark(state: SweepState, lines: list[Line], only: int | None) -> tuple
     return line.x[state.chosen_index :][:1], line.y[state.chosen_index :][:1]
 
 
-def place_text(sweep: Sweep, place: int) -> str:
-    return f"{sweep.over.symbol} {name(sweep.over.values[place])}"
+def spread_columns(measure: str) -> list[Column]:
+    """Return the columns of the centre of a measure and of its middle half."""
+    unit = UNITS[measure]
+    return [
+        Column(measure, titled(measure), unit=unit),
+        Column(f"{measure} low", tr("Quarter below"), unit=unit),
+        Column(f"{measure} high", tr("Quarter above"), unit=unit),
+    ]
 
 
 def row_name(sweep: Sweep, row: int) -> list[object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from app.experiments.sweep import theory
 from app.experiments.sweep.choices import SweepChoice
 from app.experiments.sweep.grid_axis import name
@@ -12,13 +14,47 @@ from app.experiments.sweep.plan import BETA, Sweep
 from app.experiments.sweep.results import DIVERGED, SweepResults, course
 from app.plotting.numbers import shown
 from app.workspace.view import View
-from grpo_core.config import Settings, described_at
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.sweep import Between
+from grpo_core.config import described_at
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.language_ensemble import COMPARABLE
+from grpo_core.experiments.outcome import of_sweep, swept
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import as_sentence, plural, tr
 
 FOLDER = tr("A sweep trains the built-in model only. For a model from a folder, queue real runs.")
+
+
+def headline(results: SweepResults) -> str:
+    """Return sentences about the result of a complete sweep.
+
+    The string is empty if the sweep is not complete, or has fewer than two positions.
+    """
+    sweep = results.sweep
+    if not results.complete or results.count < 2:
+        return ""
+    if sweep.base.is_language:
+        last = np.concatenate([results.final("kl", row).middle for row in range(len(sweep.rows))])
+        between = sentence(Between(least=float(last.min()), most=float(last.max())))
+        return " ".join((between, tr("These are too few seeds to call a value better than another.")))
+    names = {key: _place(sweep, *key) for key in results.done}
+    data = swept(
+        {names[key]: runs for key, runs in results.done.items()},
+        [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
+    )
+    told = of_sweep(data, in_order=sweep.over.places.numeric, smoothness=sweep.over.path != BETA)
+    return " ".join(sentence(*claims) for claims in told)
+
+
+def _place(sweep: Sweep, place: int, row: int) -> str:
+    if sweep.across is None:
+        return sweep.over.named(sweep.over.values[place])
+    return tr("{symbol} {value} and {across} {value2}").format(
+        symbol=sweep.over.symbol,
+        value=name(sweep.over.values[place]),
+        across=sweep.across.symbol,
+        value2=name(sweep.rows[row]),
+    )
 
 
 def of_plan(choice: SweepChoice) -> str:
@@ -37,7 +73,7 @@ def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
         return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
     kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
     if not (math.isfinite(kl[0]) and math.isfinite(reward[0])):
-        return as_sentence(f"{sweep.over.symbol} {name(value)}: {DIVERGED}")
+        return as_sentence(f"{sweep.over.named(value)}: {DIVERGED}")
     come = len(runs.measures["kl"]) - 1
     pattern = (
         plural(
@@ -146,13 +182,3 @@ def of_run(view: View) -> str:
     return tr("Update {here} of this run had β {beta:g}: the policy was then {kl} nats from the reference.").format(
         here=here, beta=beta, kl=kl
     )
-
-
-def wanted_base(settings: Settings, known: bool) -> Settings:
-    """Return the base settings of a sweep: ``settings``, with those of NumPy for a language model.
-
-    ``known``: whether to change them to settings for which theory provides the optimum.
-    """
-    if settings.is_language:
-        return settings.replace(COMPARABLE)
-    return settings.replace(theory.KNOWN) if known else settings

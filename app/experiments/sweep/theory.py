@@ -41,9 +41,8 @@ def optimum(sweep: Sweep, row: int = 0) -> dict[str, np.ndarray]:
     The result is empty if theory provides none.
     """
     places = sweep.over.places
-    smooth = sweep.over.path == BETA
-    optima = []
-    for x in places.between(FINE) if smooth and len(places) > 1 else np.arange(len(places), dtype=float):
+    intervals, optima = len(places) - 1, []
+    for x in np.linspace(0, intervals, intervals * (FINE if sweep.over.path == BETA else 1) + 1):
         try:
             settings = sweep.at(places.value(float(x)), row)
         except SettingsError:

@@ -8,8 +8,8 @@ import numpy as np
 
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.plan import ESTIMATOR, Sweep
-from app.experiments.sweep.results import CENTRES, TITLES, UNITS, Spread, course, titled
-from app.experiments.sweep.state import LEAST, SOLID, SweepState
+from app.experiments.sweep.results import CENTRES, TITLES, UNITS, Spread, course
+from app.experiments.sweep.state import LEAST, SOLID, SweepState, spread_columns
 from app.plotting.axis import Scale
 from app.plotting.line_data import NOTHING, Line, LinePicture, Tag
 from app.plotting.numbers import shown
@@ -111,9 +111,7 @@ def _training_table(state: SweepState, measure: str, behind: list[tuple[str, Spr
     unit = UNITS[measure]
     columns = [
         Column("update", tr("Update", "noun"), decimals=0),
-        Column("middle", titled(measure), unit=unit),
-        Column("low", tr("Quarter below"), unit=unit),
-        Column("high", tr("Quarter above"), unit=unit),
+        *spread_columns(measure),
         Column("own", tr("This run"), unit=unit),
         *(Column(f"at {n}", tr("at {value}").format(value=text), unit=unit) for n, (text, _) in enumerate(behind)),
     ]

@@ -121,10 +121,9 @@ class SweepViews(QWidget):
         self.hold(state.x, state.row)
         if self.view == FINAL:
             for chart, measure in ((self.kl, "kl"), (self.reward, "reward")):
-                self._show_setting(chart, state, setting_picture(state, measure), _against(measure, title))
+                self._show(chart, state, setting_picture(state, measure), _against(measure, title))
         elif self.view == FRONTIER:
-            self._prepare(self.frontier, state)
-            self.frontier.show_picture(frontier_picture(state))
+            self._show(self.frontier, state, frontier_picture(state), self.frontier.title)
         elif self.view == HEAT:
             self.heat.show_results(results, self.measure, theme, scale)
             self.heat.show_chosen(state.x, state.row)
@@ -138,10 +137,8 @@ class SweepViews(QWidget):
 
     def _draw_training(self, state: SweepState) -> None:
         measure = self.measure if self.view == TRAINING else "kl"
-        self._prepare(self.training, state)
-        self._rename(self.training, training_title(state, measure))
-        self.training.set_cursor(None if state.own.cursor is None else float(state.own.cursor))
-        self.training.show_picture(training_picture(state, measure, every=self.view == TRAINING))
+        picture = training_picture(state, measure, every=self.view == TRAINING)
+        self._show(self.training, state, picture, training_title(state, measure))
 
     def _draw_side(self, state: SweepState, title: str, scale: float) -> None:
         if state.results is None:
@@ -154,23 +151,19 @@ class SweepViews(QWidget):
             self._titles[row].setContentsMargins(round(12 * scale), 0, 0, 0)
             one_scale = dataclasses.replace(picture, span=(0.0, top))  # so that they can be compared
             words = tr("{against}, {value}").format(against=_against(self.measure, title), value=value)
-            self._show_setting(chart, state, one_scale, words)
-
-    def _show_setting(self, chart: SweepChart, state: SweepState, picture: LinePicture, title: str) -> None:
-        self._prepare(chart, state)
-        self._rename(chart, title)
-        chart.set_cursor(state.x if state.results is not None else None)
-        chart.show_picture(picture)
+            self._show(chart, state, one_scale, words)
 
     @staticmethod
-    def _prepare(chart: SweepChart, state: SweepState) -> None:
+    def _show(chart: SweepChart, state: SweepState, picture: LinePicture, title: str) -> None:
         chart.grid = state.grid
         chart.rows = len(state.results.sweep.rows) if state.results is not None else 1
-
-    @staticmethod
-    def _rename(chart: SweepChart, title: str) -> None:
         chart.title = title
         chart.setAccessibleName(title)
+        if chart.axis == "updates":
+            chart.set_cursor(None if state.own.cursor is None else float(state.own.cursor))
+        elif chart.axis == "grid":
+            chart.set_cursor(state.x if state.results is not None else None)
+        chart.show_picture(picture)
 
     def _prepare_multiples(self, count: int) -> None:
         """Create further charts to show side by side, up to ``count``, one for each row."""

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.experiments.queue_form import SUGGESTED, offered
-from app.experiments.queue_rows import Share, duration
+from app.experiments.queue_rows import UPDATES, columns, duration, rows
 from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.jobs.queue import BackgroundQueue, QueueState
@@ -230,4 +231,8 @@ def test_times_and_shares_are_short() -> None:
         "60 min",
         "1 h 40 min",
     ]
-    assert sorted([Share(34, 60), Share(9, 60)], key=float)[0] == "9 / 60"
+    statuses = [runs.RunStatus(done=done) for done in (34, 9)]
+    made = rows(replace(SHORT, updates=60), statuses, None, lambda place: None, asleep=True, elsewhere=False)
+    place = next(n for n, column in enumerate(columns(SHORT)) if column.key == UPDATES)
+    shares = [row[place] for row in made]
+    assert sorted(shares, key=float) == ["9 / 60", "34 / 60"]  # type: ignore[arg-type]

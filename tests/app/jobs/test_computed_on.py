@@ -7,11 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -31,13 +29,14 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.queue import queue
 from tests.app.conftest import Driver, make, take_down
 from tests.core.experiments.test_cluster import curves, small_queue, started
+from tests.core.experiments.test_packing import assert_equal
 
 distributed = pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
 SMALL = Settings().replace({"learner.group_size": 4})
 ASKED: dict[str, tuple[Any, ...]] = {
     "ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
-    "race": (SMALL, ("RLOO", "Dr. GRPO"), 3, 4, "updates"),
+    "race": (SMALL, ("RLOO", "Dr. GRPO"), (0, 1, 2), 4, "updates"),
     "repeats": (SMALL, (0, 1), 40),
 }
 NOBODY = "tcp://127.0.0.1:9"
@@ -61,23 +60,6 @@ def jobs() -> Iterator[Jobs]:
     one = Jobs(own_process=True)
     yield one
     one.close()
-
-
-def assert_equal(one: Any, other: Any) -> None:
-    """Assert that types, fields and bits are the same."""
-    assert type(one) is type(other)
-    for field in fields(one):
-        mine, theirs = getattr(one, field.name), getattr(other, field.name)
-        if isinstance(mine, dict) and mine and isinstance(next(iter(mine.values())), np.ndarray):
-            assert mine.keys() == theirs.keys()
-            for name, values in mine.items():
-                np.testing.assert_array_equal(values, theirs[name])
-        elif isinstance(mine, np.ndarray):
-            np.testing.assert_array_equal(mine, theirs)
-        elif field.name == "runs":
-            assert_equal(mine, theirs)
-        elif field.name != "courses":
-            assert mine == theirs
 
 
 @pytest.mark.quick_cases("race")
@@ -124,7 +106,7 @@ SWEEP = Sweep(base=SMALL, over=Swept(path="objective.beta", values=(0.0, 0.1, 0.
 def test_a_sweep_comes_from_the_cluster(qtbot: QtBot, there: str, jobs: Jobs) -> None:
     controller = SweepController(jobs)
     jobs.cluster = there
-    controller.start(SWEEP)
+    controller.compute(SWEEP)
     assert controller.progress() == "0 of 3 places done, on the cluster."
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.results is not None and controller.results.complete and not controller.problem
@@ -135,11 +117,11 @@ def test_a_sweep_comes_from_the_cluster(qtbot: QtBot, there: str, jobs: Jobs) ->
 def test_what_goes_wrong_with_a_scheduler_is_said(qtbot: QtBot, jobs: Jobs) -> None:
     controller = SweepController(jobs)
     jobs.cluster = NOBODY
-    controller.start(SWEEP)
+    controller.compute(SWEEP)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.problem.startswith(f"No scheduler responds at {NOBODY}")
     jobs.cluster = ""
-    controller.start(SWEEP)
+    controller.compute(SWEEP)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.problem.startswith("Give the address of a scheduler")
     controller.close()
@@ -153,11 +135,15 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
     long = Sweep(
         base=SMALL, over=Swept(path="objective.beta", values=tuple(n / 100 for n in range(64))), seeds=256, updates=600
     )
+
+    def came() -> int:
+        return 0 if controller.results is None else controller.results.count
+
     with started(tmp_path) as (file, processes):
         jobs.cluster = str(file)
-        controller.start(long)
+        controller.compute(long)
         for number, gone in ((4, processes[1]), (8, processes[0])):  # a worker, later the scheduler
-            qtbot.waitUntil(lambda number=number: controller.done >= number, timeout=60_000)  # type: ignore[misc]
+            qtbot.waitUntil(lambda number=number: came() >= number, timeout=60_000)  # type: ignore[misc]
             os.killpg(gone.pid, signal.SIGKILL)
         qtbot.waitUntil(lambda: not controller.busy, timeout=90_000)
     assert controller.results is not None and 8 <= controller.results.count < 64
@@ -173,7 +159,7 @@ def test_a_worker_that_is_lost_is_made_up_for_and_a_lost_scheduler_is_said(
 def test_repeats_come_from_the_cluster(qtbot: QtBot, there: str, jobs: Jobs) -> None:
     jobs.cluster = there
     controller = RepeatController(jobs)
-    controller.start(SMALL, 40)
+    controller.repeat(SMALL, 40)
     qtbot.waitUntil(lambda: not controller.busy, timeout=30_000)
     assert controller.results is not None and controller.results.complete
     controller.close()

@@ -31,7 +31,7 @@ def jobs() -> Iterator[Jobs]:
 
 
 def test_the_results_come_in_the_order_of_the_parts_and_are_those_of_one_call(jobs: Jobs) -> None:
-    shared = list(shared_results(jobs, "ensembles", PARTS, processes=2, poll=never))
+    shared = list(shared_results(jobs, PARTS, processes=2, poll=never))
     alone = list(ensembles(POINTS, SEEDS, UPDATES))
     assert [runs.settings for runs in shared] == POINTS
     for one, other in zip(shared, alone, strict=True):
@@ -46,29 +46,29 @@ def test_parts_that_are_given_up_leave_the_processes_to_the_next(jobs: Jobs) -> 
         raise Cancelled("enough")
 
     with pytest.raises(Cancelled, match="enough"):
-        list(shared_results(jobs, "ensembles", ENDLESS, processes=2, poll=refuse))
-    assert len(list(shared_results(jobs, "ensembles", PARTS, processes=2, poll=never))) == len(POINTS)
+        list(shared_results(jobs, ENDLESS, processes=2, poll=refuse))
+    assert len(list(shared_results(jobs, PARTS, processes=2, poll=never))) == len(POINTS)
 
 
 def test_a_reader_that_stops_reading_gives_the_rest_up(jobs: Jobs) -> None:
-    reading = shared_results(jobs, "ensembles", [PARTS[0], ENDLESS[0]], processes=2, poll=never)
+    reading = shared_results(jobs, [PARTS[0], ENDLESS[0]], processes=2, poll=never)
     assert isinstance(reading, Generator)
     assert next(reading).settings == POINTS[0]
     reading.close()
-    assert len(list(shared_results(jobs, "ensembles", PARTS, processes=2, poll=never))) == len(POINTS)
+    assert len(list(shared_results(jobs, PARTS, processes=2, poll=never))) == len(POINTS)
 
 
 def test_an_error_in_any_part_is_raised_and_ends_the_others(jobs: Jobs) -> None:
     chain = [SMALL.replace({"task.landscape": "chain"})]
     with pytest.raises(SettingsError, match="one decision"):
-        list(shared_results(jobs, "ensembles", [ENDLESS[0], (chain, SEEDS, UPDATES)], processes=2, poll=never))
+        list(shared_results(jobs, [ENDLESS[0], (chain, SEEDS, UPDATES)], processes=2, poll=never))
 
 
 @pytest.mark.parametrize(("free", "parts"), [(1, 1), (2, 2), (8, 2)])
 def test_a_sweep_is_parted_by_the_cores_that_are_free(free: int, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
 
-    def asked(jobs: Jobs, job: str, shared: list[object], *, processes: int, poll: object) -> Iterator[object]:
+    def asked(jobs: Jobs, shared: list[object], *, processes: int, poll: object) -> Iterator[object]:
         seen.append((len(shared), processes))
         return iter(())
 
@@ -86,8 +86,6 @@ def test_without_processes_the_parts_are_computed_here(own_process: bool, monkey
 
     monkeypatch.setattr(job_process, "JobProcess", none)
     polls: list[int] = []
-    results = shared_results(
-        Jobs(own_process=own_process), "ensembles", PARTS, processes=2, poll=lambda: polls.append(1)
-    )
+    results = shared_results(Jobs(own_process=own_process), PARTS, processes=2, poll=lambda: polls.append(1))
     assert [runs.settings for runs in results] == POINTS
     assert polls

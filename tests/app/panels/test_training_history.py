@@ -205,7 +205,7 @@ def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> No
     driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy)
     driver.settle()
     results = panel.repeats.results
-    assert results is not None and results.complete and results.updates == FEWEST and len(results.seeds) == COUNT
+    assert results is not None and results.complete and results.wanted == FEWEST and len(results.seeds) == COUNT
     band = panel.charts[0].bands["max_prob"]
     values = results.series["max_prob"]
     assert band.isVisible() and band.extent() == (values.min(), values.max())

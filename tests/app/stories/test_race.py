@@ -149,7 +149,7 @@ def test_training_goes_on_beside_a_race_and_a_cancelled_one_keeps_what_came_in(
     choose(driver, seeds="256 seeds", updates="1,000 updates")
     driver.run(10)
     assert driver.head == 10 and race.controller.busy
-    driver.qtbot.waitUntil(lambda: race.controller.done > 0)
+    driver.qtbot.waitUntil(lambda: race.controller.coming is not None and race.controller.coming.count > 0)
     driver.qtbot.mouseClick(race.choices.race, Qt.MouseButton.LeftButton)
     assert not race.controller.busy
     assert f"Incomplete: {race.standing.table.rowCount()} of 6 algorithms." in race.says.text()

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QWidget
 
-from app.experiments.sweep.headline import headline
+from app.experiments.sweep.sweep_words import headline
 from grpo_core.claims.sweep import falls
 from grpo_core.config.settings import flat
 from tests.app.conftest import Driver

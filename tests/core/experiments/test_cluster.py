@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ def assert_same(found: list[Ensemble], expected: list[Ensemble]) -> None:
 
 
 def test_a_sweep_and_a_race_are_those_of_this_process_bit_for_bit(there: str) -> None:
-    with closing(Cluster(there)) as found:
+    with Cluster(there) as found:
         assert found.workers == 2
         assert_same([*found.ensembles(POINTS, SEEDS, 30, poll=never)], [*ensembles(POINTS, SEEDS, 30)])
         names = ("RLOO", "Dr. GRPO")
@@ -103,7 +103,7 @@ def test_a_result_that_comes_before_an_earlier_one_is_kept(there: str) -> None:
     def patient() -> None:
         assert time.monotonic() < end, "the result was lost"
 
-    with closing(Cluster(there)) as found:
+    with Cluster(there) as found:
         first = found.ensembles(POINTS[:1], range(64), 1000, poll=patient)
         second = found.ensembles(POINTS[1:2], SEEDS, 1, poll=patient)
         assert [len([*lane]) for lane in (first, second)] == [1, 1]
@@ -141,7 +141,7 @@ def test_a_queue_is_that_of_this_process_and_is_given_up_and_gone_on_with(there:
         if any((elsewhere / run.file).exists() for run in wanted.runs):
             raise Cancelled("enough")
 
-    with closing(Cluster(there)) as found:
+    with Cluster(there) as found:
         with pytest.raises(Cancelled):
             [*training(found, elsewhere, until_something_came)]
         before = [queue.run_status(elsewhere, run).done for run in wanted.runs]
@@ -159,7 +159,7 @@ def test_the_client_sleeps_until_an_answer_comes(there: str) -> None:
         nonlocal asked
         asked += 1
 
-    with closing(Cluster(there)) as found:
+    with Cluster(there) as found:
         began = time.monotonic()
         came = [*found.ensembles(POINTS[:2], SEEDS, 2000, poll=counted)]
         seconds = time.monotonic() - began
@@ -176,7 +176,7 @@ def test_giving_up_ends_what_the_workers_do(there: str) -> None:
             raise Cancelled("enough")
 
     endless = [Settings().replace({"learner.group_size": size}) for size in (32, 64)]
-    with closing(Cluster(there)) as found:
+    with Cluster(there) as found:
         with pytest.raises(Cancelled):
             [*found.ensembles(endless, SEEDS, 20_000_000, poll=at_work)]
         following = [*found.ensembles(POINTS, SEEDS, 3, poll=never)]
@@ -192,14 +192,14 @@ def test_a_worker_of_another_version_is_refused_with_both_named(name: str) -> No
 
 
 def test_a_client_of_another_version_is_refused_by_the_worker(there: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Cluster(there)) as found:
+    with Cluster(there) as found:
         monkeypatch.setattr(clusters, "versions", lambda: {**versions(), "NumPy": "1.0"})
         with pytest.raises(GrpoError, match=r"NumPy 1\.0, but this machine has"):
             [*found.ensembles(POINTS[:1], SEEDS, 3, poll=never)]
 
 
 def test_what_a_worker_cannot_do_is_said_with_its_address(there: str) -> None:
-    with closing(Cluster(there)) as found, pytest.raises(GrpoError, match=r"^tcp://.*: .*task.*language model"):
+    with Cluster(there) as found, pytest.raises(GrpoError, match=r"^tcp://.*: .*task.*language model"):
         [*found.ensembles([language_settings()], SEEDS, 3, poll=never)]
 
 
@@ -230,10 +230,7 @@ def liar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(lying_worker.LIE, str(lie))
         patch.setenv(lying_worker.TOUCHED, str(touched))
-        with (
-            started(folder, 1, ["--preload", lying_worker.__file__]) as (file, _),
-            closing(Cluster(str(file))) as found,
-        ):
+        with started(folder, 1, ["--preload", lying_worker.__file__]) as (file, _), Cluster(str(file)) as found:
             yield found, lie, touched
 
 
@@ -337,7 +334,7 @@ def test_no_job_is_lost_or_doubled_where_workers_are_killed_twenty_times(tmp_pat
         def restart() -> subprocess.Popen[bytes]:
             return subprocess.Popen(processes[1].args, start_new_session=True, stderr=subprocess.DEVNULL)
 
-        with closing(Cluster(str(file))) as found:
+        with Cluster(str(file)) as found:
             came: list[Ensemble] = []
             for number, runs in enumerate(found.ensembles(points, range(64), 400, poll=never)):
                 came.append(runs)
@@ -355,7 +352,7 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     small_queue(here)
     queue.work(here)
     small_queue(elsewhere)
-    with started(tmp_path) as (file, processes), closing(Cluster(str(file))) as found:
+    with started(tmp_path) as (file, processes), Cluster(str(file)) as found:
 
         def train() -> None:
             for _ in training(found, elsewhere, never):
@@ -382,7 +379,7 @@ def listening() -> set[tuple[str, int]]:
 
 def test_workers_on_this_machine_serve_this_machine_alone_at_no_fixed_port() -> None:
     before = listening()
-    with closing(Cluster("local:1")):
+    with Cluster("local:1"):
         opened_here = listening() - before
     assert opened_here and {address for address, _ in opened_here} == {"127.0.0.1"}
     assert DASHBOARD not in {port for _, port in opened_here}

@@ -25,7 +25,7 @@ CLIPPED = SMALL.replace({"learner.mu": 8, "optimizer.learning_rate": 2.0})
 ASKED: dict[str, tuple[Any, ...]] = {
     "advice": (*reversed([*islice(learner(CLIPPED), 2)]),),
     "ensembles": ([SMALL, SMALL.replace({"objective.beta": 0.2})], (0, 1, 2), 4),
-    "race": (SMALL, ("RLOO", "Dr. GRPO"), 3, 4, "updates"),
+    "race": (SMALL, ("RLOO", "Dr. GRPO"), (0, 1, 2), 4, "updates"),
     "repeats": (SMALL, (0, 1), 4),
 }
 """Small arguments for every job of the lab that trains no language model."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,7 +99,7 @@ def test_a_sweep_runs_in_the_submitted_job(tmp_path: Path, monkeypatch: pytest.M
     standing_for_slurm(tmp_path, monkeypatch, run)
     two = 'partition = "short"\ncores = 2\nmemory = "2 GB"\nwalltime = "00:10:00"\njobs = 1'
     points = [Settings().replace({"objective.beta": beta}) for beta in (0.0, 0.1, 0.2)]
-    with closing(Cluster(f"slurm:{file(tmp_path, two)}")) as found:
+    with Cluster(f"slurm:{file(tmp_path, two)}") as found:
         assert found.workers == 2
         assert_same([*found.ensembles(points, range(8), 20, poll=never)], [*ensembles(points, range(8), 20)])
 

@@ -26,6 +26,17 @@ from grpo_core.metrics import metrics
 from grpo_core.teaching.lessons.experiments.expected import expected_step
 
 BASE = Settings().replace({"learner.mu": 1})
+THREE_ACTIONS = BASE.replace(
+    {
+        "task.landscape": "custom",
+        "task.actions": 3,
+        "task.custom": (0.1, 0.9, 0.4),
+        "objective.surrogate": "log_prob",
+        "objective.std": "none",
+        "objective.beta": 0.5,
+    }
+)
+"""REINFORCE on three actions with known rewards."""
 
 
 def over_beta(betas: list[float], seeds: range, updates: int) -> list[Ensemble]:
@@ -129,20 +140,7 @@ RIGHT = {
 def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: str) -> None:
     """Enumerates every group: at the predicted optimum the expected step is zero, elsewhere it is not."""
     changes = RIGHT.get(how, {"objective.kl_in": "reward", "objective.kl": "k3"})
-    settings = Settings().replace(
-        {
-            "task.landscape": "custom",
-            "task.actions": 3,
-            "task.custom": (0.1, 0.9, 0.4),
-            "learner.group_size": 3,
-            "objective.surrogate": "log_prob",
-            "objective.std": "none",
-            "objective.beta": 0.5,
-            "learner.mu": 1,
-            "objective.baseline": baseline,
-            **changes,
-        }
-    )
+    settings = THREE_ACTIONS.replace({"learner.group_size": 3, "objective.baseline": baseline, **changes})
     assert has_optimum(settings)
     best = np.log(exponential_tilt(settings, resting_beta(settings))[0])
     assert np.abs(expected_step(settings, best)).max() < 1e-12
@@ -151,19 +149,8 @@ def test_at_the_optimum_of_theory_the_expected_step_is_zero(how: str, baseline: 
 
 def test_a_mean_that_holds_the_sample_itself_rests_at_a_weaker_tilt() -> None:
     """π_ref exp(R (G − 1) / (G β)) with the KL in the loss; π_ref exp(R / β) with the KL in the reward."""
-    group = Settings().replace(
-        {
-            "task.landscape": "custom",
-            "task.actions": 3,
-            "task.custom": (0.1, 0.9, 0.4),
-            "learner.group_size": 4,
-            "objective.surrogate": "log_prob",
-            "objective.std": "none",
-            "objective.beta": 0.5,
-            "learner.mu": 1,
-            "objective.baseline": "group_mean",
-            "objective.kl": "exact",
-        }
+    group = THREE_ACTIONS.replace(
+        {"learner.group_size": 4, "objective.baseline": "group_mean", "objective.kl": "exact"}
     )
     best = np.exp(np.array([0.1, 0.9, 0.4]) * (4 - 1) / (4 * 0.5))
     assert np.abs(expected_step(group, np.log(best))).max() < 1e-15

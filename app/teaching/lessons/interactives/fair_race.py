@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.experiments.race.controller import RaceController
+from app.experiments.controller import ExperimentController
 from app.experiments.race.looks import short
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import RacePlan, base_of
@@ -50,7 +51,8 @@ class FairRace(Interactive):
         self._done: dict[RacePlan, RaceResults] = {}
         self._state: Mapping[str, Any] = {}
         self._base = Settings()
-        self.controller = RaceController(workspace.jobs, self)
+        self.controller: ExperimentController[RaceResults] = ExperimentController(self)
+        self._asked: RacePlan | None = None
         self.controller.changed.connect(self._on_changed)
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
         self.twin = TwinStack(self.plot)
@@ -91,19 +93,17 @@ class FairRace(Interactive):
     def progress_text(self) -> str:
         if self.controller.problem:
             return self.controller.problem
-        return (
-            tr("{running} is running.").format(running=short(self.controller.running))
-            if self.controller.busy and not self.ready
-            else ""
-        )
+        coming = self.controller.coming
+        return "" if coming is None or self.ready else tr("{running} is running.").format(running=short(coming.running))
 
     def draw(self, view: View) -> None:
         self._base = view.next_settings
         wanted = self._plan = self._planned()
         if wanted not in self._done and (
-            self.controller.asked != wanted or not (self.controller.busy or self.controller.problem)
+            self._asked != wanted or not (self.controller.busy or self.controller.problem)
         ):
-            self.controller.start(wanted)
+            self._asked = wanted
+            self.controller.start(RaceResults(wanted), partial(wanted.digests, self.workspace.jobs))
         self.twin.set_look(view.theme, view.scale)
         self.foot.setFont(view.theme.font("body", view.scale))
         results = self.results

@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from app.experiments.kl_over_beta import KlOverBetaPanel
 from app.experiments.sweep.plan import BETA, LANGUAGE_GRIDS, Swept
-from app.experiments.sweep.results import middle_seed, row_line
+from app.experiments.sweep.results import row_line
 from app.experiments.sweep.state import OPTIMUM
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panel_registry import KL_OVER_BETA
@@ -134,7 +134,7 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
     rest(driver, panel)
     runs = panel.selection.runs
     assert runs is not None and runs.settings.objective.beta == 0.4
-    place = middle_seed(runs)
+    place = runs.median("kl")
     if way == "click":
         panel.run.open.click()
     else:
@@ -241,7 +241,7 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
 @pytest.mark.long
 def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.choices.choose(over=Swept(path="learner.group_size", values=(2, 3, 4096)), updates=1000)
-    driver.qtbot.waitUntil(lambda: panel.controller.done == 1)
+    driver.qtbot.waitUntil(lambda: panel.controller.coming is not None and panel.controller.coming.count == 1)
     assert panel.choices.sweep.text() == "Cancel"
     panel.choices.sweep.click()
     assert not panel.controller.busy
@@ -318,7 +318,9 @@ def test_a_language_model_is_swept_by_one_click_and_its_points_come_one_by_one(l
     assert set(LANGUAGE_GRIDS[BETA]) <= set(panel.selection.grid.values)  # the axis is that of the coming points
     panel.choices.choice = replace(panel.choices.choice, over=Swept(path=BETA, values=(0.0, 0.4, 1.0)), updates=2)
     counts = []
-    panel.controller.changed.connect(lambda: counts.append(panel.controller.done))
+    panel.controller.changed.connect(
+        lambda: counts.append(panel.controller.coming.count if panel.controller.coming else 0)
+    )
     panel.run.now.click()
     rest(language, panel)
     assert {1, 2} <= set(counts)

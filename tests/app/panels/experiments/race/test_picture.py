@@ -18,7 +18,7 @@ from app.experiments.race.picture import SEED, race_picture
 from app.plotting.line_chart import LineChart
 from app.theme.tokens import THEMES, Theme
 from grpo_core.config import PRESETS
-from grpo_core.experiments.digest import OVER_SEEDS, course
+from grpo_core.experiments.digest import OVER_SEEDS
 from grpo_core.experiments.race import SIX
 from tests.app.panels.experiments.race.hands import ALIKE, GRPO, raced
 from tests.app.theme.test_theme import APART, EYES, seen
@@ -38,12 +38,15 @@ def test_every_measure_is_drawn_with_a_band_where_seeds_have_one(plot: LineChart
     for measure in MEASURES:
         for samples in (False, True):
             plot.show_picture(race_picture(results, measure, samples=samples))
-            for name, runs in results.lanes.items():
-                lane = course(runs, measure).every(8.0 if samples else 1.0)
+            for name, digest in results.digests.items():
+                line = plot.lines[name]
                 filled = np.isfinite(plot.line_items[name].ribbon.extent()).all()
                 assert filled == (measure not in OVER_SEEDS)
-                assert plot.line_items[name].yData.tolist() == pytest.approx(lane.middle.tolist(), nan_ok=True)
-                assert lane.x[-1] == (12 * 8 if samples else 12)
+                assert plot.line_items[name].yData.tolist() == pytest.approx(
+                    digest.courses[measure][0].tolist(), nan_ok=True
+                )
+                spacing, first = (8 if samples else 1), int(measure in OVER_SEEDS)
+                assert line.x.tolist() == [spacing * update for update in range(first, 13)]
             assert plot.table()[1]
 
 

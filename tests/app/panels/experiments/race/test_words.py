@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from app.experiments.race import race_words as words
-from app.experiments.race.headline import headline, rest
 from app.experiments.race.plan import RacePlan, base_of
+from app.experiments.race.race_words import headline
 from app.experiments.race.results import RaceResults
 from app.jobs.jobs import Jobs
 from grpo_core.bandit.simulate import never
+from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.commands.cli import main
 from grpo_core.config import Settings
@@ -69,7 +70,7 @@ def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_ro
     means = {name: runs.measures["reward"].mean(axis=-1) for name, runs in short.lanes.items()}
     climbing = {name for name, course in means.items() if course[-1] - course[-4] > 0.01}
     assert climbing
-    assert all(f"{spoken(name)} still climbs" in rest(short) for name in climbing)
+    assert all(f"{spoken(name)} still climbs" in sentence(*short.details) for name in climbing)
 
 
 def test_ends_that_are_too_close_to_tell_are_not_called_the_highest_of_them() -> None:
@@ -88,7 +89,7 @@ def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.
         printed = capsys.readouterr().out
         told = [line.partition("? ")[2] for line in headline(results).splitlines()]
         assert len(told) == (2 if name == "updates" else 1) and all(line in printed for line in told)
-        assert all(f"{line}." in printed for line in rest(results).rstrip(".").split("; "))
+        assert all(f"{line}." in printed for line in sentence(*results.details).rstrip(".").split("; "))
         for other, gap in results.behind.items():
             numbers = written(gap.by, gap.low, gap.high)
             assert f"{numbers[0]} [{numbers[1]}, {numbers[2]}]{'  level' if gap.level else ''}   {other}" in printed

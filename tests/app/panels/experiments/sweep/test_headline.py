@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from app.experiments.sweep.headline import headline
 from app.experiments.sweep.plan import BETA, Sweep, Swept
 from app.experiments.sweep.results import SweepResults, spread_of, titled
+from app.experiments.sweep.sweep_words import headline
 from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
