@@ -48,7 +48,7 @@ class QueuePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.background: BackgroundQueue | None = None
+        self.background = BackgroundQueue(workspace.computed_on, self)  # an empty one until another is attached
         self._fresh = False
         self.form = QueueForm(workspace.computed_on)
         self.form.started.connect(self._on_start)
@@ -90,13 +90,12 @@ class QueuePanel(Panel):
         if self._fresh:
             return
         self._fresh = True
-        background = self.background
-        state = background.state if background is not None else QueueState.EMPTY
+        background, state = self.background, self.background.state
         under_way = state in (QueueState.WORKING, QueueState.STOPPING, QueueState.PAUSED)
         self.form.setVisible(not under_way)
         self.cancel.setVisible(under_way)
         stopping = ""
-        if background is not None and state is QueueState.STOPPING:
+        if state is QueueState.STOPPING:
             stopping = GIVEN_UP if background.elsewhere else FINISHING
         allow(self.cancel, stopping)
         self.proceed.setVisible(under_way or state is QueueState.CANCELLED)
@@ -104,8 +103,8 @@ class QueuePanel(Panel):
         allow(self.proceed, stopping)
         self.status.setText(_status_text(background))
         self.status.setVisible(bool(self.status.text()))
-        self._stack.setCurrentIndex(0 if background is None or background.queue is None else 1)
-        if background is not None and background.queue is not None:
+        self._stack.setCurrentIndex(0 if background.queue is None else 1)
+        if background.queue is not None:
             self._fill(background, background.queue)
 
     def _fill(self, background: BackgroundQueue, queue: Queue) -> None:
@@ -146,8 +145,6 @@ class QueuePanel(Panel):
 
     @Slot()
     def _on_proceed(self) -> None:
-        if self.background is None:
-            return
         if self.background.state is QueueState.WORKING:
             self.background.pause()
             return
@@ -159,7 +156,7 @@ class QueuePanel(Panel):
     @Slot(int, str)
     def _on_activated(self, row: int, column: str) -> None:
         background = self.background
-        if background is None or background.queue is None or background.folder is None:
+        if background.queue is None or background.folder is None:
             return
         path: Path = background.folder / background.queue.runs[row].file
         if path.exists():
@@ -170,9 +167,9 @@ class QueuePanel(Panel):
             )
 
 
-def _status_text(background: BackgroundQueue | None) -> str:
+def _status_text(background: BackgroundQueue) -> str:
     """Return one or two sentences on the state of the queue, or an empty string if there is no queue."""
-    if background is None or background.queue is None:
+    if background.queue is None:
         return ""
     queue, statuses = background.queue, background.statuses
     done, wanted = sum(min(one.done, queue.updates) for one in statuses), queue.updates * len(queue.runs)

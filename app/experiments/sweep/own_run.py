@@ -44,10 +44,7 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     """
     series = run.series["kl"]
     kl = series.values
-    head, every = run.head if path is not None else 0, 1
-    while head > MOST * every:  # a power of two, so that the selection rarely changes as the run grows
-        every *= 2
-    steps = np.arange(1, head + 1, every)
+    steps = drawn_of(run.head if path is not None else 0)
     now = np.array([cursor] if cursor and path is not None else [], dtype=int)
     return OwnRun(
         values=NOTHING if path is None else values_of(run, steps, path),
@@ -57,6 +54,17 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
         course=series,
         cursor=cursor or None,
     )
+
+
+def drawn_of(head: int) -> np.ndarray:
+    """Return every k-th update of a run of ``head`` updates, for drawing.
+
+    k is a power of two, so that the selection rarely changes as the run grows.
+    """
+    every = 1
+    while head > MOST * every:
+        every *= 2
+    return np.arange(1, head + 1, every)
 
 
 def grid_of_run(run: RunHandle, coming: float, others: Sequence[float]) -> GridAxis:
