@@ -153,12 +153,12 @@ class Felt:
     def racing(self) -> None:
         """Measure the window while a race computes."""
         panel = self.window.program.window.panels.of(COMPARISON)
-        self._experimenting(panel.controller, lambda: panel.controller.start(panel.planned()))
+        self._experimenting(panel.controller, panel.race)
 
     def sweeping(self) -> None:
         """Measure the window while a sweep computes."""
         panel = self.window.program.window.panels.of(KL_OVER_BETA)
-        self._experimenting(panel.controller, lambda: panel.controller.start(panel.planned()))
+        self._experimenting(panel.controller, panel.sweep)
 
     def _experimenting(self, controller: ExperimentController[Any], start: Callable[[], None]) -> None:
         again = QTimer()

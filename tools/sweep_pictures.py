@@ -70,7 +70,7 @@ def picture(program: Application, name: str, theme: str, scale: float) -> QImage
     if choice:
         panel.choices.choose(**choice)
     if name == "as far as it got":
-        wait(lambda: bool(panel.controller.done))
+        wait(lambda: (coming := panel.controller.coming) is not None and coming.count > 0)
         panel.controller.cancel()
     wait(lambda: not panel.busy)
     panel.choices.view.setCurrentIndex(panel.choices.view.findData(view))

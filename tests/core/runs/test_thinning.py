@@ -18,9 +18,10 @@ from grpo_core.export.tables import export_folder
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
-from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, rebuild_series
+from grpo_core.runs.run_file import RunReader, RunWriter, copy_run
 from grpo_core.runs.thinning import Stretch, stretch_at, stretches_text
 from tests.core.runs.thinned import thinned
+from tests.core.steps import rebuild_series
 
 MADE = [next(learner) for learner in [learners.learner(Settings())] for _ in range(20)]
 SCALARS = [metrics(step) for step in MADE]
