@@ -1,8 +1,8 @@
-"""The command palette, in which a command is found by typing a few letters and run by pressing Enter."""
+"""The command palette, in which a command or setting is found by typing a few letters and run by pressing Enter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import (
@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.commands.actions import Actions, CommandAction
+from app.commands.command import Command
 from app.commands.fuzzy import score
 from grpo_core.text import tr
 
@@ -43,18 +44,31 @@ class PaletteModel(QAbstractListModel):
 
     Args:
         owner: returns the doors to commands about a subject, or an empty string for those in the menus.
+        further: returns commands that only the palette has.
     """
 
-    def __init__(self, actions: Actions, owner: Callable[[str], str], parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        actions: Actions,
+        owner: Callable[[str], str],
+        further: Callable[[], Sequence[Command]],
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
-        self._actions, self._owner = actions, owner
+        self._actions, self._owner, self._further = actions, owner, further
+        self._made: list[CommandAction] = []
         self._shown: list[CommandAction] = []
         self._query = ""
 
     def search(self, query: str) -> None:
         """Show the matches of ``query`` or, if it is empty, the commands in the menus, in their order."""
         self._query = query
-        scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
+        if not query.strip():
+            while self._made:
+                self._made.pop().deleteLater()
+        elif not self._made:
+            self._made = [CommandAction(command, None, self) for command in self._further()]
+        scored = [(action, score(query, spoken(action, menu=True))) for action in (*self._actions, *self._made)]
         fitting = [(action, points) for action, points in scored if points is not None]
         if query.strip():
             fitting.sort(key=lambda pair: -pair[1])
@@ -136,12 +150,18 @@ class _Row(QStyledItemDelegate):
 class CommandPalette(QDialog):
     """A text field with the matching commands. It closes when the user clicks elsewhere."""
 
-    def __init__(self, actions: Actions, parent: QWidget, owner: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        actions: Actions,
+        parent: QWidget,
+        owner: Callable[[str], str],
+        further: Callable[[], Sequence[Command]] = tuple,
+    ) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
         self.setWindowTitle(tr("Find a command"))
         self.setAccessibleName(tr("Find a command"))
         self._window = parent
-        self.model = PaletteModel(actions, owner, self)
+        self.model = PaletteModel(actions, owner, further, self)
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("What do you want to do?"))
         self.line.setAccessibleName(tr("Find a command"))
