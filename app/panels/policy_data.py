@@ -88,6 +88,7 @@ class PolicyPicture:
         quick: whether its film is too short for lanes to change height for a stage.
         about_mean: whether the advantage is computed from the reward minus the group's mean.
         earlier: final policies of earlier runs.
+        paired: whether the bars before and after are side by side instead of one behind the other.
     """
 
     names: tuple[str, ...]
@@ -106,6 +107,7 @@ class PolicyPicture:
     about_mean: bool
     quick: bool = False
     earlier: EarlierEnds = NO_EARLIER
+    paired: bool = False
 
     @property
     def change(self) -> np.ndarray:
@@ -126,6 +128,7 @@ def picture(
     earlier: EarlierEnds = NO_EARLIER,
     *,
     quick: bool = False,
+    paired: bool = False,
 ) -> PolicyPicture | None:
     """Return the picture of ``context``, or None if the policy's full distribution is not recorded.
 
@@ -137,6 +140,7 @@ def picture(
         progress: played share of the stage's film.
         earlier: final policies of earlier runs.
         quick: whether that film is too short for lanes to change height for a stage.
+        paired: whether the bars before and after are side by side.
     """
     if view.now is None or view.old is None or context >= len(view.now):
         return None
@@ -162,6 +166,7 @@ def picture(
         about_mean=objective.baseline == "group_mean",
         quick=quick,
         earlier=earlier,
+        paired=paired,
     )
 
 

@@ -149,6 +149,13 @@ class TwinStack(QWidget):
         self._row.insertWidget(0, widget)
         self._choices.append(widget)
 
+    def add_button(self, button: QToolButton) -> None:
+        """Add a button that changes the plot, to the left of the one for the table."""
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._row.insertWidget(self._row.indexOf(self.button), button)
+        self._choices.append(button)
+        self._apply_style()
+
     def refresh(self) -> None:
         """Draw the changes in the plot or in the table, whichever is shown."""
         if self.shows_table:
@@ -194,7 +201,8 @@ class TwinStack(QWidget):
         self._above.setContentsMargins(edge, top if self._alone else 0, edge, 0)
         self._row.setSpacing(round(8 * self.plot.factor))
         font = self.plot.theme.font("digits", self.plot.factor)
-        self.button.setFont(font)
+        for button in (self.button, *(one for one in self._choices if isinstance(one, QToolButton))):
+            button.setFont(font)
         # Both texts fit, so that the header does not move when they alternate.
         both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
         # the headline shrinks instead of the button
