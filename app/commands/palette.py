@@ -30,11 +30,13 @@ from PySide6.QtWidgets import (
 
 from app.commands.actions import Actions, CommandAction
 from app.commands.command import Command
-from app.commands.fuzzy import score
+from app.commands.fuzzy import plain, score
 from grpo_core.text import tr
 
 Index = QModelIndex | QPersistentModelIndex
 ACTION, OWNER = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole.value + 1
+DESCRIBED = -10_000
+"""Score of a command of which only the description has the words, below that of any name."""
 _FAINT = 0.7
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -68,7 +70,7 @@ class PaletteModel(QAbstractListModel):
                 self._made.pop().deleteLater()
         elif not self._made:
             self._made = [CommandAction(command, None, self) for command in self._further()]
-        scored = [(action, score(query, spoken(action, menu=True))) for action in (*self._actions, *self._made)]
+        scored = [(action, _fit(query, action)) for action in (*self._actions, *self._made)]
         fitting = [(action, points) for action, points in scored if points is not None]
         if query.strip():
             fitting.sort(key=lambda pair: -pair[1])
@@ -113,6 +115,13 @@ def spoken(action: CommandAction, menu: bool = False) -> str:
     """Return the words by which a command can be found. ``menu``: whether they include the path of its menu."""
     place = action.command.menu.replace("/", " ") if menu else ""
     return f"{action.text()} {action.command.text if action.command.text != action.text() else ''} {place}".strip()
+
+
+def _fit(query: str, action: CommandAction) -> int | None:
+    """Return how well an action fits: by its name or, worse than any name, by words of its description."""
+    points, words = score(query, spoken(action, menu=True)), plain(query).split()
+    described = points is None and len(query) > 2 and all(word in plain(action.command.tip) for word in words)
+    return DESCRIBED if described else points
 
 
 class _Row(QStyledItemDelegate):
