@@ -13,7 +13,6 @@ from app.controllers.recent_files import RecentFiles
 from app.controllers.run_files import RunFiles
 from app.controllers.session_files import SESSIONS, SessionFiles
 from app.controllers.structural_changes import StructuralChanges
-from app.examples import example
 from app.messages.message import Severity
 from app.panels.controls.own_prompts import with_prompt_file
 from app.part import WindowPart
@@ -179,11 +178,6 @@ class RunsController:
         if not any(part.open_recorded(path) for part in self._parts):
             sentence = tr("{name} holds a run of another trainer; opening such runs is switched off.")
             self._window.messages.say(sentence.format(name=path.name))
-
-    def open_example(self) -> None:
-        """Open a recorded run of a language model in the layout for it. It is read, not computed."""
-        if self._attempt(lambda: self._run_manager.open(example())):
-            self._layouts.reset()
 
     def ask_save(self) -> None:
         """Ask for a file, and copy the current run to it."""

@@ -144,16 +144,10 @@ class TwinStack(QWidget):
         super().resizeEvent(event)
         self._place_headline()
 
-    def add_to_header(self, widget: QWidget) -> None:
-        """Add a widget, such as a combo box, at the left end of the header."""
-        self._row.insertWidget(0, widget)
+    def add_to_header(self, widget: QWidget, *, last: bool = False) -> None:
+        """Add a widget, such as a combo box, at the left end of the header, or ``last``, before the button."""
+        self._row.insertWidget(self._row.indexOf(self.button) if last else 0, widget)
         self._choices.append(widget)
-
-    def add_button(self, button: QToolButton) -> None:
-        """Add a button that changes the plot, to the left of the one for the table."""
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._row.insertWidget(self._row.indexOf(self.button), button)
-        self._choices.append(button)
         self._apply_style()
 
     def refresh(self) -> None:

@@ -102,7 +102,7 @@ def test_it_is_read_without_torch() -> None:
 
 def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     before, program = digest(example()), driver.program
-    program.runs.open_example()
+    driver.open(example())
     driver.settle()
     run = program.workspace.run
     assert run is not None
@@ -129,7 +129,7 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     with pytest.raises(GrpoError, match="nothing is computed"):
         program.run_manager.training.make_ready()
     assert program.controller.state is State.IDLE
-    program.runs.open_example()
+    driver.open(example())
     driver.settle()
     assert [run.path for run in program.workspace.runs].count(example()) == 1
     program.actions["close_run"].trigger()
@@ -141,7 +141,7 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
 
 def test_a_copy_is_an_ordinary_run(driver: Driver, tmp_path: Path) -> None:
     program = driver.program
-    program.runs.open_example()
+    driver.open(example())
     driver.settle()
     assert program.workspace.run is not None
     program.run_manager.save_as(program.workspace.run, tmp_path / "copy.grpo")

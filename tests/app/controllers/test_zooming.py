@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 from PySide6.QtCore import QSize
 
+from app.examples import example
 from app.theme.look import SCALES
 from app.widgets.panel import in_window
 from app.window.docks import DockTitle
@@ -125,7 +126,7 @@ def test_no_panel_has_a_second_title_after_large_type_and_back(driver: Driver, l
     window = driver.program.window
     window.resize(1920, 1080)
     if language:
-        driver.program.runs.open_example()
+        driver.program.run_manager.open(example())
     driver.program.layouts.reset()
     zoom(driver, 2.0)
     zoom(driver, 1.0)

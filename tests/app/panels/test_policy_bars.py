@@ -56,9 +56,9 @@ def pictured(
     origin, learner = learners.origin(settings), learners.learner(settings)
     step = [next(learner) for _ in range(update)][-1]
     view = StepView(origin, step, stage, passed if passed >= 0 else step.passes - 1)
-    found = picture(view, 0, origin.action_rewards, passed, progress, quick=quick)
+    found = picture(view, 0, origin.action_rewards, passed, progress)
     assert found is not None
-    return found
+    return dataclasses.replace(found, quick=quick)
 
 
 # -- lanes -------------------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_leaving_gives_the_users_run_back_and_the_file_stays(pupil: Pupil) -> No
 
 def test_a_user_who_has_it_open_keeps_it(pupil: Pupil) -> None:
     program = pupil.driver.program
-    program.runs.open_example()
+    pupil.driver.open(example())
     pupil.driver.settle()
     own = program.workspace.run
     pupil.open("reported")
