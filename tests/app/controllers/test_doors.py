@@ -234,7 +234,7 @@ def test_the_palette_finds_a_setting_says_whose_it_is_and_goes_to_it(driver: Dri
     palette.run_chosen()
     driver.settle()
     focus = driver.program.window.focusWidget()
-    assert focus is not None and focus.accessibleName() == "Dual clip" and not focus.visibleRegion().isEmpty()
+    assert focus.accessibleName() == "Dual clip" and not focus.visibleRegion().isEmpty()
     in_palette(driver)  # a palette that is opened again
     assert "setting.learner.gamma" in in_palette(driver, "discount")
     action = palette.model.action(0)

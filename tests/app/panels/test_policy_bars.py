@@ -84,7 +84,7 @@ def test_before_and_after_can_stand_side_by_side(driver: Driver, scale: float) -
         panel.paired.click()
         (lane,) = [one for one in panel.plot.picture.lanes if one.key == POLICY]
         before, now = lane.series[:2]
-        assert (before.heights, now.heights) == (pytest.approx(step.old[0]), pytest.approx(step.now[0]))
+        assert before.heights == pytest.approx(step.old[0]) and now.heights == pytest.approx(step.now[0])
         assert (before.offset + before.width / 2 < now.offset - now.width / 2) is paired
         assert before.style == "outline" and now.style == "filled"
         assert losses(panel) == []
