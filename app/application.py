@@ -223,8 +223,8 @@ class Application(QObject):
 
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)
-        settings = partial(setting_commands, self.window, self.workspace)
-        self.palette = CommandPalette(self.actions, self.window, self.doors.owner, settings)
+        self.palette = CommandPalette(self.actions, self.window, self.doors.owner)
+        self.palette.model.further = partial(setting_commands, self.window, self.workspace)
         self.sheet = ShortcutSheet(self.actions, self.window)
         self.targets = CommandTargets(
             window=self.window,

@@ -46,18 +46,15 @@ class PaletteModel(QAbstractListModel):
 
     Args:
         owner: returns the doors to commands about a subject, or an empty string for those in the menus.
+
+    Attributes:
         further: returns commands that only the palette has.
     """
 
-    def __init__(
-        self,
-        actions: Actions,
-        owner: Callable[[str], str],
-        further: Callable[[], Sequence[Command]],
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, actions: Actions, owner: Callable[[str], str], parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._actions, self._owner, self._further = actions, owner, further
+        self._actions, self._owner = actions, owner
+        self.further: Callable[[], Sequence[Command]] = tuple
         self._made: list[CommandAction] = []
         self._shown: list[CommandAction] = []
         self._query = ""
@@ -69,7 +66,7 @@ class PaletteModel(QAbstractListModel):
             while self._made:
                 self._made.pop().deleteLater()
         elif not self._made:
-            self._made = [CommandAction(command, None, self) for command in self._further()]
+            self._made = [CommandAction(command, None, self) for command in self.further()]
         scored = [(action, _fit(query, action)) for action in (*self._actions, *self._made)]
         fitting = [(action, points) for action, points in scored if points is not None]
         if query.strip():
@@ -159,18 +156,12 @@ class _Row(QStyledItemDelegate):
 class CommandPalette(QDialog):
     """A text field with the matching commands. It closes when the user clicks elsewhere."""
 
-    def __init__(
-        self,
-        actions: Actions,
-        parent: QWidget,
-        owner: Callable[[str], str],
-        further: Callable[[], Sequence[Command]] = tuple,
-    ) -> None:
+    def __init__(self, actions: Actions, parent: QWidget, owner: Callable[[str], str]) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
         self.setWindowTitle(tr("Find a command"))
         self.setAccessibleName(tr("Find a command"))
         self._window = parent
-        self.model = PaletteModel(actions, owner, further, self)
+        self.model = PaletteModel(actions, owner, self)
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("What do you want to do?"))
         self.line.setAccessibleName(tr("Find a command"))

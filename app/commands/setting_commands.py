@@ -20,8 +20,7 @@ def setting_commands(window: MainWindow, workspace: Workspace) -> list[Command]:
         return []
 
     def show(path: str) -> None:
-        window.show_panel(CONTROLS)
-        window.panels.of(CONTROLS).focus_setting(path)
+        window.show_panel(CONTROLS).focus_setting(path)
 
     def blocked(path: str) -> str:
         return "" if applies(path, editing.wanted) else tr("It has no effect with the other settings as they are.")

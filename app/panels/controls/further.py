@@ -94,11 +94,6 @@ class FurtherSettings(QWidget):
         self.rest.setText(plural("Show {count} more setting", "Show {count} more settings", count).format(count=count))
         self.rest.setVisible(count > 0)
 
-    def reveal(self, row: Row) -> None:
-        """Unfold the settings if ``row`` is among them."""
-        if self._rows.isAncestorOf(row):
-            self.more.setChecked(True)
-
     @Slot(bool)
     def _on_more(self, on: bool) -> None:
         self.opening.emit()

@@ -196,7 +196,8 @@ class ControlsPanel(Panel):
         row = next(row for row in self.rows if path in row.paths)
         self._kept.add(row)
         self.choose_rows()
-        self.further.reveal(row)
+        if self.further.isAncestorOf(row):
+            self.further.more.setChecked(True)
         widget = getattr(row, "slider", None) or row.name.buddy()
         if not row.isHidden() and widget is not None:
             widget.setFocus(Qt.FocusReason.OtherFocusReason)

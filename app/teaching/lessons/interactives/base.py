@@ -98,10 +98,7 @@ class Interactive(QWidget):
         return {}
 
     def hide_parts(self, names: frozenset[str], later: Collection[str], theme: Theme, scale: float) -> None:
-        """Cover exactly these parts, of which ``later`` stay hidden until a later question is answered.
-
-        Called after each :meth:`draw`, which may have uncovered them.
-        """
+        """Cover exactly these parts after each :meth:`draw`. Those in ``later`` wait for a later question."""
         parts = self.parts()
         wanted = {one: LATER if name in later else NOW for name in parts if name in names for one in parts[name]}
         for widget in wanted.keys() - self._covers.keys():
