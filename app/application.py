@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from app import parts
 from app.commands.actions import Actions
 from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
+from app.commands.setting_commands import setting_commands
 from app.commands.sheet import ShortcutSheet
 from app.commands.table import all_commands
 from app.commands.targets import CommandTargets
@@ -222,6 +224,7 @@ class Application(QObject):
     def _make_commands(self) -> None:
         self.actions = Actions(self.window, icon=self._icon)
         self.palette = CommandPalette(self.actions, self.window, self.doors.owner)
+        self.palette.model.further = partial(setting_commands, self.window, self.workspace)
         self.sheet = ShortcutSheet(self.actions, self.window)
         self.targets = CommandTargets(
             window=self.window,

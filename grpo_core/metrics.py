@@ -72,7 +72,7 @@ METRICS: dict[str, Metric] = {
         help=tr("Largest probability after the update, averaged over the visited places."),
     ),
     "clip_fraction": Metric(
-        title=tr("Clipped, last pass"), short=tr("clipped"), colour="clipped", low=0, high=1, share=True,
+        title=tr("Pushes clipped"), short=tr("clipped"), colour="clipped", low=0, high=1, share=True,
         help=tr(
             "Share of the last pass's tokens whose push was stopped by the clip; for CISPO, whose weight was capped."
         ),

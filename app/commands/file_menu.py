@@ -62,8 +62,7 @@ def _exports(targets: CommandTargets) -> list[Command]:
     exports, when = targets.exports, Conditions(targets)
     return [
         Command(id="export_picture", subject="pictures", text=tr("Export picture…"), menu=EXPORT,
-                run=exports.ask_picture,
-                shortcuts=("Ctrl+E",),
+                run=exports.ask_picture, shortcuts=("Ctrl+E",),
                 tip=tr("Write a panel as PNG, SVG or PDF, in any size and theme, with a caption.")),
         Command(id="export_table", subject="pictures", text=tr("Export table…"), menu=EXPORT, run=exports.ask_table,
                 tip=tr("Write all numbers of the panel in focus as CSV.")),
@@ -74,11 +73,9 @@ def _exports(targets: CommandTargets) -> list[Command]:
                 blocked=when.can_export_film,
                 tip=tr("Write an update, stage by stage, or the lesson that is open as an animated picture.")),
         Command(id="export_run", subject="data", text=tr("Export run as CSV…"), menu=EXPORT, run=exports.ask_run,
-                divided=True,
-                blocked=when.needs_own_update,
+                divided=True, blocked=when.needs_own_update,
                 tip=tr("Write every series, sample and setting of the run into a folder.")),
         Command(id="export_script", subject="data", text=tr("Export update as script…"), menu=EXPORT,
-                run=exports.ask_script,
-                blocked=when.can_export_script,
+                run=exports.ask_script, blocked=when.can_export_script,
                 tip=tr("Write the update shown as a short program that needs only NumPy.")),
     ]  # fmt: skip # table, one row per line

@@ -1,8 +1,8 @@
-"""The command palette, in which a command is found by typing a few letters and run by pressing Enter."""
+"""The command palette, in which a command or setting is found by typing a few letters and run by pressing Enter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import (
@@ -29,11 +29,14 @@ from PySide6.QtWidgets import (
 )
 
 from app.commands.actions import Actions, CommandAction
-from app.commands.fuzzy import score
+from app.commands.command import Command
+from app.commands.fuzzy import plain, score
 from grpo_core.text import tr
 
 Index = QModelIndex | QPersistentModelIndex
 ACTION, OWNER = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole.value + 1
+DESCRIBED = -10_000
+"""Score of a command of which only the description has the words, below that of any name."""
 _FAINT = 0.7
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -43,18 +46,28 @@ class PaletteModel(QAbstractListModel):
 
     Args:
         owner: returns the doors to commands about a subject, or an empty string for those in the menus.
+
+    Attributes:
+        further: returns commands that only the palette has.
     """
 
     def __init__(self, actions: Actions, owner: Callable[[str], str], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._actions, self._owner = actions, owner
+        self.further: Callable[[], Sequence[Command]] = tuple
+        self._made: list[CommandAction] = []
         self._shown: list[CommandAction] = []
         self._query = ""
 
     def search(self, query: str) -> None:
         """Show the matches of ``query`` or, if it is empty, the commands in the menus, in their order."""
         self._query = query
-        scored = [(action, score(query, spoken(action, menu=True))) for action in self._actions]
+        if not query.strip():
+            while self._made:
+                self._made.pop().deleteLater()
+        elif not self._made:
+            self._made = [CommandAction(command, None, self) for command in self.further()]
+        scored = [(action, _fit(query, action)) for action in (*self._actions, *self._made)]
         fitting = [(action, points) for action, points in scored if points is not None]
         if query.strip():
             fitting.sort(key=lambda pair: -pair[1])
@@ -99,6 +112,13 @@ def spoken(action: CommandAction, menu: bool = False) -> str:
     """Return the words by which a command can be found. ``menu``: whether they include the path of its menu."""
     place = action.command.menu.replace("/", " ") if menu else ""
     return f"{action.text()} {action.command.text if action.command.text != action.text() else ''} {place}".strip()
+
+
+def _fit(query: str, action: CommandAction) -> int | None:
+    """Return how well an action fits: by its name or, worse than any name, by words of its description."""
+    points, words = score(query, spoken(action, menu=True)), plain(query).split()
+    described = points is None and len(query) > 2 and all(word in plain(action.command.tip) for word in words)
+    return DESCRIBED if described else points
 
 
 class _Row(QStyledItemDelegate):

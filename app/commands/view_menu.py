@@ -44,7 +44,7 @@ def view_commands(targets: CommandTargets) -> list[Command]:
                 tip=tr("Changes appear at once, without animation.")),
         Command(id="everything", text=tr("Show everything"), menu=VIEW, run=targets.doors.toggle_everything,
                 checked=lambda: preferences.current.everything, divided=True,
-                tip=tr("Show every command in the menus, whatever was opened on the first screen.")),
+                tip=tr("Show every command and setting, whatever was opened on the first screen.")),
         *_themes(targets),
         *_languages(targets),
         *_layouts(targets),

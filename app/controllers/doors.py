@@ -1,4 +1,4 @@
-"""The doors of the first screen: what each opens, and which commands are in the menus behind it."""
+"""The doors of the first screen: what each opens, and which commands and settings are shown behind it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DoorsController(QObject):
     """Shows the first screen and opens its doors.
 
     Signals:
-        changed: emitted when other commands have to be shown.
+        changed: emitted when other commands and settings have to be shown.
     """
 
     changed = Signal()
@@ -93,19 +93,19 @@ class DoorsController(QObject):
         self.changed.emit()
 
     def toggle_everything(self) -> None:
-        """Show the commands of every door, or only those of the current one."""
+        """Show the commands and settings of every door, or only those of the current one."""
         self._preferences.change(everything=not self._preferences.current.everything)
         self.changed.emit()
 
     def shows(self, subject: str) -> bool:
-        """Return whether commands about ``subject`` are in the menus of the current door or of the first screen."""
+        """Return whether the current door or the first screen shows commands and settings about ``subject``."""
         home = self._window.alone == HOME.id
         if self._preferences.current.everything or (self.current is None and not home):
             return True
         return not subject or (not home and self.current is not None and subject in self.current.subjects)
 
     def owner(self, subject: str) -> str:
-        """Return the titles of the doors to commands about ``subject``, or an empty string if the menus show them."""
+        """Return the titles of the doors to commands and settings about ``subject``, empty if they are shown."""
         if self.shows(subject):
             return ""
         titles = [door.title for door in self.all if subject in door.subjects]

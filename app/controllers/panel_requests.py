@@ -48,7 +48,7 @@ class PanelRequests(QObject):
         self._doors = doors
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
-        self._on(registry.CONTROLS, self._lend_devices)
+        self._on(registry.CONTROLS, self._serve_controls)
         self._on(registry.POLICY_BARS, lambda panel: panel.completions_wanted.connect(self._on_completions))
         self._on(registry.EVOLUTION, lambda panel: panel.language_wanted.connect(runs.new_language_run))
         self._on(registry.EVOLUTION, lambda panel: panel.task_wanted.connect(runs.new_task))
@@ -75,9 +75,12 @@ class PanelRequests(QObject):
         for part in self._parts:
             part.connect_panel(panel)
 
-    def _lend_devices(self, panel: ControlsPanel) -> None:
-        """Provide the control rows with the devices that the worker has found."""
+    def _serve_controls(self, panel: ControlsPanel) -> None:
+        """Provide the control rows with the devices that the worker has found, and with those that the door shows."""
         panel.devices = lambda: self._controller.worker.devices
+        panel.shows = self._doors.shows
+        panel.all_wanted.connect(self._doors.toggle_everything)
+        self._doors.changed.connect(panel.choose_rows)
 
     def _serve_home(self, panel: HomePanel) -> None:
         from app.controllers.home import HomeRuns

@@ -34,7 +34,7 @@ UNIT = (
     "dead_groups",
 )
 NATS = ("kl", "entropy")
-NATS_IN_BITS = tr("nats (1 nat = 1.44 bits)")
+NATS_IN_BITS = tr("nats (1.44 bits)")
 OTHER = ("grad_norm", "loss", "reward_std", "length")
 REACH = 40
 """Maximum number of updates of earlier runs and repeats shown on the axis while the current run has fewer."""
@@ -134,7 +134,7 @@ class HistoryChart(Plot):
         named = self.height() >= NAMED * self.factor and not self.frame.bare
         self.set_scales(x=Scale(label=self._unit if named else "", low=1, whole=True))
         if self.names is NATS:
-            fits = self.words.width(NATS_IN_BITS) <= 0.8 * self.height()  # the plot's own is known after a layout
+            fits = self.words.width(NATS_IN_BITS) <= 0.6 * self.height()  # the axis is at least 0.67 of it
             self.set_scales(y=Scale(unit=NATS_IN_BITS if fits else tr("nats"), low=0))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

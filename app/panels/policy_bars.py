@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QToolButton, QWidget
 
 from app.boxes import down
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, Guess, policy_chart, show_policy
@@ -59,6 +61,14 @@ class PolicyBarsPanel(Panel):
         self.twin = TwinStack(self.plot, LEGEND)
         self.twin.title.hide()
         self.twin.add_to_header(self.choice)
+        self.paired = QToolButton()
+        self.paired.setText(tr("Pairs"))
+        self.paired.setToolTip(tr("Draw π before and after this update as two bars side by side."))
+        self.paired.setCheckable(True)
+        self.paired.setProperty("quiet", True)
+        self.paired.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.paired.toggled.connect(self.redraw)
+        self.twin.add_to_header(self.paired, last=True)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self.twin)
         self._stack.addWidget(self._build_empty())
@@ -84,15 +94,9 @@ class PolicyBarsPanel(Panel):
         self._fill_contexts(view)
         cursor = view.cursor
         earlier = self._ends(view)
-        shown = picture(
-            view.step,
-            self.context,
-            self._action_rewards(view),
-            cursor.passed,
-            cursor.progress,
-            earlier,
-            quick=cursor.quick,
-        )
+        shown = picture(view.step, self.context, self._action_rewards(view), cursor.passed, cursor.progress)
+        if shown is not None:
+            shown = replace(shown, earlier=earlier, quick=cursor.quick, paired=self.paired.isChecked())
         self._picture = shown
         self._stack.setCurrentIndex(0 if shown is not None else 1)
         if shown is None:

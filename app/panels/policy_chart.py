@@ -23,7 +23,7 @@ from app.panels.policy_film import (
 )
 from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.plotting.bar_chart import BarChart
-from app.plotting.bar_data import WIDTH, BarPicture, BarSeries, Lane
+from app.plotting.bar_data import WIDTH, BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.numbers import MINUS, shown
 from app.workspace.cursor import Stage
 from grpo_core.text import plural, tr
@@ -185,6 +185,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
+    shapes = BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference)
     earlier = tuple(
         BarSeries(
             name=tr("end of {run}").format(run=name), key=f"earlier {n}", meaning="muted", style="untold", heights=end
@@ -202,7 +203,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
         noted=True,
         ringed=True,
         reach=highest if guess is None else 1.0,
-        series=(BEFORE.with_heights(what.old), NOW.with_heights(what.now), REFERENCE.with_heights(reference), *earlier),
+        series=(*(side_by_side(shapes) if what.paired else shapes), *earlier),
         notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
         kept=(likeliest,) if here is None else (likeliest, here),
         ghosts=what.earlier.probabilities,

@@ -88,6 +88,7 @@ class PolicyPicture:
         quick: whether its film is too short for lanes to change height for a stage.
         about_mean: whether the advantage is computed from the reward minus the group's mean.
         earlier: final policies of earlier runs.
+        paired: whether the bars before and after are side by side instead of one behind the other.
     """
 
     names: tuple[str, ...]
@@ -106,6 +107,7 @@ class PolicyPicture:
     about_mean: bool
     quick: bool = False
     earlier: EarlierEnds = NO_EARLIER
+    paired: bool = False
 
     @property
     def change(self) -> np.ndarray:
@@ -123,9 +125,6 @@ def picture(
     rewards: np.ndarray | None,
     passed: int = -1,
     progress: float = 1.0,
-    earlier: EarlierEnds = NO_EARLIER,
-    *,
-    quick: bool = False,
 ) -> PolicyPicture | None:
     """Return the picture of ``context``, or None if the policy's full distribution is not recorded.
 
@@ -135,8 +134,6 @@ def picture(
         rewards: rewards of every action in every context, (C, A), or None.
         passed: the pass at the cursor, −1 for the entire update.
         progress: played share of the stage's film.
-        earlier: final policies of earlier runs.
-        quick: whether that film is too short for lanes to change height for a stage.
     """
     if view.now is None or view.old is None or context >= len(view.now):
         return None
@@ -160,8 +157,6 @@ def picture(
         passes=view.passes,
         clip=(objective.clip_low, objective.clip_high) if objective.surrogate == "clip" else None,
         about_mean=objective.baseline == "group_mean",
-        quick=quick,
-        earlier=earlier,
     )
 
 

@@ -34,6 +34,7 @@ MARKER = 8.0
 
 def paint_series(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, theme: Theme, factor: float) -> None:
     """Paint all series of ``lane``: bars, the ring around the bars at ``chosen``, levels, markers, and notes."""
+    column = chosen if lane.title else None  # painted behind all lanes, but not in a frame of axes
     chosen = chosen if lane.ringed else None
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     for series in lane.series:
@@ -56,7 +57,7 @@ def paint_series(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, 
             _paint_dots(painter, series, axes, theme, factor)
         elif series.style == "tally":
             _paint_tally(painter, series, axes, theme, factor)
-    _paint_notes(painter, lane, chosen, axes, theme, factor)
+    _paint_notes(painter, lane, chosen, column, axes, theme, factor)
 
 
 def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
@@ -263,11 +264,17 @@ def notes_of(
     return notes
 
 
-def _paint_notes(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, theme: Theme, factor: float) -> None:
+def _paint_notes(
+    painter: QPainter, lane: Lane, chosen: int | None, column: int | None, axes: Axes, theme: Theme, factor: float
+) -> None:
+    """Paint the notes on their background, so that no grid line crosses them. ``column`` is a place on a surface."""
     painter.setFont(theme.font("digits", factor))
     painter.setPen(theme.ink("text"))
     metrics = QFontMetricsF(painter.font())
     for place, text, at in notes_of(lane, chosen, axes, metrics, factor):
+        baseline, high = at + QPointF(0, metrics.ascent() - metrics.height() / 2), metrics.capHeight()
+        box = QRectF(baseline.x(), baseline.y() - high, metrics.horizontalAdvance(text), high).adjusted(-2, -2, 2, 2)
+        painter.fillRect(box.toAlignedRect(), theme.colour("surface" if place == column else "ground"))
         if lane.note_meanings:
             painter.setPen(theme.ink(lane.note_meanings[place]))
-        painter.drawText(at + QPointF(0, metrics.ascent() - metrics.height() / 2), text)
+        painter.drawText(baseline, text)

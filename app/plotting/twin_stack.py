@@ -144,10 +144,11 @@ class TwinStack(QWidget):
         super().resizeEvent(event)
         self._place_headline()
 
-    def add_to_header(self, widget: QWidget) -> None:
-        """Add a widget, such as a combo box, at the left end of the header."""
-        self._row.insertWidget(0, widget)
+    def add_to_header(self, widget: QWidget, *, last: bool = False) -> None:
+        """Add a widget, such as a combo box, at the left end of the header, or ``last``, before the button."""
+        self._row.insertWidget(self._row.indexOf(self.button) if last else 0, widget)
         self._choices.append(widget)
+        self._apply_style()
 
     def refresh(self) -> None:
         """Draw the changes in the plot or in the table, whichever is shown."""
@@ -194,7 +195,8 @@ class TwinStack(QWidget):
         self._above.setContentsMargins(edge, top if self._alone else 0, edge, 0)
         self._row.setSpacing(round(8 * self.plot.factor))
         font = self.plot.theme.font("digits", self.plot.factor)
-        self.button.setFont(font)
+        for button in (self.button, *(one for one in self._choices if isinstance(one, QToolButton))):
+            button.setFont(font)
         # Both texts fit, so that the header does not move when they alternate.
         both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
         # the headline shrinks instead of the button

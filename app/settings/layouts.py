@@ -78,14 +78,6 @@ class Layouts:
             )
         return None
 
-    def delete(self, name: str) -> str | None:
-        """Delete a layout. Return an error message if that fails."""
-        try:
-            self._path(name).unlink(missing_ok=True)
-        except OSError as error:
-            return tr("The layout “{name}” could not be deleted: {error}.").format(name=name, error=reason(error))
-        return None
-
     def _path(self, name: str) -> Path:
         return self._folder / f"layout-{quote(name, safe=' ')}.json"
 

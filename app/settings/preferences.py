@@ -127,9 +127,9 @@ class Preferences:
                 raise SettingsError(name, getattr(self, name), tr("allowed is yes or no"))
         if self.last_run is not None:
             _check_text("last_run", self.last_run)
-        _check_texts("recent", self.recent, RECENT)
-        _check_texts("tables", self.tables, MOST_TABLES)
-        _check_breakpoints(self.breakpoints)
+        _check_list("recent", self.recent, RECENT, str)
+        _check_list("tables", self.tables, MOST_TABLES, str)
+        _check_list("breakpoints", self.breakpoints, MOST_BREAKPOINTS, Breakpoint)
 
     @property
     def tempi(self) -> dict[bool, Tempo]:
@@ -271,31 +271,17 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def _check_texts(name: str, values: object, most: int) -> None:
-    if not isinstance(values, tuple) or len(values) > most:
+def _check_list(name: str, values: object, most: int, kind: type) -> None:
+    if not isinstance(values, tuple) or len(values) > most or not all(isinstance(value, kind) for value in values):
         raise SettingsError(
             name,
             values,
             plural(
-                "allowed is a list of at most {most} text", "allowed is a list of at most {most} texts", most
+                "allowed is a list of at most {most} entry", "allowed is a list of at most {most} entries", most
             ).format(most=most),
         )
-    for value in values:
+    for value in values if kind is str else ():
         _check_text(name, value)
-
-
-def _check_breakpoints(values: object) -> None:
-    whole = isinstance(values, tuple) and all(isinstance(value, Breakpoint) for value in values)
-    if not whole or len(values) > MOST_BREAKPOINTS:  # type: ignore[arg-type]
-        raise SettingsError(
-            "breakpoints",
-            values,
-            plural(
-                "allowed is a list of at most {most_breakpoints} breakpoint",
-                "allowed is a list of at most {most_breakpoints} breakpoints",
-                MOST_BREAKPOINTS,
-            ).format(most_breakpoints=MOST_BREAKPOINTS),
-        )
 
 
 def _check_text(name: str, value: object) -> None:

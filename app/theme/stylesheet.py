@@ -51,8 +51,8 @@ QPushButton[primary="true"]:disabled, QToolButton[primary="true"]:disabled {{ ba
 QPushButton[flat="true"], QToolButton[quiet="true"], QPushButton#door {{ background: transparent;
   border-color: transparent; color: {muted}; padding: {s2}px {s6}px; }}
 QPushButton#door {{ color: {accent_ink}; text-align: left; }}
-QPushButton[flat="true"]:hover, QToolButton[quiet="true"]:hover, QPushButton#door:hover {{ background: {hover};
-  color: {text}; }}
+QPushButton[flat="true"]:hover, QToolButton[quiet="true"]:hover, QToolButton[quiet="true"]:checked,
+QPushButton#door:hover {{ background: {hover}; color: {text}; }}
 QPushButton[flat="true"]:focus, QToolButton[quiet="true"]:focus, QPushButton#door:focus {{
   border-color: {selection}; padding: {focus2}px {focus6}px; }}
 QToolButton::menu-indicator {{ image: none; }}

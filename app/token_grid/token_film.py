@@ -172,11 +172,11 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short:
             counted["count"],
         )
     elif short:
-        sentence = tr("Token {fork}, the fork: {up} pushed up, {down} down.")
+        sentence = tr("At token {fork} they part: {up} pushed up, {down} down.")
     else:
         sentence = plural(
-            "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answer, down in {down}.",
-            "Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}.",
+            "Update {step:,}: token {fork}, where {count} answer parts, is pushed up in {up}, down in {down}.",
+            "Update {step:,}: token {fork}, where {count} answers part, is pushed up in {up}, down in {down}.",
             counted["count"],
         )
     sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)

@@ -33,6 +33,7 @@ from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.run_handle import RunHandle
+from grpo_core.config.fields import DETAILS
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.formats import place_of
 from grpo_core.runs import library
@@ -53,6 +54,7 @@ LONGEST_PASTE = 10_000
 OF_MY_RUN = (
     "playback", "what if", "saving", "pictures", "data", "models", "completions", "token_inspector", "token_overview",
     "reward_weights", "run_comparison", "diagnosis", "step_summary", "step_detail", "training_history", "controls",
+    DETAILS,
 )  # fmt: skip # short names, side by side
 
 

@@ -17,8 +17,9 @@ class Door:
         icon: name of its icon.
         layout: name of the layout that it opens; empty if its first panel fills the window.
         panel: id of its first panel.
-        subjects: subjects of the commands (:attr:`app.commands.command.Command.subject`) in its menus. The ids of
-            panels are the subjects of the commands that show them. Commands without a subject are behind every door.
+        subjects: subjects of the commands (:attr:`app.commands.command.Command.subject`) in its menus, and of the
+            settings (:attr:`grpo_core.config.fields.About.subject`) among its controls. The ids of panels are the
+            subjects of the commands that show them. Commands and settings without a subject are behind every door.
         begin: called once the panel is shown.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from grpo_core.config.fields import check, setting
+from grpo_core.config.fields import check, setting, variant
 from grpo_core.errors import SettingsError
 from grpo_core.plugins import table
 from grpo_core.text import plural, tr
@@ -52,7 +52,7 @@ class BanditTask:
         usual=(1, 10),
         premises=("payable",),
     )
-    half_width: float = setting(
+    half_width: float = variant(
         5.0,
         tr("Distance from a peak at which its reward has fallen to 0."),
         tr("Half-width"),
@@ -70,7 +70,7 @@ class BanditTask:
         high=1e9,
         premises=("payable",),
     )
-    levels: tuple[float, ...] = setting(
+    levels: tuple[float, ...] = variant(
         (0.0,),
         tr("One number per prompt: a constant added to every reward of that prompt."),
         tr("Prompts' levels"),
@@ -79,7 +79,7 @@ class BanditTask:
         live=False,
         premises=("payable",),
     )
-    bias_action: int = setting(
+    bias_action: int = variant(
         1,
         tr("Action that the starting policy leans towards."),
         tr("Bias towards"),
@@ -88,7 +88,7 @@ class BanditTask:
         usual=(1, 10),
         live=False,
     )
-    bias: float = setting(
+    bias: float = variant(
         0.0,
         tr("Added to that action's logit at the start."),
         tr("Starting bias"),
@@ -97,7 +97,7 @@ class BanditTask:
         usual=(0, 5),
         live=False,
     )
-    max_length: int = setting(
+    max_length: int = variant(
         8,
         tr("Maximum length of a completion of the length toy, and number of decisions in the chain."),
         tr("Longest completion"),
@@ -108,7 +108,7 @@ class BanditTask:
         premises=("right", "payable"),
     )
 
-    faulty_action: int | None = setting(
+    faulty_action: int | None = variant(
         None,
         tr("Action of the chain for which a faulty checker of steps pays at every decision, right or wrong."),
         tr("Faulty check pays for"),
@@ -118,7 +118,7 @@ class BanditTask:
         optional=True,
         premises=("payable",),
     )
-    faulty_reward: float = setting(
+    faulty_reward: float = variant(
         1.0,
         tr("What the faulty checker pays for that action; a right decision is paid 1."),
         tr("Faulty check pays"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from grpo_core import plugins
@@ -42,6 +43,8 @@ class About:
         plugins: the kind of row with which packages of others add choices (:mod:`grpo_core.plugins`), or an empty text.
         premises: names in :data:`grpo_core.premises.PREMISES` of the facts that its value decides, and on which
             sentences depend; None in the row of an older setting that decides none.
+        subject: what it is about, as for commands: a door of the first screen shows the settings whose subjects it
+            names, and those without a subject.
     """
 
     help: str
@@ -64,6 +67,7 @@ class About:
     withheld: tuple[str, ...] = ()
     plugins: str = ""
     premises: tuple[str, ...] | None = None
+    subject: str = ""
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -113,6 +117,13 @@ def setting(default: Any, help: str, title: str, **about: Any) -> Any:
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about
     return dataclasses.field(default=default, metadata={"about": About(help=help, title=title, text=text, **about)})
+
+
+DETAILS = "details of training"
+detail = partial(setting, subject=DETAILS)
+"""Return the field of a setting that matters to those who train models, and seldom to those who learn how it works."""
+variant = partial(setting, subject="variants of the bandit")
+"""Return the field of a setting that makes a bandit of a special kind."""
 
 
 def about(cls: type, name: str) -> About:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from grpo_core.config.fields import check, setting
+from grpo_core.config.fields import check, detail, setting
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -281,7 +281,7 @@ class LanguageTask:
         tr("Mask the tool's words"),
         since="0.3.0",
     )
-    accuracy_every: int = setting(
+    accuracy_every: int = detail(
         10,
         tr("Number of updates between measurements on prompts that are never trained on."),
         tr("Measure accuracy every"),
@@ -290,7 +290,7 @@ class LanguageTask:
         high=100_000,
         usual=(1, 50),
     )
-    held_out: int = setting(
+    held_out: int = detail(
         128,
         tr("Number of prompts that are never trained on and measure accuracy."),
         tr("Held-out prompts"),
@@ -388,7 +388,7 @@ class Model:
         live=False,
         since="0.2.0",
     )
-    adapter_rank: int = setting(
+    adapter_rank: int = detail(
         8,
         tr("Trains a low-rank adapter of this rank on the attention (LoRA, arXiv:2106.09685); 0 trains every weight."),
         tr("Adapter rank"),
@@ -399,7 +399,7 @@ class Model:
         live=False,
         since="0.2.0",
     )
-    adapter_alpha: float = setting(
+    adapter_alpha: float = detail(
         16.0,
         tr("The adapter's contribution is multiplied by this number divided by its rank."),
         tr("Adapter α"),
@@ -410,7 +410,7 @@ class Model:
         live=False,
         since="0.2.0",
     )
-    rows_at_once: int = setting(
+    rows_at_once: int = detail(
         16,
         tr(
             "Number of completions that a model from a folder learns from at once; fewer need less memory and give "
@@ -422,14 +422,14 @@ class Model:
         usual=(1, 64),
         since="0.2.0",
     )
-    checkpointing: bool = setting(
+    checkpointing: bool = detail(
         False,
         tr("Computes activations again in the backward pass instead of keeping them: less memory, more time."),
         tr("Gradient checkpointing"),
         since="0.2.0",
     )
-    layers: int = setting(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
-    width: int = setting(
+    layers: int = detail(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
+    width: int = detail(
         64,
         tr("How many numbers the state of a token has."),
         tr("Width"),
@@ -439,7 +439,7 @@ class Model:
         usual=(32, 512),
         live=False,
     )
-    heads: int = setting(
+    heads: int = detail(
         4,
         tr("Number of attention heads in a block; they share the width."),
         tr("Heads"),
@@ -448,7 +448,7 @@ class Model:
         usual=(1, 16),
         live=False,
     )
-    context: int = setting(
+    context: int = detail(
         64,
         tr("Maximum length of a prompt and its completion together."),
         tr("Context", "length"),
@@ -469,7 +469,7 @@ class Model:
         withheld=("mps",),  # untested
         live=False,
     )
-    precision: str = setting(
+    precision: str = detail(
         "float32",
         tr(
             "Number format of the forward pass; bfloat16 needs less memory, but its rounding makes ratios differ from "
@@ -479,7 +479,7 @@ class Model:
         choices=("float32", "bfloat16"),
         live=False,
     )
-    threads: int = setting(
+    threads: int = detail(
         1,
         tr("Number of CPU threads; one leaves the other cores to the window and is fastest for the default size."),
         tr("Threads"),
@@ -488,12 +488,12 @@ class Model:
         usual=(1, 8),
         live=False,
     )
-    watch_reference: bool = setting(
+    watch_reference: bool = detail(
         True,
         tr("Scores every completion under the reference policy even if β is 0, so that the KL can be seen."),
         tr("Watch the reference"),
     )
-    snapshot_every: int = setting(
+    snapshot_every: int = detail(
         10,
         tr(
             "Number of updates between snapshots of the weights in the run file; updates in between are replayed from "
@@ -506,7 +506,7 @@ class Model:
         usual=(1, 100),
     )
 
-    snapshot_folder: str = setting(
+    snapshot_folder: str = detail(
         "",
         tr(
             "If every weight is trained: the folder for snapshots, which are safetensors files of three times the "

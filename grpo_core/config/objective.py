@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from grpo_core.config.fields import check, setting
+from grpo_core.config.fields import check, detail, setting
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -69,7 +69,7 @@ class Objective:
         },
         choices_since=(("centred", "0.4.0"), ("mean", "0.4.0")),
     )
-    std_epsilon: float = setting(
+    std_epsilon: float = detail(
         1e-4,
         tr("Added to the divisor of the reward, so that nearly equal rewards are not blown up."),
         tr("Std epsilon"),
@@ -79,7 +79,7 @@ class Objective:
         usual=(1e-9, 1e-2),
         logarithmic=True,
     )
-    credit: str = setting(
+    credit: str = detail(
         "outcome",
         tr(
             "Whether rewards are given to a completion or to each of its steps. With steps, a token gets the rewards "
@@ -89,7 +89,7 @@ class Objective:
         choices={"outcome": tr("outcome"), "process": tr("process")},
         premises=("payable",),
     )
-    level: str = setting(
+    level: str = detail(
         "token",
         tr("Whether each token has its own ratio, or a completion has one (its mean log-ratio, or the sum)."),
         tr("Ratio level"),
@@ -104,7 +104,7 @@ class Objective:
         choices_since=(("dppo", "0.4.0"),),
         plugins="surrogate",
     )
-    clip_low: float = setting(
+    clip_low: float = detail(
         0.2,
         tr(
             "A push that lowers a probability stops once the ratio is below 1 − ε; the ratio itself can go lower (for "
@@ -116,7 +116,7 @@ class Objective:
         high=1e6,
         usual=(0, 1),
     )
-    clip_high: float = setting(
+    clip_high: float = detail(
         0.2,
         tr(
             "A push that raises a probability stops once the ratio is above 1 + ε (for CISPO: the cap itself; for "
@@ -128,7 +128,7 @@ class Objective:
         high=1e6,
         usual=(0, 1),
     )
-    dual_clip: float | None = setting(
+    dual_clip: float | None = detail(
         None,
         tr("Upper bound on the ratio before the minimum is taken, so that a bad sample cannot push without limit."),
         tr("Dual clip"),
@@ -139,7 +139,7 @@ class Objective:
         usual=(1, 10),
         optional=True,
     )
-    log_ratio_limit: float | None = setting(
+    log_ratio_limit: float | None = detail(
         None,
         tr("Log-ratios are clamped to plus or minus this before the exponential."),
         tr("Log-ratio limit"),
@@ -149,7 +149,7 @@ class Objective:
         usual=(1, 20),
         optional=True,
     )
-    importance_cap: float | None = setting(
+    importance_cap: float | None = detail(
         None,
         tr(
             "If the samples come from another policy (an older one, or that of another engine), the surrogate is "
@@ -254,7 +254,7 @@ class Objective:
         tr("KL estimator"),
         choices={"k1": "k1", "k2": "k2", "k3": "k3", "exact": tr("exact")},
     )
-    kl_importance: bool = setting(
+    kl_importance: bool = detail(
         False,
         tr(
             "Multiplies the KL estimate by the ratio: with a ratio for each token, this turns the expected gradient "
@@ -263,7 +263,7 @@ class Objective:
         ),
         tr("KL times ratio"),
     )
-    kl_in: str = setting(
+    kl_in: str = detail(
         "loss",
         tr(
             "Whether the KL penalty is a term of the loss or is subtracted from the reward. In the reward it is the "
@@ -280,7 +280,7 @@ class Objective:
         high=1e3,
         usual=(0, 0.1),
     )
-    reduction: str = setting(
+    reduction: str = detail(
         "sequence",
         tr(
             "How token losses are averaged: per completion and then over completions, over all tokens, over a constant "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grpo_core.config.fields import check, setting
+from grpo_core.config.fields import check, detail, setting
 from grpo_core.text import tr
 
 
@@ -21,7 +21,7 @@ class Learner:
             "Passes over the same samples before new ones are drawn. With one pass every ratio is 1, inside every "
             "clip range around 1."
         ),
-        tr("Inner passes"),
+        tr("Passes per batch"),
         symbol="μ",
         low=1,
         high=64,
@@ -37,7 +37,7 @@ class Learner:
         usual=(0.1, 4),
         logarithmic=True,
     )
-    staleness: int = setting(
+    staleness: int = detail(
         0,
         tr(
             "Number of updates by which the policy that samples lags behind the one that learns, as when a bandit's "
@@ -48,7 +48,7 @@ class Learner:
         high=64,
         usual=(0, 16),
     )
-    resample_dead: bool = setting(
+    resample_dead: bool = detail(
         False,
         tr("Groups whose rewards are all equal are drawn again, up to ten times (DAPO)."),
         tr("Resample dead groups"),
@@ -99,7 +99,7 @@ class Optimizer:
         logarithmic=True,
         premises=("moves",),
     )
-    adam_beta1: float = setting(
+    adam_beta1: float = detail(
         0.9,
         tr("How long Adam remembers the gradient."),
         tr("Adam β₁"),
@@ -108,7 +108,7 @@ class Optimizer:
         high=0.999999,
         usual=(0, 0.99),
     )
-    adam_beta2: float = setting(
+    adam_beta2: float = detail(
         0.999,
         tr("How long Adam remembers its square."),
         tr("Adam β₂"),
@@ -117,7 +117,7 @@ class Optimizer:
         high=0.999999,
         usual=(0.9, 0.9999),
     )
-    adam_epsilon: float = setting(
+    adam_epsilon: float = detail(
         1e-8,
         tr("Keeps Adam's division finite."),
         tr("Adam ε"),
@@ -128,7 +128,7 @@ class Optimizer:
         logarithmic=True,
     )
 
-    weight_decay: float = setting(
+    weight_decay: float = detail(
         0.0,
         tr("Shrinks every parameter by this share of the learning rate at each step (AdamW, arXiv:1711.05101)."),
         tr("Weight decay"),
@@ -137,7 +137,7 @@ class Optimizer:
         high=1e3,
         usual=(0, 0.1),
     )
-    max_grad_norm: float | None = setting(
+    max_grad_norm: float | None = detail(
         None,
         tr("A longer gradient is scaled down to this length before the step."),
         tr("Largest gradient norm"),
@@ -148,7 +148,7 @@ class Optimizer:
         optional=True,
     )
 
-    step_length: float | None = setting(
+    step_length: float | None = detail(
         None,
         tr("The change that an update makes to a bandit's logits is rescaled to this length; a change of 0 stays 0."),
         tr("Step length"),

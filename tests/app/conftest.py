@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -71,6 +71,7 @@ class Driver:
                 pass
             QApplication.processEvents()
             workspace.complete_frame()  # one may be drawn in parts
+            QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)  # of what it drew
             if not workspace.frame_due:
                 return
 

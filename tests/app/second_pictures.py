@@ -153,7 +153,7 @@ SAID: tuple[tuple[str, Callable[[re.Match[str], Shown], bool]], ...] = (
     (rf"Entropy {NUMBER}(?=,)", lambda m, s: not _one_token(s) or reads(m[1], _entropy(s))),
     (rf"max π\(a\) {NUMBER}", lambda m, s: not _one_token(s)
      or reads(m[1], float(np.mean([policy(s.step, c, -1).max() for c in visited(s.step)])))),
-    (rf"Clipped, last pass {NUMBER}%",
+    (rf"Pushes clipped {NUMBER}%",
      lambda m, s: (found := clipped(s.step, s.step.passes - 1)) is None or reads(m[1], 100 * found[0] / found[1])),
     (rf"^(\d+) updates?: mean reward from {NUMBER} to {NUMBER}", lambda m, s: int(m[1]) == len(s.steps)
      and reads(m[2], _mean(s.steps[0].rewards)) and reads(m[3], _mean(s.steps[-1].rewards))),

@@ -188,7 +188,7 @@ def test_inspect_tries_changes_of_an_unhealthy_update(tmp_path: Path, capsys: py
     path = tmp_path / "run.grpo"
     assert main(["train", "--steps", "2", "--set", "optimizer.learning_rate=5", "--out", str(path)]) == 0
     text = said(capsys, "inspect", path, "--step", "2", "--try")
-    assert "Learning rate α: 5 → 1.25, tried over 6 updates: Clipped, last pass" in text
+    assert "Learning rate α: 5 → 1.25, tried over 6 updates: Pushes clipped" in text
     assert main(["train", "--steps", "2", "--set", "learner.mu=1", "--out", str(path), "--force"]) == 0
     assert "or no change that was tried helps" in said(capsys, "inspect", path, "--try")
 

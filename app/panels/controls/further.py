@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from app.boxes import down
 from app.panels.controls.kinds import ONLY, PARTS
@@ -15,7 +15,7 @@ from app.panels.controls.rows import setting_row
 from app.panels.controls.small_labels import muted
 from app.theme.labels import Label
 from grpo_core.config import Settings, described
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 
 @dataclass
@@ -39,6 +39,7 @@ class FurtherSettings(QWidget):
     Attributes:
         more: the button.
         source: the origin of the algorithm, shown above the settings.
+        rest: a button for the settings that are not shown, below the others.
         sections: the settings by heading, empty before :meth:`make_rows`.
 
     Signals:
@@ -57,8 +58,11 @@ class FurtherSettings(QWidget):
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.toggled.connect(self._on_more)
         self.source = muted()
+        self.rest = QPushButton()
+        self.rest.setToolTip(tr("Show every setting and command. View, Show everything takes them back."))
         self._rows = QWidget()
-        self._column = down(self.source, on=self._rows, margins=0, spacing=12)
+        self._column = down(spacing=12)
+        down(self.source, self._column, self.rest, on=self._rows, margins=0, spacing=12)
         self._rows.hide()
         down(self.more, self._rows, on=self, margins=0, spacing=12)
 
@@ -84,6 +88,11 @@ class FurtherSettings(QWidget):
         for section in self.sections:
             fits = section.language in (None, wanted.is_language)
             section.heading.setVisible(fits and any(not row.isHidden() for row in section.rows))
+
+    def offer_rest(self, count: int) -> None:
+        """Offer to show ``count`` settings that have their usual values, or nothing if there are none."""
+        self.rest.setText(plural("Show {count} more setting", "Show {count} more settings", count).format(count=count))
+        self.rest.setVisible(count > 0)
 
     @Slot(bool)
     def _on_more(self, on: bool) -> None:

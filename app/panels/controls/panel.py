@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.boxes import down
 from app.panels.controls.further import FurtherSettings
@@ -54,9 +54,11 @@ class ControlsPanel(Panel):
 
     Signals:
         kind_wanted: change to this kind of policy (an index into :data:`KINDS`).
+        all_wanted: show the settings of every subject.
     """
 
     kind_wanted = Signal(int)
+    all_wanted = Signal()
 
     controls_are_content = True
 
@@ -96,9 +98,12 @@ class ControlsPanel(Panel):
         for path in FIRST:
             self._place(_first_row(path))
         self.devices: Callable[[], tuple[str, ...]] = tuple
+        self.shows: Callable[[str], bool] = lambda subject: True
+        self._kept: set[Row] = set()
         self._settings_drawn: tuple[object, ...] | None = None
         self.further = FurtherSettings()
         self.further.opening.connect(self._make_further)
+        self.further.rest.clicked.connect(self.all_wanted)
         self._column.addWidget(self.further)
         self._column.addStretch(1)
         scroll = plain_scroll_area(inside)
@@ -122,8 +127,7 @@ class ControlsPanel(Panel):
         for row in made:
             self._adopt(row)
         if made and self._settings_drawn is not None:
-            self._settings_drawn = None
-            self.draw(self.workspace.view)
+            self.choose_rows()
 
     def _place(self, row: Row) -> None:
         self._adopt(row)
@@ -188,11 +192,26 @@ class ControlsPanel(Panel):
             super().contextMenuEvent(event)
 
     def focus_setting(self, path: str) -> None:
-        """Move the keyboard focus to the control of a visible setting, or to its slider if it has one."""
-        row = next((row for row in self.rows if path in row.paths and not row.isHidden()), None)
-        widget = None if row is None else getattr(row, "slider", None) or row.focusProxy()
-        if widget is not None:
+        """Show the control of a setting that has an effect, and move the keyboard focus to it or to its slider."""
+        row = next(row for row in self.rows if path in row.paths)
+        self._kept.add(row)
+        self.choose_rows()
+        if self.further.isAncestorOf(row):
+            self.further.more.setChecked(True)
+        widget = getattr(row, "slider", None) or row.name.buddy()
+        if not row.isHidden() and widget is not None:
             widget.setFocus(Qt.FocusReason.OtherFocusReason)
+            QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)  # the row has its place now
+            self._scroll.ensureWidgetVisible(row)
+
+    def begin_run(self) -> None:
+        self._kept.clear()
+
+    @Slot()
+    def choose_rows(self) -> None:
+        """Choose again which settings are shown."""
+        self._settings_drawn = None
+        self.draw(self.workspace.view)
 
     def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
         """Return the controls that a session may lock or hide, each with the paths of its settings."""
@@ -213,7 +232,7 @@ class ControlsPanel(Panel):
         self.read_only_note.setText(view.run.read_only)
         self.read_only_note.setVisible(bool(view.run.read_only))
         self.next_heading.setText(FOR_A_BRANCH if view.run.read_only else NEXT)
-        wanted, here = self.workspace.editing.wanted, view.step.settings
+        wanted, here = view.wanted, view.step.settings
         differs = not view.at_head and here != wanted
         restraints = (view.locked, view.hidden)
         stamp = (wanted, here if differs else None, view.cursor.step if differs else None, self.devices(), *restraints)
@@ -230,11 +249,18 @@ class ControlsPanel(Panel):
             if row.paths == ("model.device",):
                 row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
         self.restraints.hold(self._controls(), view)
+        left = 0
         for row in self._rows:
             row.setVisible(not row.isHidden() and all(applies(path, wanted) for path in row.paths))
             if row.isHidden():
                 continue
             value = wanted.get(row.paths[0])
+            if value != row.usual:
+                self._kept.add(row)  # a value that was chosen is never out of sight
+            if not (self.shows(row.about.subject) or row in self._kept):
+                left += 1
+                row.hide()
+                continue
             row.show_value(value)
             then = here.get(row.paths[0])
             row.mark(
@@ -243,6 +269,7 @@ class ControlsPanel(Panel):
                 else tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
             )
         self.further.show_headings(wanted)
+        self.further.offer_rest(left)
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
@@ -272,7 +299,7 @@ class ControlsPanel(Panel):
 def _first_row(path: str) -> Row:
     """Return the row of a setting that is always shown."""
     if path == "objective.clip":
-        rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"))
+        rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"), subject="")
         return NumberRow(CLIP, rule, whole=False)
     part, name = path.split(".")
     owner = next(owner for key, _, owner in PARTS if key == part and name in dict(described(owner)))

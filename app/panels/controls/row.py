@@ -20,6 +20,7 @@ class Row(QWidget):
 
     Attributes:
         paths: dotted paths of the settings that the row changes together.
+        usual: the value before anything is chosen.
 
     Signals:
         edited: paths, value, gesture (None for a single edit).
@@ -29,8 +30,8 @@ class Row(QWidget):
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.paths = paths
-        self.about = about
+        self.paths, self.about = paths, about
+        self.usual: Any = None
         self.name = Label(f"{about.title} {about.symbol}".strip())
         self.name.setMinimumWidth(1)  # a long name is cut off rather than push its value out of view
         self.error = Label(name="refusal", wraps=True)

@@ -208,7 +208,9 @@ class ListRow(FieldRow):
 def setting_row(part: str, owner: type, name: str) -> Row:
     """Return the row of the field ``name`` of the settings class ``owner``, whose dotted path begins with ``part``."""
     default = next(field.default for field in dataclasses.fields(owner) if field.name == name)
-    return row_for(f"{part}.{name}", about(owner, name), default)
+    row = row_for(f"{part}.{name}", about(owner, name), default)
+    row.usual = default
+    return row
 
 
 def row_for(path: str, about: About, default: Any) -> Row:

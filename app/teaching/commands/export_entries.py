@@ -28,16 +28,13 @@ def export_entries(
 
     return [
         Command(id="export_handout", subject="lessons", text=tr("Export handout…"), after="export_film", menu=EXPORT,
-                run=ask_handout,
-                blocked=lessons.needs_lesson,
+                run=ask_handout, blocked=lessons.needs_lesson,
                 tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
         Command(id="export_page", subject="lessons", text=tr("Export page…"), after="export_handout", menu=EXPORT,
-                run=ask_page,
-                blocked=can_export_page,
+                run=ask_page, blocked=can_export_page,
                 tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
                     "numbers.")),
         Command(id="export_simulator", subject="lessons", text=tr("Export simulator…"), after="export_page",
-                menu=EXPORT,
-                run=ask_simulator,
+                menu=EXPORT, run=ask_simulator,
                 tip=tr("Write the bandit as one HTML file that computes in a browser, also on a phone.")),
     ]  # fmt: skip # table, one row per line

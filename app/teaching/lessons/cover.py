@@ -9,6 +9,8 @@ from PySide6.QtWidgets import QWidget
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.text import tr
 
+NOW, LATER = tr("Hidden until the question is answered"), tr("Hidden until a later question is answered")
+"""Words on a cover, by the question that lifts it."""
 LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
@@ -24,7 +26,6 @@ class Cover(QWidget):
         self.target = target
         self._theme, self._scale = LIGHT, 1.0
         self._shown_before = False
-        self.setAccessibleName(tr("Hidden until the question is answered"))
         self.hide()
         self._parent = target.parentWidget()
         if self._parent is not None:  # a hidden widget is laid out, but gets no event about it
@@ -39,9 +40,10 @@ class Cover(QWidget):
             self.setGeometry(self.target.geometry())
         return super().eventFilter(watched, event)
 
-    def put(self, theme: Theme, scale: float) -> None:
-        """Cover the target, or update the cover if it is already there."""
+    def put(self, theme: Theme, scale: float, words: str = NOW) -> None:
+        """Cover the target with ``words``, or update the cover if it is already there."""
         self._theme, self._scale = theme, scale
+        self.setAccessibleName(words)
         if not self.target.isHidden():
             self._retain(True)
             self._shown_before = True
@@ -73,7 +75,7 @@ class Cover(QWidget):
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), radius, radius)
         painter.setPen(theme.ink("muted"))
         painter.setFont(theme.font("body", self._scale))
-        words, metrics = tr("Hidden until the question is answered"), painter.fontMetrics()
+        words, metrics = self.accessibleName(), painter.fontMetrics()
         space = self.rect().adjusted(6, 0, -6, 0)
         wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
         if space.contains(metrics.boundingRect(space, wrapped, words)):

@@ -13,7 +13,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
-PARTLY_HIDDEN = tr("Part of this picture is hidden until the question is answered.")
+PARTLY_HIDDEN = tr("Part of this picture is hidden until a question is answered.")
 
 
 class LessonPicture(QWidget):
@@ -96,7 +96,7 @@ class LessonPicture(QWidget):
         elif self._morph is not None and picture.ready:
             self._morph.blend(1.0)
             self._morph = None
-        picture.hide_parts(lesson_player.hidden, view.theme, view.scale)
+        picture.hide_parts(lesson_player.hidden, lesson_player.step.hides, view.theme, view.scale)
         picture.hold(lesson_player.covered)
         picture.setAccessibleDescription(PARTLY_HIDDEN if lesson_player.hidden else picture.summary(view))
 

@@ -44,7 +44,12 @@ def test_every_command_is_found_by_its_title(palette: CommandPalette, actions: A
 
 @pytest.mark.parametrize(
     ("typed", "id"),
-    [("lesson 11", "clipping"), ("teach nothing", "same_rewards"), ("checker alone", "why_rl")],
+    [
+        ("lesson 11", "clipping"),
+        ("teach nothing", "same_rewards"),
+        ("checker alone", "why_rl"),
+        ("five steps of ppo", "ppo_update"),
+    ],
 )
 def test_a_lesson_is_found_by_its_number_and_its_question_and_opens(driver: Driver, typed: str, id: str) -> None:
     program = driver.program

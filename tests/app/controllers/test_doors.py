@@ -29,11 +29,12 @@ from PySide6.QtWidgets import (
 
 from app.commands.palette import OWNER
 from app.controllers.doors import DoorsController
-from app.panel_registry import HOME, PANELS, POLICY_BARS, TOKEN_INSPECTOR
+from app.panel_registry import CONTROLS, HOME, PANELS, POLICY_BARS, TOKEN_INSPECTOR
 from app.panels.home.panel import HomePanel
 from app.widgets.door import Door
 from app.widgets.panel import in_window
 from app.window.layouts import arrangement, size_class
+from grpo_core.config.fields import DETAILS
 from grpo_core.parts import names
 from tests.app.commands.test_menus import entries, tops
 from tests.app.conftest import Driver
@@ -165,8 +166,8 @@ def test_a_door_has_few_commands_and_the_palette_finds_the_others_and_whose_they
     everywhere = {action.objectName() for action in driver.program.actions}
     found = {name: owner for action in driver.program.actions
              for name, owner in in_palette(driver, action.text()).items()}  # fmt: skip
-    assert set(found) == everywhere
-    assert all(bool(owner) is not (name in listed) for name, owner in found.items()
+    assert everywhere == {name for name in found if not name.startswith("setting.")}
+    assert all(bool(found[name]) is not (name in listed) for name in everywhere
                if driver.program.actions[name].command.listed)  # fmt: skip
     for other in doors.all:
         assert other is door(doors, id) or other.id == id or other.title in " ".join(found.values())
@@ -175,6 +176,7 @@ def test_a_door_has_few_commands_and_the_palette_finds_the_others_and_whose_they
 
 def test_every_subject_of_a_door_is_that_of_a_command(driver: Driver, doors: DoorsController) -> None:
     subjects = {action.command.subject for action in driver.program.actions}
+    subjects |= {row.about.subject for row in driver.program.window.panels.of(CONTROLS).rows}
     for one in doors.all:
         assert one.subjects <= subjects
 
@@ -192,6 +194,58 @@ def test_show_everything_brings_the_rest_and_is_remembered(driver: Driver, doors
     assert in_menus(driver) < few
 
 
+def shown_settings(driver: Driver) -> set[tuple[str, ...]]:
+    driver.settle()
+    return {row.paths for row in driver.program.window.panels.of(CONTROLS).rows if not row.isHidden()}
+
+
+def test_each_door_shows_its_settings_and_those_that_were_chosen(driver: Driver, doors: DoorsController) -> None:
+    controls, editing = driver.program.window.panels.of(CONTROLS), driver.program.workspace.editing
+    every, counts = shown_settings(driver), {}
+    for one in doors.all:
+        doors.enter(one)
+        driver.program.player.pause()
+        driver.rest()
+        counts[one.id] = len(shown_settings(driver))
+    assert len(every) == 39 and counts == {"play": 17, "learn": 17, "my_run": 32}
+    doors.enter(door(doors, "play"))
+    driver.program.player.pause()
+    driver.rest()
+    assert ("learner.staleness",) not in shown_settings(driver)
+    for value in (2, 0):  # it stays below the pointer when it is turned back
+        editing.edit({"learner.staleness": value}, "Change")
+        assert ("learner.staleness",) in shown_settings(driver)
+    controls.further.rest.click()
+    assert shown_settings(driver) == every and controls.further.rest.isHidden()
+    assert driver.program.preferences.current.everything
+    driver.program.actions["everything"].trigger()
+    assert len(shown_settings(driver)) == 18 and controls.further.rest.text() == "Show 21 more settings"
+
+
+def test_the_palette_finds_a_setting_says_whose_it_is_and_goes_to_it(driver: Driver, doors: DoorsController) -> None:
+    doors.enter(door(doors, "play"))
+    driver.program.player.pause()
+    driver.rest()
+    editing, palette = driver.program.workspace.editing, driver.program.palette
+    assert in_palette(driver, "dual clip")["setting.objective.dual_clip"] == "My run"
+    assert in_palette(driver, "faulty")["setting.task.faulty_reward"] == "Show everything"
+    assert in_palette(driver, "learning_rate")["setting.optimizer.learning_rate"] == ""
+    assert not any(name.startswith(("setting.model", "setting.task.prob")) for name in in_palette(driver, "setting"))
+    palette.open_fresh()
+    palette.line.setText("dual clip")
+    palette.run_chosen()
+    driver.settle()
+    focus = driver.program.window.focusWidget()
+    assert focus.accessibleName() == "Dual clip" and not focus.visibleRegion().isEmpty()
+    in_palette(driver)  # a palette that is opened again
+    assert "setting.learner.gamma" in in_palette(driver, "discount")
+    action = palette.model.action(0)
+    assert action is not None and action.why == "It has no effect with the other settings as they are."
+    editing.restrict((), ("objective.dual_clip",))
+    in_palette(driver)
+    assert "setting.objective.dual_clip" not in in_palette(driver, "dual clip")
+
+
 def test_a_door_of_a_part_that_is_off_is_not_there(driver: Driver, doors: DoorsController) -> None:
     assert [one.id for one in doors.all] == ["play", *(["learn"] if "teaching" in names() else []),
                                              *(["my_run"] if "trainers" in names() else [])]  # fmt: skip
@@ -200,6 +254,8 @@ def test_a_door_of_a_part_that_is_off_is_not_there(driver: Driver, doors: DoorsC
     try:
         driver.program.preferences.change(door="learn")
         assert [one.id for one in doors.all] == ["play"] and doors.current is None and doors.shows("lessons")
+        driver.program.preferences.change(door="play")
+        assert doors.owner(DETAILS) == "Show everything"
     finally:
         driver.program.parts.extend(kept)
 

@@ -33,6 +33,7 @@ from app.workspace.step_view import StepView
 from grpo_core import learners
 from grpo_core.config import BanditTask, Settings
 from tests.app.conftest import Driver
+from tests.app.geometry import losses
 from tests.app.painted import painted_words
 
 pytestmark = pytest.mark.one_window
@@ -55,9 +56,9 @@ def pictured(
     origin, learner = learners.origin(settings), learners.learner(settings)
     step = [next(learner) for _ in range(update)][-1]
     view = StepView(origin, step, stage, passed if passed >= 0 else step.passes - 1)
-    found = picture(view, 0, origin.action_rewards, passed, progress, quick=quick)
+    found = picture(view, 0, origin.action_rewards, passed, progress)
     assert found is not None
-    return found
+    return dataclasses.replace(found, quick=quick)
 
 
 # -- lanes -------------------------------------------------------------------------------------------------------------
@@ -70,6 +71,23 @@ def test_the_change_and_the_samples_are_those_of_the_record(driver: Driver) -> N
     before, after = np.exp(step.distribution(0)[0]), np.exp(step.distribution(step.passes)[0])  # type: ignore[index]
     assert heights["change"] == pytest.approx(after - before)
     assert heights["samples"].tolist() == np.bincount(step.tokens[:, 0], minlength=10).tolist()
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_before_and_after_can_stand_side_by_side(driver: Driver, scale: float) -> None:
+    driver.run(3)
+    driver.program.look.set(scale=scale)
+    driver.settle()
+    panel, step = bars(driver), driver.program.workspace.view.step
+    assert step.now is not None and step.old is not None
+    for paired in (True, False):
+        panel.paired.click()
+        (lane,) = [one for one in panel.plot.picture.lanes if one.key == POLICY]
+        before, now = lane.series[:2]
+        assert before.heights == pytest.approx(step.old[0]) and now.heights == pytest.approx(step.now[0])
+        assert (before.offset + before.width / 2 < now.offset - now.width / 2) is paired
+        assert before.style == "outline" and now.style == "filled"
+        assert losses(panel) == []
 
 
 def test_the_largest_change_of_the_first_update_fills_more_than_half_of_its_side(driver: Driver) -> None:

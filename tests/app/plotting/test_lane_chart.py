@@ -188,6 +188,21 @@ def test_the_words_of_a_level_go_below_the_title_where_diamonds_and_draws_leave_
         assert not [at for at in diamonds if box.adjusted(-5, -5, 5, 5).contains(at)]
 
 
+@pytest.mark.parametrize("chosen", [None, 1])
+def test_no_grid_line_crosses_a_note(qtbot: QtBot, chosen: int | None) -> None:
+    heights = [0.009 * n for n in range(1, 16)]
+    bars = lane("policy", *heights, noted=True, notes=tuple(f"{height:.3f}" for height in heights))
+    names = tuple(map(str, range(15)))
+    made = chart(qtbot, BarPicture(names=names, label="action", lanes=(bars,), chosen=chosen))
+    image, grid = made.grab().toImage(), LIGHT.colour("border").rgb()
+    boxes = [word.box.toRect().adjusted(0, 4, 0, -4) for word in painted_words(made) if word.text in bars.notes]
+    rows = {y for y in range(made.height()) if image.pixel(made.width() - 15, y) == grid}
+    crossed = [(box, y) for box in boxes for y in rows & {*range(box.top(), box.bottom())}]
+    assert len(crossed) > 1
+    for box, y in crossed:
+        assert grid not in {image.pixel(x, y) for x in range(box.left(), box.right())}
+
+
 def test_a_level_that_is_asked_for_is_dragged_in_its_lane(qtbot: QtBot) -> None:
     asking = lane("policy", 0.1, 1.0, 0.1, asks_level=True, cap=1.0)
     made = chart(qtbot, lanes(lane("reward", 0.0, 1.0, 0.5), asking))

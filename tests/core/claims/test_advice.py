@@ -18,7 +18,7 @@ from grpo_core.record import Step
 from grpo_core.what_if.advice import FINDINGS, found, of_trial, trials, tried
 from tests.core.claims.drawn import others
 
-LIMITS = {"Clipped, last pass": 0.5, "Exact KL": 5.0, "Entropy": 0.05, "Dead groups": 0.5, "Gradient norm": 10.0}
+LIMITS = {"Pushes clipped": 0.5, "Exact KL": 5.0, "Entropy": 0.05, "Dead groups": 0.5, "Gradient norm": 10.0}
 
 
 def ill(chance: np.random.Generator) -> Iterator[tuple[Step, Step | None]]:
@@ -56,7 +56,7 @@ def measure(step: Step, name: str) -> float:
             return float((np.exp(logp) * each).sum(axis=-1).mean())
         case "Dead groups":
             return float(np.mean([np.ptp(step.rewards[step.group == g]) < 1e-9 for g in np.unique(step.group)]))
-        case "Clipped, last pass":
+        case "Pushes clipped":
             ratio = np.exp(step.logp[-2] - step.old_logp)[:, 0]
             push = step.rewards - np.array([step.rewards[step.group == g].mean() for g in step.group])
             o = step.settings.objective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QSize, Signal, Slot
@@ -26,7 +26,7 @@ from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.bar_chart import BarChart
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.cover import Cover
+from app.teaching.lessons.cover import LATER, NOW, Cover
 from app.teaching.lessons.interactives.experiment_results import Experiments
 from app.theme.labels import Label
 from app.theme.reasons import allow
@@ -97,14 +97,15 @@ class Interactive(QWidget):
         """Return the widgets that belong to each name in ``offer.parts``. A part that is only data has no widgets."""
         return {}
 
-    def hide_parts(self, names: frozenset[str], theme: Theme, scale: float) -> None:
-        """Cover exactly these parts. Called after each :meth:`draw`, which may have uncovered them."""
-        wanted = {widget for name, widgets in self.parts().items() if name in names for widget in widgets}
-        for widget in wanted - set(self._covers):
+    def hide_parts(self, names: frozenset[str], later: Collection[str], theme: Theme, scale: float) -> None:
+        """Cover exactly these parts after each :meth:`draw`. Those in ``later`` wait for a later question."""
+        parts = self.parts()
+        wanted = {one: LATER if name in later else NOW for name in parts if name in names for one in parts[name]}
+        for widget in wanted.keys() - self._covers.keys():
             self._covers[widget] = Cover(widget)
         for widget, cover in self._covers.items():
             if widget in wanted:
-                cover.put(theme, scale)
+                cover.put(theme, scale, wanted[widget])
             else:
                 cover.lift()
 

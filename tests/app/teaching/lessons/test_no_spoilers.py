@@ -20,10 +20,11 @@ SHIPPED = lessons(lesson_panels())[0]
 
 @pytest.mark.parametrize("lesson", SHIPPED, ids=lambda lesson: lesson.id)
 def test_what_a_question_hides_is_a_part_that_its_picture_knows(lesson: Lesson) -> None:
-    for step in lesson.steps:
+    for place, step in enumerate(lesson.steps, start=1):
         hidden = (*step.hides, *(step.predict.hides if step.predict is not None else ()))
         assert not hidden or lesson.interactive
         assert step.opening is not None or step.predict is None
+        assert not step.hides or any(later.predict is not None for later in lesson.steps[place:]), "as the cover says"
 
 
 @pytest.mark.parametrize("id", ["credit", "stale_samples"])
@@ -34,6 +35,9 @@ def test_a_question_about_many_runs_stands_beside_their_chart_and_not_another_st
 
 def test_what_was_hidden_comes_back_with_the_answer_in_its_old_place(pupil: Pupil) -> None:
     pupil.open("same_rewards")
+    assert not pupil.lesson_player.covered
+    words = {cover.accessibleName() for cover in pupil.picture.findChildren(Cover)}
+    assert words == {"Hidden until a later question is answered"}
     pupil.walk_to(3)
     curve = pupil.picture.parts()["curve"][0]
     before = curve.geometry()
