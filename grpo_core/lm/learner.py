@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from grpo_core.bandit.layout import keep_freed_memory
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
@@ -67,7 +66,6 @@ class PolicyLearner(Generic[PolicyT]):
         progress: Callable[[Progress], None] = unreported,
         group: Callable[[], int] = lambda: 0,
     ) -> None:
-        keep_freed_memory()
         self._cancelled = cancelled
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings

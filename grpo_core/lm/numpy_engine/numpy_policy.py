@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.bandit.gradient import needs_distributions, through_distributions, visits_of
+from grpo_core.bandit.layout import keep_freed_memory
 from grpo_core.config import Model, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.characters import TrainedCharacters
@@ -76,6 +77,7 @@ class NumpyPolicy(TrainedCharacters[Packing]):
                 "model.device", size.device, tr("torch is not installed; without it, models run only on the cpu")
             )
         set_threads(size.threads)
+        keep_freed_memory()
         self.weights, self.reference = (started(size, settings.seed, dtype) for _ in range(2))
         self.critic = np.zeros(size.width + 1, dtype)
         self.gradient = Weights(size, dtype)
