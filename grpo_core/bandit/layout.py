@@ -6,6 +6,8 @@ than along short rows. Arithmetic preserves the layout of its inputs. Gathers an
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from functools import lru_cache
 
 import numpy as np
@@ -13,8 +15,8 @@ import numpy as np
 _LAST = tuple((*range(1, axes), 0) for axes in range(5))
 _FIRST = tuple((axes - 1, *range(axes - 1)) for axes in range(5))
 """Axis orders, indexed by the number of axes, that move the run axis to the end and back to the front."""
-LARGEST_KEPT = 31 * 2**20
-"""Size in bytes of the largest block that glibc can be made to keep after it is freed."""
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+"""Numbers of two options of glibc's allocator, from malloc.h."""
 
 
 def runs_last(x: np.ndarray) -> np.ndarray:
@@ -36,11 +38,14 @@ def keep_freed_memory() -> None:
     """Make glibc's allocator keep the memory of freed arrays for reuse. Other allocators are not affected.
 
     By default the memory is returned to the system after every update, and the system clears each page before handing
-    it out again, which takes longer than the arithmetic. glibc keeps blocks smaller than the largest one ever freed, up
-    to 32 MiB ("dynamic mmap threshold", mallopt(3)). One such block is therefore allocated and freed, without touching
-    it.
+    it out again, which takes longer than the arithmetic. Without separate mappings, which are always returned, and
+    without trimming of the heap (mallopt(3)), a process keeps the memory that it needed most. For processes that
+    compute, not for the window's.
     """
-    np.empty(LARGEST_KEPT, dtype=np.uint8)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(M_MMAP_MAX, 0)
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def places(context: np.ndarray, tokens: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:

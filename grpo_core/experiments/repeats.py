@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core import kl
 from grpo_core.bandit import tabular_policy as policy
-from grpo_core.bandit.layout import gather, places
+from grpo_core.bandit.layout import gather, keep_freed_memory, places
 from grpo_core.bandit.sampling import Batch
 from grpo_core.bandit.simulate import never, updates
 from grpo_core.bandit.tasks import task
@@ -72,6 +72,7 @@ def repeated(
 
 
 def _repeated(settings: Settings, seeds: Sequence[int], count: int, poll: Callable[[], None]) -> Iterator[Repeats]:
+    keep_freed_memory()
     part, first = max(1, count // PARTS), 1
     rewards = task(settings.bandit).action_rewards
     rows: list[dict[str, np.ndarray]] = []

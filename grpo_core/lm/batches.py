@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from grpo_core.lm import calculator
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.interface import Poll, ReadRows, Sampling, SamplingRequest, Table
+from grpo_core.lm.packing import distinct_rows
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 
@@ -210,13 +210,11 @@ def _parts(
     settings: Settings, policy: Sampling, prompts: list[Prompt], tokens: np.ndarray, mask: np.ndarray
 ) -> np.ndarray:
     """Return the parts of the reward of every completion, (B, K). Identical completions of a prompt are scored once."""
-    group = settings.learner.group_size
-    judged: dict[tuple[int, bytes], Any] = {}
-    parts = []
-    for i, (row, kept) in enumerate(zip(tokens, mask, strict=True)):
-        own = row[kept]
-        key = i // group, own.tobytes()
-        if key not in judged:
-            judged[key] = rules.parts(settings.language, prompts[key[0]], policy.text(own), len(own))
-        parts.append(judged[key])
-    return np.array(parts)
+    prompt = np.arange(len(tokens)) // settings.learner.group_size
+    first, which = distinct_rows(np.column_stack([prompt, np.where(mask, tokens, -1)]))
+    own = [tokens[row][mask[row]] for row in first.tolist()]
+    judged = [
+        rules.parts(settings.language, prompts[place], policy.text(text), len(text))
+        for place, text in zip(prompt[first].tolist(), own, strict=True)
+    ]
+    return np.asarray(np.array(judged)[which])

@@ -23,6 +23,11 @@ def key_columns(count: int) -> int:
     return -(-count // KEYS) * KEYS
 
 
+def added_where(allowed: np.ndarray) -> np.ndarray:
+    """Return the bias of the attention scores: 0 where attention is ``allowed``, otherwise −∞."""
+    return np.where(allowed, np.float32(0), np.float32(-np.inf))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Packing:
     """An update's tokens, packed: first those of the P prompts, then those of its M distinct completions, N in total.
@@ -64,9 +69,9 @@ class Packing:
     present: np.ndarray
 
     @cached_property
-    def allowed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boolean attention masks: within the prompts (P, 1, T_prompt, T_prompt), and from a completion's
-        tokens to [its prompt, itself, padding] (M, 1, T − 1, S).
+    def added(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the biases of the attention scores, 0 or −∞: within the prompts (P, 1, T_prompt, T_prompt), and from a
+        completion's tokens to [its prompt, itself, padding] (M, 1, T − 1, S).
         """
         prompts, width, own = self.shape
         # a row of padding attends to itself, so that its softmax is finite
@@ -74,7 +79,7 @@ class Packing:
         after = np.zeros((prompts, 1, own, key_columns(width + own)), dtype=bool)
         after[..., :width] = self.prompt_seen
         after[..., width : width + own] = np.tri(own, dtype=bool)
-        return within, after[self.prompt_of]
+        return added_where(within), added_where(after)[self.prompt_of]
 
     @cached_property
     def first_of_prompt(self) -> np.ndarray:
@@ -142,10 +147,8 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     index of its duplicate among them (B,).
     """
     numbers: dict[bytes, int] = {}
-    first, which = list[int](), list[int]()
-    for place, row in enumerate(rows):
-        number = numbers.setdefault(row.tobytes(), len(first))
-        if number == len(first):
-            first.append(place)
-        which.append(number)
-    return np.array(first), np.array(which)
+    each = np.ascontiguousarray(rows).view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
+    which = np.array([numbers.setdefault(row, len(numbers)) for row in each])
+    first = np.empty(len(numbers), dtype=np.int64)
+    first[which[::-1]] = np.arange(len(rows))[::-1]  # of equal indices the last one counts
+    return first, which

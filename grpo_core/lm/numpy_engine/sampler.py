@@ -8,7 +8,6 @@ import numpy as np
 
 from grpo_core.lm.numpy_engine.tables import merged
 from grpo_core.lm.numpy_engine.transformer import (
-    added_where,
     attention,
     linear,
     log_softmax,
@@ -17,6 +16,7 @@ from grpo_core.lm.numpy_engine.transformer import (
     softmax,
 )
 from grpo_core.lm.numpy_engine.weights import Weights
+from grpo_core.lm.packing import added_where
 
 
 class CachedPrefixes:
@@ -44,7 +44,7 @@ class CachedPrefixes:
         within = (np.tri(width, dtype=bool) & seen) | np.eye(width, dtype=bool)
         dtype = weights.flat.dtype
         self._added = np.concatenate(
-            [added_where(seen, dtype), np.zeros((prompts, 1, 1, longest), dtype)], axis=-1
+            [added_where(seen), np.zeros((prompts, 1, 1, longest), dtype)], axis=-1
         )  # (n, 1, 1, S) bias of the scores
         x = (weights.embed[tokens] + weights.position[places]).reshape(prompts * width, -1)
         self._cache = []
@@ -55,7 +55,7 @@ class CachedPrefixes:
             both = np.zeros((prompts, 2, self._heads, width + longest, table.shape[-1]), dtype)
             both[:, :, :, :width] = table[:, :, 1:].transpose(0, 2, 3, 1, 4)
             self._cache.append(both)
-            found, _ = attention(table[:, :, 0], table[:, :, 1], table[:, :, 2], added_where(within, dtype))
+            found, _ = attention(table[:, :, 0], table[:, :, 1], table[:, :, 2], added_where(within))
             x = x + linear(merged(found), block.out)
             read, _ = normalized(x, block.norm2)
             x = x + linear(relu(linear(read, block.up)), block.down)

@@ -27,7 +27,7 @@ from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
-from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
+from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax, softmax
 from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, parameters, shapes
 from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
@@ -186,6 +186,16 @@ def _scores(trace: Any, place: Any, temperature: float) -> Scores:
     dist = log_softmax(trace.logits / temperature)
     logp = np.where(place.mask, dist[place.context, place.targets], 0)
     return Scores(dist_logp=dist, logp=logp, stream=trace.stream)
+
+
+@pytest.mark.parametrize("keys", [1, 2, 7, 16, 31, 48])
+def test_the_softmax_is_that_of_the_plain_formula_bit_for_bit(keys: int) -> None:
+    scores = np.random.default_rng(keys).normal(size=(3, 2, 5, keys)).astype(np.float32)
+    scores[..., 1:][..., ::3] = -np.inf  # what a token must not attend to
+    expected = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    expected /= expected.sum(axis=-1, keepdims=True)
+    softmax(scores)
+    assert np.array_equal(scores, expected)
 
 
 def test_what_stands_in_padding_reaches_no_gradient() -> None:

@@ -106,3 +106,12 @@ def test_the_easy_have_no_habit_to_repair_and_the_others_nearly_always_do() -> N
         share[kind] = np.mean([from_the_left(text) != eval(text) for text in asked])
     assert share["easy"] == 0
     assert min(share["sweet_spot"], share["hard"]) > 0.7, share
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.integers(0, 99))
+def test_the_options_are_those_that_numpy_would_choose(weights: list[int], seed: int) -> None:
+    options, shares = [str(number) for number in range(len(weights))], [w / sum(weights) for w in weights]
+    ours, theirs = (np.random.default_rng(seed) for _ in range(2))
+    for _ in range(3):
+        assert problems.one_of(ours, *options) == str(theirs.choice(options))
+        assert problems.one_of(ours, *options, shares=shares) == str(theirs.choice(options, p=shares))
