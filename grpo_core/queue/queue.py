@@ -104,13 +104,15 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
             except RunFileError:
                 if not in_use(path):
                     raise
-                busy = RunFileError(
-                    tr("{title} is being trained in a window; close it there, then continue here.").format(
-                        title=run.title
-                    )
-                )
+                busy = in_window(run)
         if busy is not None:
             raise busy
+
+
+def in_window(run: Planned) -> RunFileError:
+    """Return the error that a run of the queue is being trained in a window."""
+    text = tr("{title} is being trained in a window; close it there, then continue here.")
+    return RunFileError(text.format(title=run.title))
 
 
 def trained_until(
