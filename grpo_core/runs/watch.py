@@ -133,9 +133,9 @@ class FileWatch:
         """Return the path of the recovered file and its last update. None if nothing can be saved."""
         name = tr("{run} (saved)").format(run=self._path.stem) + self._path.suffix
         # the folder of the run, if it still exists, otherwise a new one that only the user can access
-        for place in (lambda: self._path.parent, lambda: Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))):
+        for folder in (self._path.parent, None):
             with suppress(RunFileError, sqlite3.Error, OSError):
-                target = free_name(place() / name)
+                target = free_name((folder or Path(tempfile.mkdtemp(prefix="grpo-lab-saved-"))) / name)
                 with replacing(target) as temporary:
                     if self.short:
                         last, _ = salvage(self._connection, self._path.name, temporary)
