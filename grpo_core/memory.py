@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grpo_core.config.fields import check, setting
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 GIB = 2**30
 
@@ -202,6 +202,22 @@ def compute(training: Training) -> dict[str, float]:
     if training.critic:
         work["critic"] = 2 * helpers * tokens + 6 * helpers * tokens
     return work
+
+
+def counted_block(model: str, part: str, *, size: int, numbers: int, kinds: set[str], tensors: int) -> Block:
+    """Return the block of the tensors of a model that is being trained: ``size`` bytes, with so many ``numbers`` of
+    these ``kinds``.
+    """
+    return Block(
+        model=model,
+        part=part,
+        bytes=float(size),
+        formula=plural(
+            "{numbers:,} numbers of {kinds} in {count:,} tensor",
+            "{numbers:,} numbers of {kinds} in {count:,} tensors",
+            tensors,
+        ).format(numbers=numbers, kinds=", ".join(sorted(kinds)), count=tensors),
+    )
 
 
 def _weights(model: str, parameters: float, training: Training) -> Block:

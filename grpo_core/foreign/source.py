@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from grpo_core.foreign.recording import Completions, Report, Texts
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
+T = TypeVar("T")
 MOST_NOTES, LONGEST_NOTE = 50, 1_000
 """Maximum number of notes on a source that are shown, and maximum number of characters in each."""
 
@@ -95,33 +96,27 @@ class RemoteSource:
         return tuple(self._ask("vocabulary"))
 
     def step(self, position: int) -> Step:
-        step: Step = self._of_update("step", position, Step)
-        return step
+        return self._of_update("step", position, Step)
 
     def texts(self, position: int) -> Texts:
-        texts: Texts = self._of_update("texts", position, Texts)
-        return texts
+        return self._of_update("texts", position, Texts)
 
     def completions(self, position: int) -> Completions:
-        table: Completions = self._of_update("completions", position, Completions)
-        return table
+        return self._of_update("completions", position, Completions)
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        table, step = self._of_update("measured", position, tuple)
-        return table, step
+        return self._of_update("measured", position, tuple[Completions | None, Step | None])
 
     def reports(self, position: int) -> Sequence[Report]:
-        reports: list[Report] = self._of_update("reports", position, list)
-        return reports
+        return self._of_update("reports", position, list[Report])
 
     def losses(self, position: int) -> np.ndarray | None:
         """Return the loss of each micro-batch as its process computed it, (N, M). NaN if it was not recorded."""
-        losses: np.ndarray | None = self._of_update("losses", position, np.ndarray | None)  # type: ignore[arg-type]
-        return losses
+        return self._of_update("losses", position, np.ndarray | None)  # type: ignore[arg-type]
 
     def incomplete(self, position: int) -> str:
         """Return why the losses of an update cannot be compared. Empty if they can."""
-        return str(self._of_update("incomplete", position, str))
+        return self._of_update("incomplete", position, str)
 
     def stamp(self, position: int) -> tuple[int, ...]:
         return tuple(self.stamps(position, position)[0])
@@ -150,12 +145,10 @@ class RemoteSource:
         """End the process. It is restarted on demand."""
         self._line.close()
 
-    def _of_update(self, what: str, position: int, kind: type) -> Any:
+    def _of_update(self, what: str, position: int, kind: type[T]) -> T:
+        """Return data of an update, whose type the process's connection has checked (``READ`` names it too)."""
         self._read = True
-        found = self._ask(what, position)
-        if not isinstance(found, kind):
-            raise RunFileError(tr("{name} could not be read.").format(name=self._asked_for.name))
-        return found
+        return cast(T, self._ask(what, position))
 
     def _ask(self, what: str, *arguments: object) -> Any:
         result = self._line.ask(what, self._number, *arguments, before=[self._opening])

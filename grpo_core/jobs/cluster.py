@@ -96,6 +96,8 @@ class Cluster(AbstractContextManager["Cluster"]):
         try:
             self._process.send(message, blobs)
         except OSError:
+            while self._heard() is not None:  # it raises the error with which the process has ended
+                pass
             raise self._ended() from None
 
     def _heard(self) -> Message | None:

@@ -15,7 +15,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import Readers
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.cluster_calls import Ran, unexpected
-from grpo_core.queue.queue import Pace, Planned, Progress, Queue, claimed, in_a_window, read, run_status
+from grpo_core.queue.queue import Pace, Planned, Progress, Queue, claimed, in_window, read, run_status
 from grpo_core.queue.queue_state import trouble_beside
 from grpo_core.runs.files import in_use, replacing
 from grpo_core.runs.reader import RunReader
@@ -38,7 +38,7 @@ def training(cluster: Cluster, folder: Path, poll: Callable[[], None]) -> Iterat
                 waiting[_asked(cluster, folder, queue, place, status.done)] = place
         for place, answer in cluster.answers(waiting, poll):
             path = folder / queue.runs[place].file
-            _require_free(path, queue.runs[place].title)
+            _require_free(path, queue.runs[place])
             with replacing(path) as temporary:
                 temporary.write_bytes(answer["file"].tobytes())
                 _require_own(temporary, queue.runs[place], answer, poll)
@@ -57,7 +57,7 @@ def _asked(cluster: Cluster, folder: Path, queue: Queue, place: int, done: int) 
     """Submit the next updates of a run, up to its next snapshot, so that nothing is replayed."""
     run = queue.runs[place]
     path, every = folder / run.file, run.settings.model.snapshot_every
-    _require_free(path, run.title)
+    _require_free(path, run)
     file = path.read_bytes() if path.exists() else b""
     until = min((done // every + 1) * every, queue.updates)
     return cluster.asked("run", run.settings, run.title, until, np.frombuffer(file, np.uint8))
@@ -79,6 +79,6 @@ def _require_own(path: Path, run: Planned, answer: Ran, poll: Callable[[], None]
         raise unexpected(str(error).replace(path.name, run.file)) from None
 
 
-def _require_free(path: Path, title: str) -> None:
+def _require_free(path: Path, run: Planned) -> None:
     if path.exists() and in_use(path):
-        raise in_a_window(title)
+        raise in_window(run)

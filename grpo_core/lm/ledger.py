@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from grpo_core.lm.character_policy import CharacterPolicy
-from grpo_core.memory import Block
-from grpo_core.text import plural
+from grpo_core.memory import Block, counted_block
 
 
 def counted(policy: CharacterPolicy) -> list[Block]:
@@ -54,14 +53,5 @@ def _block(model: str, part: str, tensors: Iterable[Tensor]) -> Block:
     storages = {x.untyped_storage().data_ptr(): x for x in tensors}  # tied weights share storage
     numbers = sum(x.untyped_storage().nbytes() // x.element_size() for x in storages.values())
     size = sum(x.untyped_storage().nbytes() for x in storages.values())
-    kinds = sorted({str(x.dtype).removeprefix("torch.") for x in storages.values()})
-    return Block(
-        model=model,
-        part=part,
-        bytes=float(size),
-        formula=plural(
-            "{numbers:,} numbers of {kinds} in {count:,} tensor",
-            "{numbers:,} numbers of {kinds} in {count:,} tensors",
-            len(storages),
-        ).format(numbers=numbers, kinds=", ".join(kinds), count=len(storages)),
-    )
+    kinds = {str(x.dtype).removeprefix("torch.") for x in storages.values()}
+    return counted_block(model, part, size=size, numbers=numbers, kinds=kinds, tensors=len(storages))

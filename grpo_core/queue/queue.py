@@ -103,16 +103,15 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
             except RunFileError:
                 if not in_use(path):
                     raise
-                busy = in_a_window(run.title)
+                busy = in_window(run)
         if busy is not None:
             raise busy
 
 
-def in_a_window(title: str) -> RunFileError:
-    """Return the error that the run called ``title`` is being trained in a window."""
-    return RunFileError(
-        tr("{title} is being trained in a window; close it there, then continue here.").format(title=title)
-    )
+def in_window(run: Planned) -> RunFileError:
+    """Return the error that a run of the queue is being trained in a window."""
+    text = tr("{title} is being trained in a window; close it there, then continue here.")
+    return RunFileError(text.format(title=run.title))
 
 
 def trained_until(

@@ -30,15 +30,10 @@ class RunConnection(sqlite3.Connection):
     _end = 0.0
 
     def guard(self, size: int) -> None:
-        """Disable features that let a database run code, and limit the size of values.
-
-        Args:
-            size: size of the file in bytes, which no value can exceed.
-        """
-        self.set_progress_handler(self._exhausted, _LOOK_EVERY)
-        self._renew()
-        super().execute("PRAGMA trusted_schema=OFF")
-        super().execute("PRAGMA cell_size_check=ON")
+        """Disable features that let a database run code, and limit values to the ``size`` of the file in bytes."""
+        self.set_progress_handler(lambda: time.thread_time() > self._end, _LOOK_EVERY)
+        self.execute("PRAGMA trusted_schema=OFF")
+        self.execute("PRAGMA cell_size_check=ON")
         self.limit_values(size)
 
     def limit_values(self, size: int) -> None:
@@ -59,9 +54,6 @@ class RunConnection(sqlite3.Connection):
 
     def _renew(self) -> None:
         self._end = time.thread_time() + PROCESSOR_SECONDS
-
-    def _exhausted(self) -> bool:
-        return time.thread_time() > self._end
 
 
 def connected(path: Path, mode: str) -> RunConnection:

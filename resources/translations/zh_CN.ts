@@ -343,8 +343,9 @@
         <translation>术语表</translation>
     </message>
     <message>
-        <source>Every term in one sentence, with its formula.</source>
-        <translation>每个术语一句话，附公式。</translation>
+        <source>Every term in one sentence, with its formula; and GRPO in one paragraph.</source>
+        <oldsource>Every term in one sentence, with its formula.</oldsource>
+        <translation type="unfinished">每个术语一句话，附公式。</translation>
     </message>
     <message>
         <source>References</source>
@@ -660,8 +661,9 @@
         <translation>显示全部</translation>
     </message>
     <message>
-        <source>Show every command in the menus, whatever was opened on the first screen.</source>
-        <translation>在菜单中显示所有命令，不论在起始页上打开的是什么。</translation>
+        <source>Show every command and setting, whatever was opened on the first screen.</source>
+        <oldsource>Show every command in the menus, whatever was opened on the first screen.</oldsource>
+        <translation type="unfinished">在菜单中显示所有命令，不论在起始页上打开的是什么。</translation>
     </message>
     <message>
         <source>{title} theme</source>
@@ -3092,6 +3094,17 @@
         <translation>更多设置</translation>
     </message>
     <message>
+        <source>Show every setting and command. View, Show everything takes them back.</source>
+        <translation type="unfinished" />
+    </message>
+    <message numerus="yes">
+        <source>Show {count} more setting</source>
+        <comment>Show {count} more settings</comment>
+        <translation type="unfinished">
+            <numerusform />
+        </translation>
+    </message>
+    <message>
         <source>Bandit</source>
         <translation>老虎机</translation>
     </message>
@@ -3752,8 +3765,9 @@
         <translation>{title} 为 {value}。第二次独立计算：{verdict}。</translation>
     </message>
     <message>
-        <source>nats (1 nat = 1.44 bits)</source>
-        <translation>nat（1 nat = 1.44 比特）</translation>
+        <source>nats (1.44 bits)</source>
+        <oldsource>nats (1 nat = 1.44 bits)</oldsource>
+        <translation type="unfinished">nat（1 nat = 1.44 比特）</translation>
     </message>
     <message>
         <source>trainer's step</source>
@@ -3976,6 +3990,14 @@
         <source>Context</source>
         <comment>of an action</comment>
         <translation>上下文</translation>
+    </message>
+    <message>
+        <source>Pairs</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>Draw π before and after this update as two bars side by side.</source>
+        <translation type="unfinished" />
     </message>
     <message>
         <source>Show completions</source>
@@ -5003,10 +5025,6 @@
         <translation>没有使用布局“{name}”：{refused}。窗口保持不变。</translation>
     </message>
     <message>
-        <source>The layout “{name}” could not be deleted: {error}.</source>
-        <translation>无法删除布局“{name}”：{error}。</translation>
-    </message>
-    <message>
         <source>its format is not the one that this version writes</source>
         <translation>它的格式不是这个版本所写的格式</translation>
     </message>
@@ -5163,17 +5181,11 @@
         <translation>旧文件保留为 {backup}。</translation>
     </message>
     <message numerus="yes">
-        <source>allowed is a list of at most {most} text</source>
-        <comment>allowed is a list of at most {most} texts</comment>
-        <translation>
+        <source>allowed is a list of at most {most} entry</source>
+        <oldsource>allowed is a list of at most {most} texts</oldsource>
+        <comment>allowed is a list of at most {most} entries</comment>
+        <translation type="unfinished">
             <numerusform>允许的是最多 {most} 个文本的列表</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>allowed is a list of at most {most_breakpoints} breakpoint</source>
-        <comment>allowed is a list of at most {most_breakpoints} breakpoints</comment>
-        <translation>
-            <numerusform>允许的是最多 {most_breakpoints} 个断点的列表</numerusform>
         </translation>
     </message>
     <message>
@@ -6157,6 +6169,10 @@
     <message>
         <source>Hidden until the question is answered</source>
         <translation>回答问题之前隐藏</translation>
+    </message>
+    <message>
+        <source>Hidden until a later question is answered</source>
+        <translation type="unfinished" />
     </message>
     <message>
         <source>Predictions, numbers and your conclusion as one small file for your teacher.</source>
@@ -7518,10 +7534,6 @@
         <translation>第 {number} 课，第 {place} 步，共 {count} 步：{title}</translation>
     </message>
     <message>
-        <source>Part of this picture is hidden until the question is answered.</source>
-        <translation>回答问题之前，这张图有一部分是隐藏的。</translation>
-    </message>
-    <message>
         <source>You continue with the lesson's run. The run that you came from is in the list of runs.</source>
         <translation>你现在继续的是课程的运行。原来的运行在运行列表中。</translation>
     </message>
@@ -8240,14 +8252,15 @@
         </translation>
     </message>
     <message>
-        <source>Token {fork}, the fork: {up} pushed up, {down} down.</source>
-        <translation>token {fork}，即分岔处：{up} 个被推高，{down} 个被压低。</translation>
+        <source>At token {fork} they part: {up} pushed up, {down} down.</source>
+        <oldsource>Token {fork}, the fork: {up} pushed up, {down} down.</oldsource>
+        <translation type="unfinished">token {fork}，即分岔处：{up} 个被推高，{down} 个被压低。</translation>
     </message>
     <message numerus="yes">
-        <source>Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answer, down in {down}.</source>
-        <comment>Update {step:,}: the fork, token {fork}, is pushed up in {up} of {count} answers, down in {down}.</comment>
-        <translation>
-            <numerusform>第 {step:,} 次更新：分岔处，即 token {fork}，在 {count} 个答案中有 {up} 个被推高，{down} 个被压低。</numerusform>
+        <source>Update {step:,}: token {fork}, where {count} answer parts, is pushed up in {up}, down in {down}.</source>
+        <comment>Update {step:,}: token {fork}, where {count} answers part, is pushed up in {up}, down in {down}.</comment>
+        <translation type="unfinished">
+            <numerusform />
         </translation>
     </message>
     <message>
@@ -12170,8 +12183,8 @@
         <translation>在抽取新样本之前，对同样的样本学习几遍。只学一遍时，每个比率都是 1，在每个包含 1 的裁剪范围之内。</translation>
     </message>
     <message>
-        <source>Inner passes</source>
-        <translation>内部遍历</translation>
+        <source>Passes per batch</source>
+        <translation type="unfinished" />
     </message>
     <message>
         <source>Divides the logits, both in sampling and in scoring; above 1 samples spread, below 1 they concentrate.</source>
@@ -14197,8 +14210,8 @@ To choose another one: Run, Python with torch…</source>
         <translation>更新之后的最大概率，对到过的位置取平均。</translation>
     </message>
     <message>
-        <source>Clipped, last pass</source>
-        <translation>裁剪，最后一遍</translation>
+        <source>Pushes clipped</source>
+        <translation type="unfinished" />
     </message>
     <message>
         <source>Share of the last pass's tokens whose push was stopped by the clip; for CISPO, whose weight was capped.</source>
@@ -26090,6 +26103,19 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Of two base models trained alike, the one that already checks itself and backtracks gains far more; priming the other with such behaviour closes the gap.</source>
         <translation>两个以同样方式训练的基础模型中，已会检查自己并回溯的那个进步大得多；用这类行为引导另一个，差距就会消失。</translation>
+    </message>
+    <message>
+        <source>It has no effect with the other settings as they are.</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>Setting “{title}”</source>
+        <translation type="unfinished" />
+    </message>
+    <message>
+        <source>Part of this picture is hidden until a question is answered.</source>
+        <oldsource>Part of this picture is hidden until the question is answered.</oldsource>
+        <translation type="unfinished">回答问题之前，这张图有一部分是隐藏的。</translation>
     </message>
 </context>
 </TS>

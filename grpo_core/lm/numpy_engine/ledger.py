@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy
-from grpo_core.memory import Block
-from grpo_core.text import plural
+from grpo_core.memory import Block, counted_block
 
 
 def counted(policy: NumpyPolicy) -> list[Block]:
@@ -25,16 +24,6 @@ def counted(policy: NumpyPolicy) -> list[Block]:
     return [block for block in blocks if block.bytes]
 
 
-def _block(model: str, part: str, arrays: Iterable[np.ndarray], tensors: int) -> Block:
-    held = list(arrays)
-    kinds = sorted({str(x.dtype) for x in held})
-    return Block(
-        model=model,
-        part=part,
-        bytes=float(sum(x.nbytes for x in held)),
-        formula=plural(
-            "{numbers:,} numbers of {kinds} in {count:,} tensor",
-            "{numbers:,} numbers of {kinds} in {count:,} tensors",
-            tensors,
-        ).format(numbers=sum(x.size for x in held), kinds=", ".join(kinds), count=tensors),
-    )
+def _block(model: str, part: str, arrays: Sequence[np.ndarray], tensors: int) -> Block:
+    size, numbers, kinds = sum(x.nbytes for x in arrays), sum(x.size for x in arrays), {str(x.dtype) for x in arrays}
+    return counted_block(model, part, size=size, numbers=numbers, kinds=kinds, tensors=tensors)
