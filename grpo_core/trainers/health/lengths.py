@@ -16,7 +16,6 @@ from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.trainers.flow import commonest_end, own_ends, thirds
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
-from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.groups import counted, mean_reward, rises
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
@@ -41,7 +40,7 @@ def length(update: Update) -> Measure | None:
     value = _length(update)
     if value is None or not math.isfinite(value):
         return None
-    seen = Evidence(step=update.label, what=tr("mean length {value:.1f} tokens").format(value=value))
+    seen = update.seen(tr("mean length {value:.1f} tokens").format(value=value))
     return Measure(label=update.label, value=value, more={"reward": mean_reward(update)}, evidence=(seen,))
 
 
@@ -117,8 +116,8 @@ def other_ends(update: Update) -> Measure | None:
     row = int((last >= 0).argmax())
     place = int(update.step.there[row].sum()) - 1
     what = tr("it ends on token {token}").format(token=update.token(row, place))
-    seen = Evidence(step=update.label, row=row + 1, token=place + 1, quote=update.quote(row), what=what)
-    return Measure(label=update.label, value=share, more={"last": last}, evidence=(seen,) if share else ())
+    seen = (update.seen(what, row, place),) if share else ()
+    return Measure(label=update.label, value=share, more={"last": last}, evidence=seen)
 
 
 def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -147,12 +146,6 @@ def cut_off(update: Update) -> Measure | None:
     first = None
     if table is not None and table.truncated is not None and table.truncated.any():
         first = int(table.truncated.argmax())
-    seen = Evidence(
-        step=update.label,
-        what=what,
-        row=None if first is None else first + 1,
-        quote="" if first is None else update.quote(first),
-    )
     costs = None if table is None else _costs(table)
     return Measure(
         label=update.label,
@@ -166,7 +159,7 @@ def cut_off(update: Update) -> Measure | None:
             "mean": update.logged("length"),
             "longest": update.logged("length_max"),
         },
-        evidence=(seen,),
+        evidence=(update.seen(what, first),),
     )
 
 

@@ -80,14 +80,7 @@ def _bad(
     update: Update, place: str, value: float, row: int | None = None, token: int | None = None, **facts: Any
 ) -> tuple[Evidence, str, dict[str, Any]]:
     facts["value"] = float(value)
-    seen = Evidence(
-        step=update.label,
-        what=PLACES[place].format(**facts),
-        row=None if row is None else row + 1,
-        token=None if token is None else token + 1,
-        quote="" if row is None else update.quote(row),
-    )
-    return seen, place, facts
+    return update.seen(PLACES[place].format(**facts), row, token), place, facts
 
 
 def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -230,13 +223,7 @@ def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | N
     order = np.argsort(-sizes, axis=None)[:2]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
     return tuple(
-        Evidence(
-            step=update.label,
-            row=row + 1,
-            token=token + 1,
-            quote=update.quote(row),
-            what=_apart(update, row, token, float(differences[row, token]), weights),
-        )
+        update.seen(_apart(update, row, token, float(differences[row, token]), weights), row, token)
         for row, token in places
         if sizes[row, token] > 0
     )

@@ -12,7 +12,6 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import thirds
 from grpo_core.trainers.health.check import Measure, Verdict
-from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.groups import counted, no_rewards
 from grpo_core.trainers.health.lengths import changed
 from grpo_core.trainers.health.limits import grade, limit
@@ -47,15 +46,13 @@ def together(update: Update) -> Measure | None:
         value=mean,
         more={"products": pairs.T @ pairs, "rows": len(rows)},
         evidence=tuple(
-            Evidence(
-                step=update.label,
-                row=row + 1,
-                quote=update.quote(row),
-                what=plural(
+            update.seen(
+                plural(
                     "{length} token, reward {reward:.4g}",
                     "{length} tokens, reward {reward:.4g}",
                     int(table.length[row]),
                 ).format(length=int(table.length[row]), reward=table.rewards[row]),
+                row,
             )
             for row in (longest, shortest)
         ),

@@ -42,10 +42,7 @@ def unscored(update: Update) -> Measure | None:
         label=update.label,
         value=len(lost) / len(rows),
         more={"lost": len(lost), "rows": len(rows)},
-        evidence=tuple(
-            Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=tr("it has no reward"))
-            for row in lost[:2]
-        ),
+        evidence=tuple(update.seen(tr("it has no reward"), row) for row in lost[:2]),
     )
 
 
@@ -191,13 +188,11 @@ def largest_advantage(update: Update) -> Measure | None:
         value=float(sizes[order[0]]),
         more={"median": float(np.median(sizes[known])), "share": float(sizes[order[0]] / sizes[known].sum())},
         evidence=tuple(
-            Evidence(
-                step=update.label,
-                row=int(row) + 1,
-                quote=update.quote(int(row)),
-                what=tr("advantage {value:.4g}, reward {reward:.4g}").format(
+            update.seen(
+                tr("advantage {value:.4g}, reward {reward:.4g}").format(
                     value=table.advantage[row], reward=table.rewards[row]
                 ),
+                row,
             )
             for row in order
             if sizes[row] >= limit("advantage_large")
@@ -239,12 +234,7 @@ def far_rewards(update: Update) -> Measure | None:
         return None
     paid = table.rewards[rows]
     most = int(rows[np.argmax(np.abs(paid - np.median(paid)))])
-    seen = Evidence(
-        step=update.label,
-        row=most + 1,
-        quote=update.quote(most),
-        what=tr("reward {reward:.4g}").format(reward=table.rewards[most]),
-    )
+    seen = update.seen(tr("reward {reward:.4g}").format(reward=table.rewards[most]), most)
     return Measure(
         label=update.label, value=float(np.abs(paid - np.median(paid)).max()), more={"paid": paid}, evidence=(seen,)
     )
@@ -296,13 +286,11 @@ def answered(update: Update) -> Measure | None:
         value=len(right) / len(lowest),
         more={"low": low, "right": len(right), "all": len(lowest)},
         evidence=tuple(
-            Evidence(
-                step=update.label,
-                row=int(row) + 1,
-                quote=update.quote(int(row)),
-                what=tr("reward {reward:.4g}; the right answer is {answer}").format(
+            update.seen(
+                tr("reward {reward:.4g}; the right answer is {answer}").format(
                     reward=table.rewards[row], answer=shortened(table.answers[row] or "", 40)
                 ),
+                row,
             )
             for row in right[:SHOWN]
         ),

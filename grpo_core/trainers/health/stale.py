@@ -53,9 +53,7 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
         what = tr("its policy is {age:g} steps old; token {token} differs by {gap:.3g} nats").format(
             age=age, token=update.token(row, token), gap=float(away[row, token])
         )
-    return Evidence(
-        step=update.label, what=what, row=row + 1, token=None if token is None else token + 1, quote=update.quote(row)
-    )
+    return update.seen(what, row, token)
 
 
 def is_stale(measure: Measure, first: Measure) -> bool:
