@@ -202,7 +202,7 @@ def _place_of(path: Path) -> Path:
 
 
 def _origin(settings: Settings) -> Origin:
-    from grpo_core.trainers.hf.origin import origin
+    from grpo_core.trainers.model_summary import origin
 
     return origin(settings)
 

@@ -39,7 +39,6 @@ OF_FOLDERS = {
     "folder_policy",
     "prepared_cache",
     "probe",
-    "reference",
     "sampling",
     "saving",
     "scoring",
