@@ -316,3 +316,75 @@ def parts_of(table: Completions) -> tuple[tuple[str, ...], np.ndarray]:
     return table.reward_names or tuple(str(k + 1) for k in range(count)), np.array(
         table.reward_weights or [1.0] * count
     )
+
+
+def means_of_parts(update: Update) -> Measure | None:
+    """Measure the mean and spread of each reward function before weighting.
+
+    A function with weight 0, which is only monitored, is measured, too.
+    """
+    table = update.table
+    assert table is not None and table.reward_parts is not None
+    rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
+    if rows.sum() < 2:
+        return None
+    (names, weights), parts = parts_of(table), table.reward_parts[rows]
+    return Measure(
+        label=update.label,
+        value=float((parts @ weights).mean()),
+        more={
+            "names": names,
+            "weights": weights,
+            "means": parts.mean(axis=0),
+            "spreads": parts.std(axis=0, ddof=1),
+        },
+    )
+
+
+def judge_exploited(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check whether the total reward and one function rise during the run while another function falls.
+
+    The first third of the run is compared with the last.
+    """
+    measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
+    third = len(measures) // 3
+    if len(measures) < limit("exploited_updates"):
+        return None
+    means = np.array([m.more["means"] for m in measures])
+    before, after = means[:third], means[-third:]
+    change = after.mean(axis=0) - before.mean(axis=0)
+    error = np.sqrt((before.var(axis=0, ddof=1) + after.var(axis=0, ddof=1)) / third)
+    usual = np.median([m.more["spreads"] for m in measures], axis=0)
+    sure = (np.abs(change) > limit("exploited_errors") * error) & (
+        np.abs(change) > limit("exploited_spreads") * np.maximum(usual, 1e-12)
+    )
+    weights = measures[0].more["weights"]
+    gains, losses = sure & (change * weights > 0), sure & (change < 0) & (weights >= 0)
+    sums = [m.value for m in measures]
+    rise = float(np.mean(sums[-third:]) - np.mean(sums[:third]))
+    if not gains.any() or not losses.any() or rise <= 0:
+        return None
+    up = int(np.argmax(np.where(gains, change * weights, -math.inf)))
+    down = int(np.argmin(np.where(losses, change, math.inf)))
+    names = measures[0].more["names"]
+    what = Fault.of(
+        "exploited",
+        up=names[up],
+        gain=float(change[up]),
+        down=names[down],
+        loss=float(-change[down]),
+        rise=rise,
+    )
+    least = before[:, down].min()
+    began = next((m for m in measures[third:] if m.more["means"][down] < least), measures[-third])
+    seen = [
+        Evidence(
+            step=m.label,
+            what=tr("“{up}” {gain:.3g}, “{down}” {loss:.3g}").format(
+                up=names[up], gain=m.more["means"][up], down=names[down], loss=m.more["means"][down]
+            ),
+        )
+        for m in (measures[0], began, measures[-1])
+    ]
+    bad = grade("exploited_unpaid" if weights[down] == limit("exploited_unpaid") else "exploited_updates")
+    return Verdict(grade=bad, what=[what], began=began.label, evidence=seen)
