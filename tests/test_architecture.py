@@ -134,7 +134,6 @@ LIGHT += tuple(
         "generation",
         "gguf_header",
         "memory",
-        "origin",
         "reading",
         "refusal",
         "template_limit",

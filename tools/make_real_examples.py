@@ -25,7 +25,7 @@ from grpo_core.metrics import metrics
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunWriter, copy_run
 from grpo_core.trainers.hf.folder import look
-from grpo_core.trainers.hf.origin import origin
+from grpo_core.trainers.model_summary import origin
 
 OUT = Path(__file__).resolve().parents[1] / "resources" / "examples"
 MODEL = "SmolLM2-135M-Instruct"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import now
-from app.jobs.runner import Poll, Runner
+from app.jobs.runner import Runner
 from app.workspace.workspace import Workspace
 from grpo_core.foreign.readers import Readers
 
@@ -86,7 +85,7 @@ class Examination(QObject):
         """
         self.run, self._begun = run, now()
         self._results[run] = dataclasses.replace(self._results.get(run, Result()), problem="", head=head)
-        self._runner.start(partial(_examined, self._readers, path, columns))
+        self._runner.start(lambda poll: self._readers.results("examination", path, columns, poll=poll))
         self.changed.emit()
 
     def keep(self, runs: Collection[str]) -> None:
@@ -110,11 +109,8 @@ class Examination(QObject):
         from grpo_core.trainers.health import Diagnosis
 
         known = self._results[self.run]
-        self._results[self.run] = (
-            dataclasses.replace(known, diagnosis=result)
-            if isinstance(result, Diagnosis)
-            else dataclasses.replace(known, verdict=result)
-        )
+        name = "diagnosis" if isinstance(result, Diagnosis) else "verdict"
+        self._results[self.run] = dataclasses.replace(known, **{name: result})
         self.changed.emit()
 
     @Slot(str)
@@ -132,7 +128,3 @@ def examination_of(workspace: Workspace) -> Examination:
         workspace.shared[Examination] = Examination(workspace.readers, workspace)
     shared: Examination = workspace.shared[Examination]
     return shared
-
-
-def _examined(readers: Readers, path: Path, columns: str, poll: Poll) -> Iterator[Diagnosis | Verdict]:
-    yield from readers.results("examination", path, columns, poll=poll)

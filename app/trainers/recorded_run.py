@@ -40,6 +40,7 @@ class RecordedRun(RunHandle):
         source: the importer's run, replaced by :meth:`take`.
         read_again: number of times an update was reread because it had been only partly written.
         large: whether its updates are so large that they are evaluated in a thread.
+        computed: number of updates, counted from the first, whose numbers are in the series.
     """
 
     def __init__(self, source: Source) -> None:
@@ -63,7 +64,7 @@ class RecordedRun(RunHandle):
         self._named = bool(origin.vocabulary)
         self._stamps: dict[int, tuple[int, ...]] = {}
         self.read_again = 0
-        self._computed = 0
+        self.computed = 0
         self._ahead = range(0)
         self.series |= {name: Pyramid() for name in recorded_series.ESTIMATES}
         self.take(source)
@@ -87,21 +88,16 @@ class RecordedRun(RunHandle):
             for kept in (self.in_memory, self._tables, self._prepared, self._stamps):
                 kept.pop(number, None)
         self._numbers.pop(number, None)
-        self._computed = min(self._computed, number - 1)
+        self.computed = min(self.computed, number - 1)
         self._ahead = range(0)
         self.read_again += 1
-
-    @property
-    def computed(self) -> int:
-        """Number of updates, counted from the first, whose numbers are in the series."""
-        return self._computed
 
     def is_computed(self, number: int) -> bool:
         """Return whether the numbers of update ``number`` are in the series.
 
         The numbers of the last update can be added before the others.
         """
-        return 1 <= number <= self._computed or number in self._ahead
+        return 1 <= number <= self.computed or number in self._ahead
 
     def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
         """Add the numbers of updates (:func:`grpo_core.trainers.recorded_series.numbers`) to the series.
@@ -110,7 +106,7 @@ class RecordedRun(RunHandle):
             rows: numbers of consecutive updates.
             start: number of updates before the first of them; by default they follow those already added.
         """
-        start = self._computed if start is None else start
+        start = self.computed if start is None else start
         length, end = len(self.series["reward_mean"]), start + len(rows)
         for name in {name for row in rows for name in row} - self.series.keys():
             self.series[name] = Pyramid(np.full(length, np.nan))
@@ -124,10 +120,10 @@ class RecordedRun(RunHandle):
         if start < length:
             for onsets in self.onsets:
                 onsets.begin_anew()
-        if start == self._computed:
-            self._computed = end
+        if start == self.computed:
+            self.computed = end
             if self._ahead.start <= end + 1:  # the gap between the beginning and the end is filled now
-                self._computed, self._ahead = max(end, self._ahead.stop - 1), range(0)
+                self.computed, self._ahead = max(end, self._ahead.stop - 1), range(0)
         else:
             self._ahead = range(self._ahead.start if self._ahead else start + 1, end + 1)
         self.version += 1

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QUrl, Slot
+from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, this_build
@@ -119,9 +120,9 @@ class Trainers(WindowPart):
         if panel.id == MY_RUN.id:
             self._serve(panel)
         requests = {
-            "token_wanted": self._on_token,
-            "completion_wanted": self._on_completion,
-            "what_if_wanted": self._on_what_if,
+            "token_wanted": partial(self._raise, TOKEN_INSPECTOR),
+            "completion_wanted": partial(self._raise, COMPLETIONS),
+            "what_if_wanted": partial(self._program.window.show_panel, WHAT_IF),
         }
         if type(panel).__module__.startswith(__name__.rpartition(".")[0]):
             for name, show in requests.items():
@@ -205,20 +206,6 @@ class Trainers(WindowPart):
 
     def _open(self, path: Path) -> None:
         self.recorded_runs.open(path, self._program.runs.open_own)
-
-    # -- connections ---------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def _on_token(self) -> None:
-        self._raise(TOKEN_INSPECTOR)
-
-    @Slot()
-    def _on_completion(self) -> None:
-        self._raise(COMPLETIONS)
-
-    @Slot()
-    def _on_what_if(self) -> None:
-        self._program.window.show_panel(WHAT_IF)
 
     def _raise(self, spec: PanelSpec[Any]) -> None:
         """Bring a shown panel to the front of its tabs without moving the keyboard focus."""

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.trainers.concepts import concept_of, logged_name
-from grpo_core.trainers.importers import importer_for, place_of
+from grpo_core.trainers.importers import importer_for
 from grpo_core.trainers.importers.records import SUFFIXES, sample
 from grpo_core.trainers.importers.row_columns import OF_PARTS, PART, meanings
 from grpo_core.trainers.importers.scalar_rows import HEAD, number, rows_of
+from grpo_core.trainers.run_paths import file_and_run
 
 MOST_COLUMNS, EXAMPLES, LONGEST = 200, 3, 40
 """Maximum numbers of columns, of example values per column, and of characters per value."""
@@ -31,12 +32,12 @@ class Column:
 
 def is_table(path: Path) -> bool:
     """Return whether the run at ``path`` is in a file whose name is that of a table."""
-    return place_of(path).suffix.lower() in SUFFIXES
+    return file_and_run(path)[0].suffix.lower() in SUFFIXES
 
 
 def columns(path: str, *, poll: Callable[[], None]) -> Iterator[list[Column]]:
     """Yield the columns of the table at ``path``, an empty list if it is none or if an importer recognises it."""
-    file = place_of(Path(path))
+    file = file_and_run(Path(path))[0]
     values = _head(file) if is_table(file) and file.is_file() and importer_for(Path(path)) is None else {}
     known = {name: meaning for meaning, name in meanings(values, {}).items()}
     for name, examples in values.items():

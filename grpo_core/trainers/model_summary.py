@@ -1,10 +1,12 @@
-"""One line about a model from a folder, before its first update: its size, its licence, and the cost of training it."""
+"""What is displayed of a run of a model from a folder before its first update, computed without torch."""
 
 from __future__ import annotations
 
 from grpo_core.config import Settings
+from grpo_core.lm.rewards import PromptSource
+from grpo_core.record import Origin
 from grpo_core.text import plural, tr
-from grpo_core.trainers.hf.folder import ModelFiles, known
+from grpo_core.trainers.hf.folder import known, texts_of
 from grpo_core.trainers.hf.memory import need
 from grpo_core.update_time import UNMEASURED, UpdateTime
 
@@ -12,7 +14,7 @@ from grpo_core.update_time import UNMEASURED, UpdateTime
 def model_summary(
     settings: Settings, update_time: UpdateTime | None = None, remembered: UpdateTime | None = None
 ) -> str:
-    """Return the line about a run under ``settings``.
+    """Return a line about the model of a run: its size, its licence, and the cost of training it.
 
     If the folder is gone, it says that answers come with the first update.
 
@@ -21,7 +23,7 @@ def model_summary(
         update_time: measured duration of an update on this machine; None if not measured.
         remembered: the duration measured in an earlier session, used until it is measured again.
     """
-    files = _files(settings.model.folder, settings.model.digest)
+    files = known(settings.model.folder, settings.model.digest).files  # if they have been read already
     if files is None:
         return tr("The model's answers to these prompts appear with the first update.")
     needed = need(files, settings)
@@ -44,7 +46,7 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
     """Return the main part of :func:`model_summary`: the duration of an update or, if unknown, the memory needed."""
     if update_time is not None:
         return update_time.brief
-    files = _files(settings.model.folder, settings.model.digest)
+    files = known(settings.model.folder, settings.model.digest).files  # if they have been read already
     if files is None:
         return ""
     needed = need(files, settings)
@@ -53,9 +55,18 @@ def in_fewer_words(settings: Settings, update_time: UpdateTime | None = None) ->
     )
 
 
-def _files(folder: str, digest: str) -> ModelFiles | None:
-    """Return the headers of the model's files if they have already been read.
+def origin(settings: Settings) -> Origin:
+    """Return the origin of a run. It has no distributions, since only the model knows its policy.
 
-    This function never reads from the folder.
+    Raises:
+        SettingsError: the folder cannot be used.
+        GrpoError: the user's prompts cannot be used.
     """
-    return known(folder, digest).files
+    source = PromptSource(settings.language, None)
+    return Origin(
+        settings=settings,
+        vocabulary=texts_of(settings.model.folder, settings.model.digest),
+        prompts=(),
+        reward_names=settings.language.part_titles,
+        watched=tuple(prompt.text for prompt in source.watched),
+    )

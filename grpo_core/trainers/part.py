@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.child.answering import Answer
-from grpo_core.config import Settings
 from grpo_core.foreign.formats import Formats
 from grpo_core.foreign.recording import Source
 from grpo_core.learners import FolderModels
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grpo_core.foreign.gate import Foreign
     from grpo_core.foreign.run_files import ImportedRuns
     from grpo_core.lm.learner import PolicyLearner
-    from grpo_core.lm.prompt_file import PromptTable
+    from grpo_core.lm.prompt_file import Prompts, PromptTable
 
 
 def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
@@ -67,9 +67,8 @@ def starts() -> Start:
 def prompt_tables() -> dict[str, PromptTable]:
     """Return the kinds of prompt files, by the ending of their names."""
     from grpo_core.lm.prompt_file import PromptTable
-    from grpo_core.trainers.prompt_tables import parquet_rows, read
 
-    return {".parquet": PromptTable(rows=parquet_rows, read=read)}
+    return {".parquet": PromptTable(rows=_parquet_rows, read=_read_prompts)}
 
 
 def formats() -> Formats:
@@ -97,13 +96,15 @@ def imported() -> ImportedRuns:
 
 def models() -> FolderModels:
     """Return the functions for models from a folder."""
+    from grpo_core.trainers.model_summary import in_fewer_words, model_summary, origin
+
     return FolderModels(
-        origin=_origin,
+        origin=origin,
         learner=_learner,
         answered=_answered,
         update_time=_update_time,
-        summary=_summary,
-        brief=_brief,
+        summary=model_summary,
+        brief=in_fewer_words,
     )
 
 
@@ -182,6 +183,21 @@ def packed() -> dict[str, type]:
     }
 
 
+def _parquet_rows(path: Path, wanted: Container[str]) -> tuple[Sequence[str], Iterable[Mapping[str, Any]]]:
+    from grpo_core.parsing import column_name
+    from grpo_core.trainers.importers.parquet import Columns
+
+    columns = Columns(path)
+    return columns.names, columns.records([name for name in columns.names if column_name(name) in wanted])
+
+
+def _read_prompts(path: Path, **how: Any) -> Prompts:
+    from grpo_core.foreign.readers import Readers
+
+    with closing(Readers(own_process=True)) as readers:
+        return readers.prompts(path, **how)
+
+
 def _knows(path: Path) -> bool:
     from grpo_core.trainers.importers import importer_for
     from grpo_core.trainers.importers.unknown import OF_TRAINERS
@@ -199,12 +215,6 @@ def _place_of(path: Path) -> Path:
     from grpo_core.trainers.run_paths import file_and_run
 
     return file_and_run(path)[0]
-
-
-def _origin(settings: Settings) -> Origin:
-    from grpo_core.trainers.hf.origin import origin
-
-    return origin(settings)
 
 
 def _learner() -> Callable[..., PolicyLearner[Any]]:
@@ -228,15 +238,3 @@ def _update_time(learner: PolicyLearner[Any]) -> UpdateTime:
 
     assert isinstance(learner, FolderLearner)
     return learner.update_time()
-
-
-def _summary(settings: Settings, update_time: UpdateTime | None, remembered: UpdateTime | None) -> str:
-    from grpo_core.trainers.model_summary import model_summary
-
-    return model_summary(settings, update_time, remembered)
-
-
-def _brief(settings: Settings, update_time: UpdateTime | None) -> str:
-    from grpo_core.trainers.model_summary import in_fewer_words
-
-    return in_fewer_words(settings, update_time)

@@ -19,7 +19,7 @@ from grpo_core.parsing import ParseError, csv_lines
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.reweighted import Reweighted
-from grpo_core.trainers.importers.trace_rewards import weighted
+from grpo_core.trainers.importers.trl_table import weighted
 
 FOLLOWS = 1e-3
 """Maximum difference between equal advantages, whose precision can differ."""

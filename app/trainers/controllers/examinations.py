@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
@@ -130,8 +131,5 @@ class Examinations(QObject):
 
     def _say(self, text: str) -> None:
         if text:
-            show = BarAction(text=tr("Show the diagnosis"), run=self._show)
+            show = BarAction(text=tr("Show the diagnosis"), run=partial(self._window.show_panel, DIAGNOSIS))
             self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=FOUND))
-
-    def _show(self) -> None:
-        self._window.show_panel(DIAGNOSIS)

@@ -20,6 +20,29 @@ if TYPE_CHECKING:
     from app.application import Application
 
 
+EXPORTS = {
+    "adapter": (
+        tr("Export adapter into"),
+        tr("{title} adapter"),
+        tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
+    ),
+    "merged": (
+        tr("Export whole model into"),
+        tr("{title} model"),
+        tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
+    ),
+    CHECKPOINT: (
+        tr("Save checkpoint into"),
+        tr("{title} checkpoint"),
+        tr(
+            "{target} holds a checkpoint after update {step}; to continue from it, open this folder with “My run” "
+            "on the first screen."
+        ),
+    ),
+}
+"""Kind of export -> title of the dialog, name of the new folder, and message about what it holds."""
+
+
 class ModelExports:
     """Checkpoints, trained models, and scripts for TRL."""
 
@@ -55,48 +78,25 @@ class ModelExports:
         except GrpoError as error:
             self._program.messages.say(str(error), Severity.ERROR)
             return
-        recorder = path.with_name(RECORDER)
         self._program.exporter.write(
-            {path: text.encode("utf-8"), recorder: RECORDER_SOURCE.read_bytes()},
+            {path: text.encode("utf-8"), path.with_name(RECORDER): RECORDER_SOURCE.read_bytes()},
             tr(
                 "The settings are written to {path}, for TRL 1.16 with accelerate launch. The recorder is "
                 "next to it as {recorder}; the folder runs/trl that it fills can be opened here."
             ).format(path=path, recorder=RECORDER),
         )
 
-    def ask_adapter(self) -> None:
-        """Ask for a folder, and write the adapter after the current update to a new folder in it."""
-        self._ask_export("adapter", tr("Export adapter into"), tr("{title} adapter"))
+    def ask_export(self, kind: str) -> None:
+        """Ask for a folder, and write the model after the current update, or the last one, to a new folder in it.
 
-    def ask_model(self) -> None:
-        """Ask for a folder, and write the full model after the current update to a new folder in it."""
-        self._ask_export("merged", tr("Export whole model into"), tr("{title} model"))
-
-    def ask_export_checkpoint(self) -> None:
-        """Ask for a folder, and write a checkpoint after the current update to a new folder in it."""
-        self._ask_export(CHECKPOINT, tr("Save checkpoint into"), tr("{title} checkpoint"))
-
-    def _ask_export(self, kind: str, title: str, name: str) -> None:
+        ``kind`` selects the part, as in ``grpo-lab export --model``.
+        """
+        title, name, written = EXPORTS[kind]
         run = self._program.workspace.run
         assert run is not None
         folder = self._program.exports.ask_folder(title, name.format(title=run.title))
         if folder is not None:
-            self.export(folder, kind)
-
-    def export(self, folder: Path, kind: str) -> None:
-        """Write the model of the current run, after the current update or the last one, into the new ``folder``.
-
-        ``kind`` selects the part, as in ``grpo-lab export --model``.
-        """
-        view = self._program.workspace.view
-        number = view.cursor.step or view.head
-        written = {
-            "adapter": tr("{target} holds the adapter after update {step}, with a card on how it was trained."),
-            "merged": tr("{target} holds the whole model after update {step}, with a card on how it was trained."),
-            CHECKPOINT: tr(
-                "{target} holds a checkpoint after update {step}; to continue from it, open this folder with “My run” "
-                "on the first screen."
-            ),
-        }[kind]
-        text = written.format(target=folder, step=number)
-        self._program.exporter.start(folder, text, "--model", kind, "--step", str(number))
+            view = self._program.workspace.view
+            number = view.cursor.step or view.head
+            text = written.format(target=folder, step=number)
+            self._program.exporter.start(folder, text, "--model", kind, "--step", str(number))

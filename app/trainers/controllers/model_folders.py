@@ -55,11 +55,23 @@ class ModelFolders(QObject):
         title = tr("Reading the model in {name}").format(name=path.name)
         self._tasks.start(title, partial(self._looked_at, path), self._on_looked_at)
 
-    def _looked_at(self, path: Path, poll: TaskPoll) -> tuple[ModelFiles, str]:
+    def _looked_at(self, path: Path, cancelled: TaskPoll) -> tuple[ModelFiles, str]:
+        """Read what the window shows about the model at ``path``, and check that it fits into memory.
+
+        Returns:
+            The model's files, and a message about the generation settings that are ignored.
+        """
         other = self._pythons.usable(requirements(str(path)), gpu=False)
         if other is None and any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
             raise GrpoError(NO_TRANSFORMERS)
-        return looked_at(self._readers, path, poll)
+
+        def poll() -> None:
+            if cancelled():
+                raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+
+        files, ignored = read_model(self._readers, path, poll=poll)
+        require_space(files, files.settings)
+        return files, ignored
 
     def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
         files, ignored = found
@@ -81,19 +93,3 @@ def is_model(path: Path) -> bool:
     if path.suffix.lower() == ".gguf" or (path / "adapter_config.json").is_file():
         return True
     return (path / "config.json").is_file() and ((path / "tokenizer.json").is_file() or any(path.glob("*.safetensors")))
-
-
-def looked_at(readers: Readers, path: Path, poll: TaskPoll) -> tuple[ModelFiles, str]:
-    """Read what the window shows about the model in the folder ``path``, and check that it fits into memory.
-
-    Returns:
-        The model's files, and a message about the generation settings that are ignored.
-    """
-
-    def cancelled() -> None:
-        if poll():
-            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
-
-    files, ignored = read_model(readers, path, poll=cancelled)
-    require_space(files, files.settings)
-    return files, ignored

@@ -161,21 +161,17 @@ class RecordedFollower(QObject):
             self._wait_longer()
         else:
             self._timer.setInterval(SOON_MS)
-            self._take(fresh, goes_on=goes_on)
+            if goes_on:
+                more = len(fresh) > len(self.run.source)
+                self.run.take(fresh)
+                if more:
+                    self.grown.emit()
+                self._changed()
+            else:
+                self.replaced.emit(fresh)
         self._compute()
         self._timer.start()
         self.quiet.emit()
-
-    def _take(self, fresh: Source, *, goes_on: bool) -> None:
-        before = self.run.source
-        if not goes_on:
-            self.replaced.emit(fresh)
-            return
-        more = len(fresh) > len(before)
-        self.run.take(fresh)
-        if more:
-            self.grown.emit()
-        self._changed()
 
     @Slot(str)
     def _on_unreadable(self, sentence: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.finding import SHORT, Finding
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import rises
-from grpo_core.trainers.health.healthy import measured
 from grpo_core.trainers.health.limits import limit
 from grpo_core.trainers.health.link import Link, State
 from grpo_core.trainers.health.numerics import SAME_PROGRAM
@@ -111,52 +111,46 @@ def _link(
     measures: Mapping[str, Sequence[Measure]],
     missing: Mapping[str, str],
 ) -> Link:
+    link = partial(Link, name=name, title=row.title)
     known = [f for f in findings if row.broken_by(f)]
     now = next((f for f in known if f.grade is Grade.SERIOUS), None)
     found = now or next((f for f in ended if row.past and row.broken_by(f)), None)
     if found is not None:
-        return Link(
-            name=name,
-            title=row.title,
-            state=State.BREAKS,
-            what=found.what[:1],
-            check=found.check,
-            began=found.began,
-            last=found.last if found.ended else None,
-        )
+        last = found.last if found.ended else None
+        return link(state=State.BREAKS, what=found.what[:1], check=found.check, began=found.began, last=last)
     dead = next((f for f in known if f.check in ("dead_groups_right", "dead_groups_logged")), None)
     if dead is not None:
         why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
-        return Link(name=name, title=row.title, state=State.NOT_SHOWN, what=dead.what, why=why)
+        return link(state=State.NOT_SHOWN, what=dead.what, why=why)
     known_by = (name for name in (row.measure, row.logged) if name)
-    figure = next(filter(None, (measured(CHECKS[one], measures[one]) for one in known_by)), None)
+    figure = next(filter(None, (CHECKS[one].measured(measures[one]) for one in known_by)), None)
     if figure is not None:
-        return Link(name=name, title=row.title, state=State.HOLDS, what=(figure,))
+        return link(state=State.HOLDS, what=(figure,))
     why = missing.get(row.measure, "")
     if why == SAME_PROGRAM:
-        return Link(name=name, title=row.title, state=State.HOLDS, why=why)
+        return link(state=State.HOLDS, why=why)
     if why == CHECKS[row.measure].absent:
-        return Link(name=name, title=row.title, state=State.NOT_SHOWN, why=why)
-    return Link(name=name, title=row.title, state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
+        return link(state=State.NOT_SHOWN, why=why)
+    return link(state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
 
 
 def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
-    title = tr("The reward rises beyond its noise")
+    link = partial(Link, name="reward", title=tr("The reward rises beyond its noise"))
     means = [mean for mean, _ in rewards]
     if not means:
-        return Link(name="reward", title=title, state=State.HIDDEN, why=CHAIN["rewards"].shown_by)
+        return link(state=State.HIDDEN, why=CHAIN["rewards"].shown_by)
     if len(means) < SHORT:
         why = plural(
             "About {count} more update is needed to compare thirds of the run.",
             "About {count} more updates are needed to compare thirds of the run.",
             SHORT - len(means),
         ).format(count=SHORT - len(means))
-        return Link(name="reward", title=title, state=State.NOT_SHOWN, why=why)
+        return link(state=State.NOT_SHOWN, why=why)
     before, after, error = thirds(means)
     rise, needed = after - before, limit("reward_errors") * error
     what = (Fault.of("course", before=before, after=after, error=error),)
     if rises(means):
-        return Link(name="reward", title=title, state=State.HOLDS, what=what)
+        return link(state=State.HOLDS, what=what)
     earned = [share for _, share in rewards[-max(len(rewards) // 3, 1) :] if share is not None]
     why = ""
     if earned and float(np.mean(earned)) >= limit("learned"):
@@ -170,7 +164,7 @@ def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:
             "If it goes on like this, about {count} more updates would show it.",
             more,
         ).format(count=more)
-    return Link(name="reward", title=title, state=State.NOT_SHOWN, what=what, why=why)
+    return link(state=State.NOT_SHOWN, what=what, why=why)
 
 
 def first_break(links: Sequence[Link]) -> Link | None:

@@ -14,6 +14,7 @@ from grpo_core.plugins import credited
 from grpo_core.text import tr
 from grpo_core.trainers.claims.advice import advised
 from grpo_core.trainers.claims.findings import Run
+from grpo_core.trainers.claims.measured import Measured
 from grpo_core.trainers.health.finding import Evidence, Finding
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import limit
@@ -113,6 +114,21 @@ class Check:
         if self.of_texts and update.one_token:
             return tr("Every completion is a single token.")
         return self.missing(update)
+
+    def measured(self, measures: Sequence[Measure]) -> Measured | None:
+        """Return the claim about the range of the measures. None without values or a single number per update."""
+        known = finite(measures)
+        if self.quantity is None or not known:
+            return None
+        high = max(value for _, value in known)
+        return Measured(
+            quantity=self.quantity.name,
+            share=self.quantity.share,
+            low=min(value for _, value in known),
+            high=high,
+            where=next(label for label, value in known if value == high),
+            count=len(known),
+        )
 
     def findings(self, name: str, measures: Sequence[Measure], settings: Settings) -> list[Finding]:
         """Judge the measured updates.

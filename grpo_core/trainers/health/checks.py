@@ -10,7 +10,6 @@ from grpo_core.plugins import Rows, of_type
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health import (
-    exploited,
     groups,
     knobs,
     lengths,
@@ -18,9 +17,7 @@ from grpo_core.trainers.health import (
     logged,
     masks,
     numerics,
-    paid_lengths,
     rewards,
-    stale,
 )
 from grpo_core.trainers.health import policy_checks as policy
 from grpo_core.trainers.health.check import Check, Quantity
@@ -47,7 +44,7 @@ NO_SIGNAL = tr("In no update does a completion have an advantage.")
 _OURS = {
     "non_finite": Check(
         title=tr("Numbers that are not finite"), quantity=Quantity(name=tr("count")),
-        missing=numerics.nothing_missing, measure=numerics.non_finite, judge=numerics.judge_non_finite,
+        missing=lambda update: "", measure=numerics.non_finite, judge=numerics.judge_non_finite,
         advice=("mend_first",),
         source="volcengine/verl#721, modelscope/ms-swift#3136",
     ),
@@ -140,20 +137,20 @@ _OURS = {
     ),
     "reward_exploited": Check(
         title=tr("One reward rises while another falls"), quantity=Quantity(name=tr("mean reward")),
-        missing=rewards.no_parts, measure=exploited.means_of_parts, judge=exploited.judge_exploited,
+        missing=rewards.no_parts, measure=rewards.means_of_parts, judge=rewards.judge_exploited,
         advice=("read_around", "hold"),
         source="huggingface/trl#6350",
         least=9,
     ),
     "length_hack": Check(
         title=tr("A reward that longer completions earn"), quantity=LENGTH,
-        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=partial(paid_lengths.judge, 1),
+        missing=lengths.no_lengths, measure=lengths.together, judge=partial(lengths.judge_paid, 1),
         advice=("read_longest",),
         source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
     "shortness_hack": Check(
         title=tr("A reward that shorter completions earn"), quantity=LENGTH,
-        missing=paid_lengths.no_lengths, measure=paid_lengths.together, judge=partial(paid_lengths.judge, -1),
+        missing=lengths.no_lengths, measure=lengths.together, judge=partial(lengths.judge_paid, -1),
         advice=("read_shortest",),
         source=tr("Singhal and others, arXiv:2310.03716"), of_texts=True,
     ),
@@ -328,10 +325,10 @@ _OURS = {
     ),
     "stale_samples": Check(
         title=tr("Samples of a policy that is long left behind"),
-        missing=stale.no_versions, measure=stale.staleness, judge=stale.judge_stale,
+        missing=numerics.no_versions, measure=numerics.staleness, judge=numerics.judge_stale,
         quantity=Quantity(name=tr("mean age of the samples in steps")),
         advice=("younger", "younger_own", "correct"),
-        source="AReaL, arXiv:2505.24298; lesson 25", bad=stale.is_stale,
+        source="AReaL, arXiv:2505.24298; lesson 25", bad=numerics.is_stale,
     ),
     "sampler_is_reference": Check(
         title=tr("A sampler with the weights of the reference"),

@@ -17,7 +17,6 @@ from grpo_core.trainers.health.check import Measure, finite
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
 from grpo_core.trainers.health.groups import mean_reward
-from grpo_core.trainers.health.healthy import measured
 from grpo_core.trainers.health.link import Link
 from grpo_core.trainers.health.update import read
 
@@ -175,7 +174,7 @@ def _without_finding(
         Healthy(
             check=name,
             title=credited(name, check.title),
-            measured=None if check.measure in sick else measured(check, measures[name]),
+            measured=None if check.measure in sick else check.measured(measures[name]),
         )
         for name, check in CHECKS.items()
         if name in looked - named

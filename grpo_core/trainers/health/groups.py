@@ -84,15 +84,13 @@ def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) ->
     """
     low, between, high = dead[:SHOWN], dead[SHOWN:-SHOWN], dead[SHOWN:][-SHOWN:]
     return tuple(
-        Evidence(
-            step=update.label,
-            row=int(members[0]) + 1,
-            quote=update.quote(int(members[0])),
-            what=plural(
+        update.seen(
+            plural(
                 "the only completion of this prompt has the reward {reward:.4g}",
                 "all {count} completions of this prompt have the reward {reward:.4g}",
                 len(members),
             ).format(count=len(members), reward=table.rewards[members[0]]),
+            int(members[0]),
         )
         for members in (*low, *between[:SHOWN], *high)
     )

@@ -13,7 +13,6 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.health.check import Measure, Verdict
-from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.policy_checks import NO_LOSS, clipped, no_later_pass
 from grpo_core.trainers.health.update import Update
@@ -35,7 +34,7 @@ def cap(update: Update) -> Measure:
     return Measure(
         label=update.label,
         value=value,
-        evidence=(Evidence(step=update.label, what=tr("the cap is {cap:g}").format(cap=value)),),
+        evidence=(update.seen(tr("the cap is {cap:g}").format(cap=value)),),
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of length: drift, and completions cut off by a limit."""
+"""Checks of length: drift, completions cut off by a limit, and a reward that depends on the length."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.trainers.flow import commonest_end, own_ends, thirds
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
-from grpo_core.trainers.health.finding import Evidence
-from grpo_core.trainers.health.groups import counted, mean_reward, rises
+from grpo_core.trainers.health.groups import counted, mean_reward, no_rewards, rises
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
@@ -41,7 +40,7 @@ def length(update: Update) -> Measure | None:
     value = _length(update)
     if value is None or not math.isfinite(value):
         return None
-    seen = Evidence(step=update.label, what=tr("mean length {value:.1f} tokens").format(value=value))
+    seen = update.seen(tr("mean length {value:.1f} tokens").format(value=value))
     return Measure(label=update.label, value=value, more={"reward": mean_reward(update)}, evidence=(seen,))
 
 
@@ -117,8 +116,8 @@ def other_ends(update: Update) -> Measure | None:
     row = int((last >= 0).argmax())
     place = int(update.step.there[row].sum()) - 1
     what = tr("it ends on token {token}").format(token=update.token(row, place))
-    seen = Evidence(step=update.label, row=row + 1, token=place + 1, quote=update.quote(row), what=what)
-    return Measure(label=update.label, value=share, more={"last": last}, evidence=(seen,) if share else ())
+    seen = (update.seen(what, row, place),) if share else ()
+    return Measure(label=update.label, value=share, more={"last": last}, evidence=seen)
 
 
 def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -147,12 +146,6 @@ def cut_off(update: Update) -> Measure | None:
     first = None
     if table is not None and table.truncated is not None and table.truncated.any():
         first = int(table.truncated.argmax())
-    seen = Evidence(
-        step=update.label,
-        what=what,
-        row=None if first is None else first + 1,
-        quote="" if first is None else update.quote(first),
-    )
     costs = None if table is None else _costs(table)
     return Measure(
         label=update.label,
@@ -166,7 +159,7 @@ def cut_off(update: Update) -> Measure | None:
             "mean": update.logged("length"),
             "longest": update.logged("length_max"),
         },
-        evidence=(seen,),
+        evidence=(update.seen(what, first),),
     )
 
 
@@ -251,3 +244,65 @@ def _lower_end(share: float, count: int) -> float:
     middle = share + z2 / (2 * count)
     spread = limit("cut_errors") * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2))
     return (middle - spread) / (1 + z2 / count)
+
+
+def no_lengths(update: Update) -> str:
+    """Return why rewards cannot be compared with lengths. Empty if they can."""
+    if why := no_rewards(update):
+        return why
+    assert update.table is not None
+    if update.table.length is None:
+        return tr("The lengths of the completions in tokens are not recorded.")
+    return ""
+
+
+def together(update: Update) -> Measure | None:
+    """Measure the mean length, and the covariance of rewards and lengths within groups."""
+    table = update.table
+    assert table is not None and table.length is not None
+    rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
+    pairs = np.stack([table.rewards[rows], table.length[rows]], axis=1).astype(float)
+    for g in np.unique(table.group[rows]):
+        here = table.group[rows] == g
+        pairs[here] -= pairs[here].mean(axis=0)
+    if not len(rows):
+        return None
+    mean = float(table.length.mean())
+    longest, shortest = (int(rows[k(table.length[rows])]) for k in (np.argmax, np.argmin))
+    return Measure(
+        label=update.label,
+        value=mean,
+        more={"products": pairs.T @ pairs, "rows": len(rows)},
+        evidence=tuple(
+            update.seen(
+                plural(
+                    "{length} token, reward {reward:.4g}",
+                    "{length} tokens, reward {reward:.4g}",
+                    int(table.length[row]),
+                ).format(length=int(table.length[row]), reward=table.rewards[row]),
+                row,
+            )
+            for row in (longest, shortest)
+        ),
+    )
+
+
+def judge_paid(sign: int, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a reward that depends on length. ``sign``: 1 if longer completions earn more, -1 if shorter ones do."""
+    if sum(m.more["rows"] for m in measures) < limit("rows"):
+        return None
+    (rewards, both), (_, lengths) = sum(m.more["products"] for m in measures)
+    if not min(rewards, lengths) > 0:
+        return None
+    correlation = float(both / math.sqrt(rewards * lengths))
+    moved = changed(measures, limit("length_paid_change"))
+    went = moved is not None and (moved[1] - moved[0]) * sign > 0
+    of_reward = sign * correlation >= limit("length_is_reward")
+    if not of_reward and not (went and sign * correlation >= limit("length_paid")):
+        return None
+    before, after, _ = thirds([m.value for m in measures])
+    what = Fault.of("paid_length", correlation=correlation, before=before, after=after)
+    began = moved[2] if moved is not None and went else measures[0].label
+    evidence = [measures[0].evidence[0], measures[0].evidence[-1], measures[-1].evidence[0]]
+    name = "length_is_reward" if of_reward else "length_paid"
+    return Verdict(grade=grade(name), what=[what], began=began, evidence=evidence)

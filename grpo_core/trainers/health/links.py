@@ -23,7 +23,6 @@ from grpo_core.trainers.flow import (
     within,
 )
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
-from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import counted, dead_groups
 from grpo_core.trainers.health.limits import grade, limit
@@ -71,7 +70,7 @@ def given(update: Update) -> Measure | None:
     if groups is None or groups.more["equal"] == 1:
         return None
     mean = float(np.abs(np.nan_to_num(table.advantage)).mean())
-    seen = Evidence(step=update.label, what=tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
+    seen = update.seen(tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
     return Measure(label=update.label, value=mean, evidence=(seen,))
 
 
@@ -114,7 +113,7 @@ def left(update: Update) -> Measure | None:
         label=update.label,
         value=share,
         more={"tokens": len(each), "zero": zero},
-        evidence=(Evidence(step=update.label, what=what),),
+        evidence=(update.seen(what),),
     )
 
 
@@ -160,7 +159,7 @@ def otherwise(update: Update) -> Measure | None:
         label=update.label,
         value=known[0],
         more={"theirs": known[1], "ours": known[2], "summed": 1.0 if summed is None else summed[0]},
-        evidence=(Evidence(step=update.label, what=what),),
+        evidence=(update.seen(what),),
     )
 
 
@@ -197,7 +196,7 @@ def push(update: Update) -> Measure | None:
     if not update.signals.any() or not len(factors(update.step)):
         return None
     total = update.push
-    seen = Evidence(step=update.label, what=tr("the sum of |push| is {total:.3g}").format(total=total))
+    seen = update.seen(tr("the sum of |push| is {total:.3g}").format(total=total))
     return Measure(label=update.label, value=total, evidence=(seen,))
 
 
@@ -222,7 +221,7 @@ def norm(update: Update) -> Measure | None:
             premise = "spread"
     if not premise:
         return None
-    seen = Evidence(step=update.label, what=tr("grad_norm is {value:.3g}").format(value=value))
+    seen = update.seen(tr("grad_norm is {value:.3g}").format(value=value))
     return Measure(label=update.label, value=value, more={"premise": premise}, evidence=(seen,))
 
 
@@ -240,7 +239,7 @@ def no_rate(update: Update) -> str:
 def rate(update: Update) -> Measure:
     """Measure the logged learning rate."""
     value = update.logged("learning_rate") or 0.0
-    seen = Evidence(step=update.label, what=tr("the learning rate is {value:.3g}").format(value=value))
+    seen = update.seen(tr("the learning rate is {value:.3g}").format(value=value))
     return Measure(label=update.label, value=value, evidence=(seen,))
 
 
@@ -271,7 +270,7 @@ def moved(update: Update) -> Measure | None:
     }
     if change is None:
         return Measure(label=update.label, value=float("nan"), more=more)
-    seen = Evidence(step=update.label, what=tr("the largest change is {change:.3g} nats").format(change=change))
+    seen = update.seen(tr("the largest change is {change:.3g} nats").format(change=change))
     return Measure(label=update.label, value=change, more=more, evidence=(seen,))
 
 
@@ -347,17 +346,12 @@ def delivered(update: Update) -> Measure | None:
     if step is None or step.sampling_logp is None:
         return None
     gap, other, trained = (float("nan"),) * 3 if away is None else away
-    seen = Evidence(
-        step=update.label,
-        what=tr("the sampler is {gap:.1e} nats from the reference and {other:.3g} from the trainer").format(
-            gap=gap, other=other
-        ),
-    )
+    what = tr("the sampler is {gap:.1e} nats from the reference and {other:.3g} from the trainer")
     return Measure(
         label=update.label,
         value=gap,
         more={"other": other, "noise": noise(update), "trained": trained, "first": update.first_tokens},
-        evidence=() if away is None else (seen,),
+        evidence=() if away is None else (update.seen(what.format(gap=gap, other=other)),),
     )
 
 

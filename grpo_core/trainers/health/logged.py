@@ -14,7 +14,6 @@ from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.concepts import CONCEPTS, clipped_share
 from grpo_core.trainers.flow import ZERO
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
-from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import rises
 from grpo_core.trainers.health.limits import grade, limit
@@ -27,7 +26,7 @@ def _measure(update: Update, value: float | None, concept: str, **more: float | 
     if value is None or not np.isfinite(value) or not (0 <= value <= 1 or concept == "sampler_gap"):  # else a share
         return None
     what = tr("{title}: {value:.3g}").format(title=CONCEPTS[concept].title, value=value)
-    return Measure(label=update.label, value=value, more=more, evidence=(Evidence(step=update.label, what=what),))
+    return Measure(label=update.label, value=value, more=more, evidence=(update.seen(what),))
 
 
 def no_groups(update: Update) -> str:

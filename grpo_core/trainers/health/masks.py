@@ -83,22 +83,12 @@ def all_counted(update: Update) -> Measure | None:
     if len(answered) != len(update.step.mask) or not answered.any():
         return None
     bad = answered & (update.step.mask == update.step.there).all(axis=1)
-    evidence: tuple[Evidence, ...] = ()
-    if bad.any():
-        row = int(bad.argmax())
-        evidence = (
-            Evidence(
-                step=update.label,
-                what=tr("none of its tokens is left out of the loss"),
-                row=row + 1,
-                quote=update.quote(row),
-            ),
-        )
+    seen = [update.seen(tr("none of its tokens is left out of the loss"), int(bad.argmax()))] if bad.any() else []
     return Measure(
         label=update.label,
         value=float(bad.sum() / answered.sum()),
         more={"count": int(bad.sum()), "of": int(answered.sum())},
-        evidence=evidence,
+        evidence=tuple(seen),
     )
 
 
@@ -109,8 +99,7 @@ def beside_left_out(update: Update) -> Measure | None:
     if not len(given):
         return None
     what = tr("mean advantage of those that count: {mean:+.3g}").format(mean=given.mean())
-    seen = (Evidence(step=update.label, what=what),)
-    return Measure(label=update.label, value=float(given.mean()), more={"given": given}, evidence=seen)
+    return Measure(label=update.label, value=float(given.mean()), more={"given": given}, evidence=(update.seen(what),))
 
 
 def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

@@ -1,4 +1,4 @@
-"""Checks of the numbers themselves: whether they are finite, and whether programs agree on them."""
+"""Checks of the numbers themselves: whether they are finite, whether programs agree on them, the age of samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grpo_core.parsing import ParseError, from_json
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
-from grpo_core.trainers.claims.measures import FACTOR, FirstPassApart, ImportanceCut, SamplerApart
+from grpo_core.trainers.claims.measures import FACTOR, FirstPassApart, ImportanceCut, SamplerApart, Stale
 from grpo_core.trainers.concepts import names_of
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
@@ -22,11 +22,6 @@ from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
 SAME_PROGRAM = tr("The program that trains also sampled: the two differ only by what was learned in between.")
-
-
-def nothing_missing(update: Update) -> str:
-    """Return an empty string, because every source has some numbers to check."""
-    return ""
 
 
 def non_finite(update: Update) -> Measure:
@@ -80,14 +75,7 @@ def _bad(
     update: Update, place: str, value: float, row: int | None = None, token: int | None = None, **facts: Any
 ) -> tuple[Evidence, str, dict[str, Any]]:
     facts["value"] = float(value)
-    seen = Evidence(
-        step=update.label,
-        what=PLACES[place].format(**facts),
-        row=None if row is None else row + 1,
-        token=None if token is None else token + 1,
-        quote="" if row is None else update.quote(row),
-    )
-    return seen, place, facts
+    return update.seen(PLACES[place].format(**facts), row, token), place, facts
 
 
 def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -230,13 +218,7 @@ def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | N
     order = np.argsort(-sizes, axis=None)[:2]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
     return tuple(
-        Evidence(
-            step=update.label,
-            row=row + 1,
-            token=token + 1,
-            quote=update.quote(row),
-            what=_apart(update, row, token, float(differences[row, token]), weights),
-        )
+        update.seen(_apart(update, row, token, float(differences[row, token]), weights), row, token)
         for row, token in places
         if sizes[row, token] > 0
     )
@@ -272,3 +254,61 @@ def _like_half(values: np.ndarray) -> bool:
     """Return whether all numbers are precise to no more digits than bfloat16 or float16 can hold."""
     single = np.ascontiguousarray(values[np.isfinite(values)], np.float32)
     return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())
+
+
+def no_versions(update: Update) -> str:
+    """Describe what would have to be recorded to determine the age of samples, or return an empty string."""
+    if update.table is None:
+        return update.why_no_table
+    known = update.table.staleness
+    if known is None or not np.isfinite(known).any():
+        return tr("The version of the policy that wrote a completion is not recorded.")
+    return ""
+
+
+def staleness(update: Update) -> Measure | None:
+    """Measure the mean age of the completions in training steps, with the oldest as evidence."""
+    assert update.table is not None and update.table.staleness is not None
+    ages = update.table.staleness
+    known = np.flatnonzero(np.isfinite(ages))
+    oldest = known[np.argsort(-ages[known], kind="stable")[:2]].tolist()
+    return Measure(
+        label=update.label,
+        value=float(ages[known].mean()),
+        more={"oldest": float(ages[known].max())},
+        evidence=tuple(_evidence(update, row, float(ages[row])) for row in oldest),
+    )
+
+
+def _evidence(update: Update, row: int, age: float) -> Evidence:
+    """Return evidence of an old completion.
+
+    It includes the token with the largest difference between sampler and trainer, if both are recorded.
+    """
+    what = tr("its policy is {age:g} steps old").format(age=age)
+    away = None if update.step is None else recompute.from_sampler(update.step)
+    token = None
+    if away is not None and away[row].any():
+        token = int(np.abs(away[row]).argmax())
+        what = tr("its policy is {age:g} steps old; token {token} differs by {gap:.3g} nats").format(
+            age=age, token=update.token(row, token), gap=float(away[row, token])
+        )
+    return update.seen(what, row, token)
+
+
+def is_stale(measure: Measure, first: Measure) -> bool:
+    """Return whether the samples are too old."""
+    return measure.value > limit("stale")
+
+
+def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for samples of a policy that is too old."""
+    since = lasting(measures, is_stale, min(2, len(measures)))
+    if not since:
+        return None
+    what = Stale(
+        since=since[0].label,
+        mean=float(np.mean([m.value for m in since])),
+        oldest=max(m.more["oldest"] for m in since),
+    )
+    return Verdict(grade=grade("stale"), what=[what], began=since[0].label, evidence=worst(since))

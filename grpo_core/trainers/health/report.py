@@ -9,10 +9,10 @@ from typing import Any
 
 from grpo_core.foreign.recording import Source
 from grpo_core.text import language, plural, tr
+from grpo_core.trainers.claims.measured import Measured
 from grpo_core.trainers.health.chain import first_break, shown_by
 from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding
 from grpo_core.trainers.health.grade import Grade
-from grpo_core.trainers.health.healthy import by_figure
 from grpo_core.trainers.health.link import State
 
 
@@ -64,11 +64,14 @@ ENDED_TITLE = tr("What has ended:")
 
 def healthy(result: Diagnosis) -> list[str]:
     """Return one line per measure about the checks that found nothing, with the range of the measure."""
+    titles: dict[Measured | None, list[str]] = {}
+    for one in sorted(result.looked_at, key=lambda one: one.measured is None):  # those without a range last
+        titles.setdefault(one.measured, []).append(one.title)
     return [
-        "; ".join(titles)
+        "; ".join(those)
         if figure is None
-        else tr("{titles} ({figure})").format(titles="; ".join(titles), figure=figure.words())
-        for titles, figure in by_figure(result.looked_at)
+        else tr("{titles} ({figure})").format(titles="; ".join(those), figure=figure.words())
+        for figure, those in titles.items()
     ]
 
 

@@ -42,10 +42,7 @@ def unscored(update: Update) -> Measure | None:
         label=update.label,
         value=len(lost) / len(rows),
         more={"lost": len(lost), "rows": len(rows)},
-        evidence=tuple(
-            Evidence(step=update.label, row=int(row) + 1, quote=update.quote(int(row)), what=tr("it has no reward"))
-            for row in lost[:2]
-        ),
+        evidence=tuple(update.seen(tr("it has no reward"), row) for row in lost[:2]),
     )
 
 
@@ -191,13 +188,11 @@ def largest_advantage(update: Update) -> Measure | None:
         value=float(sizes[order[0]]),
         more={"median": float(np.median(sizes[known])), "share": float(sizes[order[0]] / sizes[known].sum())},
         evidence=tuple(
-            Evidence(
-                step=update.label,
-                row=int(row) + 1,
-                quote=update.quote(int(row)),
-                what=tr("advantage {value:.4g}, reward {reward:.4g}").format(
+            update.seen(
+                tr("advantage {value:.4g}, reward {reward:.4g}").format(
                     value=table.advantage[row], reward=table.rewards[row]
                 ),
+                row,
             )
             for row in order
             if sizes[row] >= limit("advantage_large")
@@ -239,12 +234,7 @@ def far_rewards(update: Update) -> Measure | None:
         return None
     paid = table.rewards[rows]
     most = int(rows[np.argmax(np.abs(paid - np.median(paid)))])
-    seen = Evidence(
-        step=update.label,
-        row=most + 1,
-        quote=update.quote(most),
-        what=tr("reward {reward:.4g}").format(reward=table.rewards[most]),
-    )
+    seen = update.seen(tr("reward {reward:.4g}").format(reward=table.rewards[most]), most)
     return Measure(
         label=update.label, value=float(np.abs(paid - np.median(paid)).max()), more={"paid": paid}, evidence=(seen,)
     )
@@ -296,13 +286,11 @@ def answered(update: Update) -> Measure | None:
         value=len(right) / len(lowest),
         more={"low": low, "right": len(right), "all": len(lowest)},
         evidence=tuple(
-            Evidence(
-                step=update.label,
-                row=int(row) + 1,
-                quote=update.quote(int(row)),
-                what=tr("reward {reward:.4g}; the right answer is {answer}").format(
+            update.seen(
+                tr("reward {reward:.4g}; the right answer is {answer}").format(
                     reward=table.rewards[row], answer=shortened(table.answers[row] or "", 40)
                 ),
+                row,
             )
             for row in right[:SHOWN]
         ),
@@ -328,3 +316,75 @@ def parts_of(table: Completions) -> tuple[tuple[str, ...], np.ndarray]:
     return table.reward_names or tuple(str(k + 1) for k in range(count)), np.array(
         table.reward_weights or [1.0] * count
     )
+
+
+def means_of_parts(update: Update) -> Measure | None:
+    """Measure the mean and spread of each reward function before weighting.
+
+    A function with weight 0, which is only monitored, is measured, too.
+    """
+    table = update.table
+    assert table is not None and table.reward_parts is not None
+    rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
+    if rows.sum() < 2:
+        return None
+    (names, weights), parts = parts_of(table), table.reward_parts[rows]
+    return Measure(
+        label=update.label,
+        value=float((parts @ weights).mean()),
+        more={
+            "names": names,
+            "weights": weights,
+            "means": parts.mean(axis=0),
+            "spreads": parts.std(axis=0, ddof=1),
+        },
+    )
+
+
+def judge_exploited(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check whether the total reward and one function rise during the run while another function falls.
+
+    The first third of the run is compared with the last.
+    """
+    measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
+    third = len(measures) // 3
+    if len(measures) < limit("exploited_updates"):
+        return None
+    means = np.array([m.more["means"] for m in measures])
+    before, after = means[:third], means[-third:]
+    change = after.mean(axis=0) - before.mean(axis=0)
+    error = np.sqrt((before.var(axis=0, ddof=1) + after.var(axis=0, ddof=1)) / third)
+    usual = np.median([m.more["spreads"] for m in measures], axis=0)
+    sure = (np.abs(change) > limit("exploited_errors") * error) & (
+        np.abs(change) > limit("exploited_spreads") * np.maximum(usual, 1e-12)
+    )
+    weights = measures[0].more["weights"]
+    gains, losses = sure & (change * weights > 0), sure & (change < 0) & (weights >= 0)
+    sums = [m.value for m in measures]
+    rise = float(np.mean(sums[-third:]) - np.mean(sums[:third]))
+    if not gains.any() or not losses.any() or rise <= 0:
+        return None
+    up = int(np.argmax(np.where(gains, change * weights, -math.inf)))
+    down = int(np.argmin(np.where(losses, change, math.inf)))
+    names = measures[0].more["names"]
+    what = Fault.of(
+        "exploited",
+        up=names[up],
+        gain=float(change[up]),
+        down=names[down],
+        loss=float(-change[down]),
+        rise=rise,
+    )
+    least = before[:, down].min()
+    began = next((m for m in measures[third:] if m.more["means"][down] < least), measures[-third])
+    seen = [
+        Evidence(
+            step=m.label,
+            what=tr("“{up}” {gain:.3g}, “{down}” {loss:.3g}").format(
+                up=names[up], gain=m.more["means"][up], down=names[down], loss=m.more["means"][down]
+            ),
+        )
+        for m in (measures[0], began, measures[-1])
+    ]
+    bad = grade("exploited_unpaid" if weights[down] == limit("exploited_unpaid") else "exploited_updates")
+    return Verdict(grade=bad, what=[what], began=began.label, evidence=seen)

@@ -17,6 +17,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.concepts import names_of
 from grpo_core.trainers.flow import prefixes, signals, total_push
+from grpo_core.trainers.health.finding import Evidence
 
 LONGEST_QUOTE = 160
 """Maximum number of characters of a completion quoted in a finding."""
@@ -121,6 +122,16 @@ class Update:
     def logged(self, concept: str) -> float | None:
         """Return the mean of the trainer's numbers for a quantity over its reports. None if it logged none."""
         return float(np.mean(known)) if (known := self.reported(concept)) else None
+
+    def seen(self, what: str, row: int | None = None, token: int | None = None) -> Evidence:
+        """Return evidence in this update, with the text of the completion in ``row``, counted from 0 like ``token``."""
+        return Evidence(
+            step=self.label,
+            what=what,
+            row=None if row is None else int(row) + 1,
+            token=None if token is None else int(token) + 1,
+            quote="" if row is None else self.quote(int(row)),
+        )
 
     def token(self, row: int, place: int) -> str:
         """Return the token at index ``place`` of a completion: its text in quotation marks, or its token ID."""

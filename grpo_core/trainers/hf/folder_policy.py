@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.problems import Prompt
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter import trainable
+from grpo_core.trainers.hf.adapter import adapter_off, trainable, with_trained_adapter
 from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.chat import Chat
 from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
@@ -29,10 +30,10 @@ from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.measuring import Measured, Measuring
 from grpo_core.trainers.hf.memory import SPARE, require_space, rows_within, smaller_sentence
-from grpo_core.trainers.hf.reference import Reference
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
 from grpo_core.trainers.hf.scoring import Batch, Ways, chunks, distributions, proved
+from grpo_core.trainers.hf.snapshots import require_folder
 from grpo_core.trainers.hf.weights import FolderWeights
 
 
@@ -42,7 +43,6 @@ class FolderPolicy(FolderWeights):
 
     Attributes:
         model: a model of transformers or peft, without dropout.
-        ignored: the folder's generation settings that are ignored.
         ways: the shortcuts that have been verified for this model.
         spare: bytes that rows may take which are learned from at once beyond those that the settings name.
         ask: called between the layers of a pass; any exception it raises ends the pass.
@@ -64,8 +64,8 @@ class FolderPolicy(FolderWeights):
             files.adapter.check_settings(wanted.adapter_rank, wanted.adapter_alpha)
         require_space(files, settings, torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None)
         # bfloat16 has 3 digits, in which small steps vanish: trained weights are float32, under autocast
-        precision = wanted.precision if wanted.adapter_rank else "float32"
-        loaded = load(files, device, precision)
+        self._precision = wanted.precision if wanted.adapter_rank else "float32"
+        loaded = load(files, device, self._precision)
         if not keeps_rows(loaded.model):
             raise refuse(
                 files.path,
@@ -74,29 +74,22 @@ class FolderPolicy(FolderWeights):
                     "choose a model with attention layers only"
                 ),
             )
-        self.ignored = loaded.ignored
         self.spare = SPARE * torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else 0.0
         self._rows_at_once = rows_within(files, settings, self.spare)
         self._learned_at_most, self._sampled_at_most = sys.maxsize, sys.maxsize
         self._batch_rows = 0  # of the last batch
         self._sampling = 0  # rows sampled now, or when memory ran out
-        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if precision == "float32" else 2e-2)
+        self.ways: Ways = proved(loaded.model, tolerance=1e-4 if self._precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
         self._chat = Chat(loaded.tokenizer, loaded.ends, files.context, settings.language)
         self.model = trainable(
             loaded.model, files.adapter, rank=wanted.adapter_rank, alpha=wanted.adapter_alpha, seed=settings.seed
         )
-        self.ask: Callable[[], None] = _go_on
+        self.ask: Callable[[], None] = lambda: None
         attend(self.model, lambda: self.ask())
-        self._reference = Reference(
-            self.model,
-            files,
-            fresh_adapter=bool(wanted.adapter_rank) and files.adapter is None,
-            device=device,
-            precision=precision,
-            ask=lambda: self.ask(),
-        )
+        self._fresh_adapter = bool(wanted.adapter_rank) and files.adapter is None
+        self._second: Any = None  # a frozen model, loaded as the reference on first use
         super().__init__(self.model, settings, device=device, digest=files.digest)
 
     def check(self, settings: Settings) -> None:
@@ -109,7 +102,9 @@ class FolderPolicy(FolderWeights):
         """
         if settings.model.checkpointing:
             prepare_checkpointing(self.model)
-        self.require_snapshot_folder(settings.model.snapshot_folder)
+        if settings.model.snapshot_folder and self._whole:
+            size = 3 * 4 * self.trained_parameters  # weight and two moments of Adam, 4 bytes each
+            require_folder(settings.model.snapshot_folder, size)
         if settings.learner.critic:
             raise SettingsError("learner.critic", True, tr("only the character model can have a critic; switch it off"))
         if settings.objective.kl == kl.EXACT and settings.objective.beta:
@@ -202,7 +197,7 @@ class FolderPolicy(FolderWeights):
                 measure.take(rows, dist)
                 if against_reference:
                     poll(number, len(parts))
-                    with self._reference.model() as model:
+                    with self._reference() as model:
                         other = distributions(model, batch, rows, temperature, self.ways)
                     measure.take_reference(rows, dist, other)
         return measure.done(against_reference)
@@ -210,12 +205,26 @@ class FolderPolicy(FolderWeights):
     @property
     def reference_at_hand(self) -> bool:
         """Whether scoring under the reference is possible without loading a second model."""
-        return self._reference.at_hand
+        return self._fresh_adapter or self._second is not None
+
+    def _reference(self) -> AbstractContextManager[Any]:
+        """Return a context manager that provides the frozen reference, for computation without gradients.
+
+        It is the model with its adapter off, or a second model. Training a new adapter leaves the folder's model
+        unchanged; training every weight, or an existing adapter from the folder, does not.
+        """
+        if self._fresh_adapter:
+            return adapter_off(self.model)
+        if self._second is None:
+            plain, adapter = load(self._files, self.device, self._precision).model, self._files.adapter
+            self._second = plain if adapter is None else with_trained_adapter(plain, adapter).merge_and_unload()
+            attend(self._second, lambda: self.ask())
+        return nullcontext(self._second)
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
         """Score the batch under the reference: the model with its adapter off, or a frozen copy."""
         measure = Measuring(batch, self.device)
-        with torch.no_grad(), self._reference.model() as model:
+        with torch.no_grad(), self._reference() as model:
             parts = [*chunks(batch, self.at_once, self.ways)]
             for number, rows in enumerate(parts, 1):
                 poll(number, len(parts))
@@ -311,7 +320,3 @@ class FolderPolicy(FolderWeights):
             name: float(table[there].mean())
             for name, table in zip(given, torch.stack([*given.values()]).cpu(), strict=True)
         }
-
-
-def _go_on() -> None:
-    """Do nothing: the callback ``ask`` that never interrupts."""

@@ -16,7 +16,7 @@ import torch
 from grpo_core.errors import GrpoError, is_out_of_memory, shortened
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
-from grpo_core.trainers.hf.generation import generation_settings, ignored
+from grpo_core.trainers.hf.generation import generation_settings
 from grpo_core.trainers.hf.refusal import NO_TRANSFORMERS, refuse
 
 OFFLINE = {
@@ -38,13 +38,11 @@ class Loaded:
         model: the model of transformers, in evaluation mode: dropout is off.
         tokenizer: the tokenizer of transformers.
         ends: numbers of all tokens that end a completion.
-        ignored: the folder's generation settings that are ignored, as “name = value”.
     """
 
     model: Any
     tokenizer: Any
     ends: tuple[int, ...]
-    ignored: tuple[str, ...]
 
 
 def libraries() -> tuple[Any, Any]:
@@ -113,12 +111,7 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
     if getattr(model, "_hf_peft_config_loaded", False):
         raise refuse(files.path, tr("transformers has applied an adapter to it, which was not requested"))
     model.eval().requires_grad_(False)
-    return Loaded(
-        model=model.to(device),
-        tokenizer=tokenizer,
-        ends=_ends(files, model, tokenizer),
-        ignored=ignored(files.whole),
-    )
+    return Loaded(model=model.to(device), tokenizer=tokenizer, ends=_ends(files, model, tokenizer))
 
 
 def tokenizer_of(files: ModelFiles) -> Any:

@@ -15,7 +15,7 @@ from grpo_core.lm.trained_weights import Kept, State, TrainedWeights, forget_cas
 from grpo_core.snapshot_file import named_file
 from grpo_core.text import tr
 from grpo_core.trainers.hf.memory import keeps_copy
-from grpo_core.trainers.hf.snapshots import Snapshots, require_folder
+from grpo_core.trainers.hf.snapshots import Snapshots
 
 
 class FolderWeights(TrainedWeights):
@@ -48,15 +48,6 @@ class FolderWeights(TrainedWeights):
     def trained_parameters(self) -> int:
         """Number of trained parameters."""
         return sum(weight.numel() for weight in self._weights)
-
-    def require_snapshot_folder(self, folder: str) -> None:
-        """Create the folder for snapshots, if every weight is trained and the settings name such a folder.
-
-        Raises:
-            SettingsError: the folder cannot be created, or has too little free space.
-        """
-        if folder and self._whole:
-            require_folder(folder, 3 * 4 * self.trained_parameters)  # weight and two moments of Adam, 4 bytes each
 
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients. Return their norm before clipping.

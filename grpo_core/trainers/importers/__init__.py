@@ -64,19 +64,6 @@ def _name_of(path: Path) -> str | None:
     return None
 
 
-def exists(path: Path) -> bool:
-    """Return whether ``path`` is a file or folder, or names a run inside a database."""
-    return place_of(path).exists()
-
-
-def place_of(path: Path) -> Path:
-    """Return the file or folder to watch for changes of the run at ``path``.
-
-    For a run in a database, this is the database.
-    """
-    return file_and_run(path)[0]
-
-
 def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> Source:
     """Open the recorded run in a file or folder.
 
@@ -91,7 +78,7 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         RunFileError: it does not exist, has an unknown format, or cannot be read.
         GrpoError: ``columns`` are not names and their meanings.
     """
-    if not exists(path):
+    if not file_and_run(path)[0].exists():
         raise RunFileError(tr("{path} does not exist.").format(path=path))
     if columns:
         given = parsed_columns(columns)

@@ -90,7 +90,8 @@ class Arrays:
         """
         if name not in self.names or not self.rows:
             return name in self.names
-        return self._depth(name) == 0 or bool((self._array(self._rows_of(name)) >= 0).any())
+        depth = self._depth(name)
+        return depth == 0 or bool((self._array(f"{name}.{'counts' if depth == 2 else 'lengths'}") >= 0).any())
 
     def load(self, left_out: Container[str] = ()) -> Arrays:
         """Return an equivalent object for which all columns except ``left_out`` have been read in advance.
@@ -153,10 +154,6 @@ class Arrays:
     def _depth(self, name: str) -> int:
         """Return the nesting depth of lists in a column: 0 for plain values."""
         return sum(f"{name}.{part}" in self._parts for part in ("lengths", "counts"))
-
-    def _rows_of(self, name: str) -> str:
-        """Return the name of the array with the length of each row."""
-        return f"{name}.{'counts' if self._depth(name) == 2 else 'lengths'}"
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:
         """Return all values of a column, whose nesting depth must be ``depth``."""

@@ -97,7 +97,7 @@ class NemoRun(RowRun):
             )
 
     def refresh(self) -> int:
-        return self.take_files(self.path, BEFORE, AFTER, _has_line)
+        return self.take_files(self.path, BEFORE, AFTER, lambda file: any(True for _ in complete_lines(file, [])))
 
     def rows(self, position: int) -> list[Row]:
         label = self.labels[position - 1]
@@ -191,7 +191,3 @@ def _split(texts: Sequence[Any], counted: np.ndarray) -> tuple[str | None, str |
         for place, text in enumerate(said[first:])
     ]
     return "\n".join(said[:first]), json.dumps(turns, ensure_ascii=False)
-
-
-def _has_line(path: Path) -> bool:
-    return next(iter(complete_lines(path, [])), None) is not None

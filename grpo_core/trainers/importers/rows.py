@@ -19,8 +19,7 @@ from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.records import Record
 from grpo_core.trainers.importers.text_run import TextRun, equal_groups
-from grpo_core.trainers.importers.trace_rewards import weighted
-from grpo_core.trainers.importers.trl_table import MOST_REWARDS
+from grpo_core.trainers.importers.trl_table import MOST_REWARDS, weighted
 from grpo_core.trainers.importers.verifiers_tokens import RowTokens, step_of
 
 STREAMS = ("sampler", "trainer", "reference")

@@ -30,8 +30,8 @@ from grpo_core.trainers.importers.arrays import Arrays, columns_of
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
-from grpo_core.trainers.importers.trace_rewards import stacked, weighted
-from grpo_core.trainers.importers.trace_step import ProcessColumns, StepAssembly, generations_of
+from grpo_core.trainers.importers.trace_step import ProcessColumns, StepAssembly, generations_of, stacked
+from grpo_core.trainers.importers.trl_table import weighted
 from grpo_core.trainers.importers.verl_step import VerlAssembly
 
 TEXTS = ("prompt", "completion")
@@ -389,21 +389,16 @@ def _processes(description: dict[str, Any], folder: Path) -> int:
     return int(processes)
 
 
-def _refuse_long_lists(description: dict[str, Any]) -> None:
-    """Check the lengths of the lists in a description.
+def settings_of(description: dict[str, Any]) -> Settings:
+    """Return the settings of a traced run, with the trainer's own settings as text.
 
     Raises:
         ValueError: a list has more entries than any trainer writes.
     """
+    trainer, kind = description["settings"], kind_of(description)
     for name in ("reward_names", "reward_weights", "eos_ids"):
         if isinstance(given := description.get(name), list) and len(given) > MOST_NAMED:
             raise ValueError(f"{name}: {len(given)}")
-
-
-def settings_of(description: dict[str, Any]) -> Settings:
-    """Return the settings of a traced run, with the trainer's own settings as text."""
-    trainer, kind = description["settings"], kind_of(description)
-    _refuse_long_lists(description)
     names = tuple(map(str, description.get("reward_names") or ()))
     weights = tuple(map(float, description.get("reward_weights") or ()))
     names += tuple(f"reward {number + 1}" for number in range(len(names), len(weights)))

@@ -17,7 +17,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.regular_file import read_limited
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.jsonl import complete_lines
-from grpo_core.trainers.importers.text_run import numbered
+from grpo_core.trainers.importers.text_run import numbered_at
 
 TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
 FORMAT, VERSION = "grpo-lab-trace", 2
@@ -95,7 +95,7 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
     lines: dict[tuple[int, int], dict[int, Piece]] = {}
     torn: list[str] = []
     for rank in range(processes):
-        for attempt, home in _attempts(folder / f"rank{rank}"):
+        for attempt, home in numbered_at(folder / f"rank{rank}", "attempt", ""):
             for line in complete_lines(home / INDEX, torn):
                 if _sound(line):
                     lines.setdefault((attempt, line["number"]), {})[rank] = Piece(path=home / line["file"], index=line)
@@ -143,11 +143,6 @@ def _written(step: StepFiles) -> float:
         with suppress(OSError):
             times.append(piece.path.stat().st_mtime)
     return max(times)
-
-
-def _attempts(home: Path) -> list[tuple[int, Path]]:
-    """Return (number, folder) of each start of the run."""
-    return numbered(home, [path.name for path in home.glob("attempt*")], "attempt", "")
 
 
 def _sound(line: Any) -> bool:

@@ -15,8 +15,8 @@ from grpo_core.text import tr
 from grpo_core.trainers.importers.arrays import Arrays
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import StepFiles
-from grpo_core.trainers.importers.trace_rewards import stacked, weighted
 from grpo_core.trainers.importers.trl_settings import MicroBatch, denominator_of
+from grpo_core.trainers.importers.trl_table import weighted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,12 @@ def generations_of(columns: Columns | Arrays) -> np.ndarray:
     """
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
+
+
+def stacked(rows: list[np.ndarray | None]) -> np.ndarray | None:
+    """Stack the rows into one array. None if one is missing or their lengths differ."""
+    known = [row for row in rows if row is not None]
+    return np.array(known) if len(known) == len(rows) and len({len(row) for row in known}) == 1 else None
 
 
 class StepAssembly:

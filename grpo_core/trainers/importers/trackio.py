@@ -108,7 +108,9 @@ class TrackioRun(TextRun):
                     len(runs),
                 ).format(count=len(runs), name=self.title, example=f"{self.file.name}/{self.siblings[0].name}")
             )
-        self._weights = tuple(config["reward_weights"]) if _is_numbers(config.get("reward_weights")) else ()
+        weights = config.get("reward_weights")
+        known = isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
+        self._weights = tuple(weights) if known else ()
         self._group_size = whole(config.get("num_generations"))
         self._updates: dict[int, _Update] = {}
         self._names: tuple[str, ...] = ()
@@ -217,7 +219,3 @@ _STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 def _steps(value: Any) -> set[int]:
     """Return the steps named in a table of completions."""
     return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
-
-
-def _is_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(type(v) in (int, float) for v in value)

@@ -18,7 +18,6 @@ from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.text import tr
 from grpo_core.trainers.importers.text_run import answers_in, consecutive_groups
-from grpo_core.trainers.importers.trace_rewards import weighted
 
 FIXED = ("step", "prompt", "completion", "advantage")
 """Columns that are not rewards."""
@@ -69,6 +68,13 @@ def table(
         answers=answers_in([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]),
         advantage=_numbers(columns["advantage"], "advantage", name) if "advantage" in columns else None,
     )
+
+
+def weighted(parts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the sum of the rewards under ``weights`` as TRL computes it, (B,). A missing one is 0; NaN if all are."""
+    weights = weights if len(weights) == parts.shape[1] else np.ones(parts.shape[1])
+    total = np.nansum(parts * weights, axis=1)
+    return np.where(np.isnan(parts).all(axis=1), np.nan, total)
 
 
 def as_text(value: Any) -> str | None:

@@ -69,7 +69,7 @@ def unsupported(settings: Mapping[str, Any]) -> str:
         return tr(
             "verl's loss “{name}” cannot be recomputed: the loss here does not have this surrogate (it has {known})."
         ).format(name=mode, known=", ".join(LOSSES))
-    if _bypasses(settings) and (of_bypass := _unsupported_bypass(settings, mode)):
+    if str(settings[MODE]) == BYPASS and (of_bypass := _unsupported_bypass(settings, mode)):
         return of_bypass
     low, high = _band(settings)
     if mode == "cispo" and low < 1:
@@ -203,10 +203,6 @@ def _mode(settings: Mapping[str, Any]) -> str:
     if mode != BYPASS:
         return mode
     return "vanilla" if (kind := str(_correction(settings).get("loss_type"))) == "ppo_clip" else kind
-
-
-def _bypasses(settings: Mapping[str, Any]) -> bool:
-    return str(settings[MODE]) == BYPASS
 
 
 def _correction(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,6 @@ OF_FOLDERS = {
     "folder_policy",
     "prepared_cache",
     "probe",
-    "reference",
     "sampling",
     "saving",
     "scoring",

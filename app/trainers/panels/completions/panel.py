@@ -91,22 +91,15 @@ class CompletionsPanel(Panel):
         self.low = _field(tr("from"), tr("Lowest value to list"))
         self.high = _field(tr("to"), tr("Highest value to list"))
         self.count = Label(name="muted")
-        self.keep = QToolButton()
-        self.keep.setText(tr("Keep beside"))
-        self.keep.setCheckable(True)
-        self.keep.setToolTip(plain_tip(tr("Keep the chosen completion on the right and compare others with it.")))
-        self.by_prompt = QToolButton()
-        self.by_prompt.setText(tr("By prompt"))
-        self.by_prompt.setCheckable(True)
-        self.by_prompt.setToolTip(
-            plain_tip(tr("One row per prompt, with the rewards of its completions. Click a row to list them."))
+        self.keep = _switch(
+            tr("Keep beside"), tr("Keep the chosen completion on the right and compare others with it.")
+        )
+        self.by_prompt = _switch(
+            tr("By prompt"), tr("One row per prompt, with the rewards of its completions. Click a row to list them.")
         )
         self.by_prompt.toggled.connect(self._on_by_prompt)
-        self.tree = QToolButton()
-        self.tree.setText(tr("Tree"))
-        self.tree.setCheckable(True)
-        self.tree.setToolTip(
-            plain_tip(tr("The rollouts of the prompt as a tree: turns that several rollouts share appear once."))
+        self.tree = _switch(
+            tr("Tree"), tr("The rollouts of the prompt as a tree: turns that several rollouts share appear once.")
         )
         self.tree.toggled.connect(self.redraw)
         for field in (self.search, self.low, self.high):
@@ -405,6 +398,14 @@ def _field(placeholder: str, name: str) -> QLineEdit:
     field.setPlaceholderText(placeholder)
     field.setAccessibleName(name)
     return field
+
+
+def _switch(text: str, tip: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setCheckable(True)
+    button.setToolTip(plain_tip(tip))
+    return button
 
 
 def _count(listed: int, count: int) -> str:

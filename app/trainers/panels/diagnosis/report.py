@@ -8,7 +8,7 @@ from app.plotting.table_model import Column
 from app.trainers.examination import Result
 from app.workspace.run_handle import RunHandle
 from grpo_core.text import plural, tr
-from grpo_core.trainers.audit.put_right import Moved, PutRight
+from grpo_core.trainers.audit.put_right import PutRight
 from grpo_core.trainers.health import CHECKS, Diagnosis, Evidence, Finding, Healthy
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.recorded_jobs import Verdict
@@ -106,19 +106,16 @@ def entries(examined: Result) -> list[Entry]:
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.ended]
         listed += _of_the_rest(examined.diagnosis)
-    departs = [entry for entry in listed if entry.grade == DEPARTS]  # first, because other numbers may follow from it
-    return _of_chain(examined.diagnosis) + departs + [entry for entry in listed if entry.grade != DEPARTS]
+    listed.sort(key=lambda entry: entry.grade != DEPARTS)  # first, because other numbers may follow from it
+    if examined.diagnosis is not None and examined.diagnosis.chain:
+        chain = "\n".join(link.line for link in examined.diagnosis.chain)
+        listed.insert(0, Entry(title=tr("From the reward to a better policy"), text=chain))
+    return listed
 
 
 def problems(examined: Result) -> list[str]:
     """Return the titles of all faults: the findings except notices, and the audit if the recorded loss differs."""
     return [entry.title for entry in entries(examined) if entry.grade not in ("", Grade.NOTICE.word)]
-
-
-def _of_chain(diagnosis: Diagnosis | None) -> list[Entry]:
-    if diagnosis is None or not diagnosis.chain:
-        return []
-    return [Entry(title=tr("From the reward to a better policy"), text="\n".join(x.line for x in diagnosis.chain))]
 
 
 def _of_finding(finding: Finding) -> Entry:
@@ -145,7 +142,16 @@ def _of_verdict(verdict: Verdict) -> Entry:
     if verdict.step is not None:
         evidence = (Evidence(step=verdict.step, row=verdict.row, what=tr("first departure")),)
     if verdict.put_right is not None:
-        evidence += tuple(_of_moved(verdict.put_right.step, one) for one in verdict.put_right.moved)
+        push = tr("push {recorded} as recorded, {righted} put right")
+        evidence += tuple(
+            Evidence(
+                step=verdict.put_right.step,
+                row=one.row,
+                token=one.token,
+                what=push.format(recorded=plain(one.recorded), righted=plain(one.righted)),
+            )
+            for one in verdict.put_right.moved
+        )
     return Entry(
         title=titles[verdict.agrees],
         grade=DEPARTS if verdict.agrees is False else "",
@@ -155,13 +161,6 @@ def _of_verdict(verdict: Verdict) -> Entry:
         evidence=evidence,
         put_right=verdict.put_right,
     )
-
-
-def _of_moved(step: int, one: Moved) -> Evidence:
-    what = tr("push {recorded} as recorded, {righted} put right").format(
-        recorded=plain(one.recorded), righted=plain(one.righted)
-    )
-    return Evidence(step=step, row=one.row, token=one.token, what=what)
 
 
 def _of_the_rest(diagnosis: Diagnosis) -> list[Entry]:

@@ -113,15 +113,9 @@ def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[obje
 
     A setting that is known for only one run is left out.
     """
-    return [
-        [name, worded(here), worded(there)]
-        for name, (here, there) in _pairs(_settings(run), _settings(other)).items()
-        if here != there
-    ]
-
-
-def _pairs(here: dict[str, object], there: dict[str, object]) -> dict[str, tuple[object, object]]:
-    return {name: (here.get(name), there.get(name)) for name in {**here, **there}}
+    here, there = _settings(run), _settings(other)
+    pairs = ((name, here.get(name), there.get(name)) for name in {**here, **there})
+    return [[name, worded(one), worded(two)] for name, one, two in pairs if one != two]
 
 
 def _settings(run: RecordedRun) -> dict[str, object]:

@@ -62,7 +62,7 @@ class StepSummaryPanel(Panel):
         self.by.setAccessibleName(tr("What the tokens contribute to"))
         for name, one in CONTRIBUTIONS.items():
             self.by.addItem(tr("Tokens by {what}").format(what=one.title), name)
-        self.by.activated.connect(self._on_by)
+        self.by.activated.connect(self.redraw)
         self.other = QToolButton()
         self.other.setText(tr("Another loss"))
         self.other.setToolTip(plain_tip(tr("Ask “What if”: the same batch under another loss.")))
@@ -156,10 +156,6 @@ class StepSummaryPanel(Panel):
         return f"{self._summary.groups_sentence} {self.tokens_sentence.text()}".strip()
 
     # -- input -------------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def _on_by(self) -> None:
-        self.redraw()
 
     @Slot(int)
     @Slot(int, str)

@@ -13,9 +13,7 @@ from app.trainers.recorded_run import RecordedRun
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core import recompute
-from grpo_core.foreign.recording import Completions
 from grpo_core.leading import CONTRIBUTIONS, Group, Leading, groups_of, leading, of_groups, of_leading
-from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.texts import question_text
 
@@ -58,15 +56,6 @@ class Summary:
     group_rows: list[list[object]]
 
 
-def table_of(view: View) -> Completions | None:
-    """Return the recorded run's completions at the update shown, or None if there are none.
-
-    Raises:
-        RunFileError: they cannot be read.
-    """
-    return view.run.table(view.cursor.step) if isinstance(view.run, RecordedRun) and view.cursor.step else None
-
-
 def summary_of(view: View) -> Summary | None:
     """Return the groups of the update shown, or None if no groups are recorded.
 
@@ -78,17 +67,14 @@ def summary_of(view: View) -> Summary | None:
         advantage = view.step.advantage
         assert advantage is not None
         pushed = (step.mask & (advantage if advantage.ndim > 1 else advantage[:, None]).astype(bool)).any(axis=-1)
-        return _summary(groups_of(step.group, step.rewards, pushed), _prompts(view, step))
-    table = table_of(view)
+        prompts = {group: question_text(step, group, view.run.origin) for group in np.unique(step.group).tolist()}
+        return _summary(groups_of(step.group, step.rewards, pushed), prompts)
+    table = view.run.table(view.cursor.step) if isinstance(view.run, RecordedRun) else None
     if table is None:
         return None
     gained = None if table.advantage is None else np.nan_to_num(table.advantage).astype(bool)
     texts = {int(group): text or "" for group, text in zip(table.group, table.prompts, strict=True)}
     return _summary(groups_of(table.group, table.rewards, gained), texts)
-
-
-def _prompts(view: View, step: Step) -> dict[int, str]:
-    return {int(group): question_text(step, int(group), view.run.origin) for group in np.unique(step.group)}
 
 
 def _summary(groups: Sequence[Group], prompts: dict[int, str]) -> Summary:

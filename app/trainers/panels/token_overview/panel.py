@@ -83,11 +83,8 @@ class TokenOverviewPanel(Panel):
         for widget in (self.tint, self.alignment, self.whole, self.count):
             top.addWidget(widget)
         upper = QWidget()
-        column = down((self.strips, 1), on=upper, margins=0, spacing=2)
-        below = across(self.legend, margins=(8, 0, 8, 2))
-        column.addLayout(below)
-        said = across(self.assumption, margins=(8, 0, 8, 2))
-        column.addLayout(said)
+        below, said = (across(widget, margins=(8, 0, 8, 2)) for widget in (self.legend, self.assumption))
+        down((self.strips, 1), below, said, on=upper, margins=0, spacing=2)
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(upper)
         split.addWidget(self.text)
@@ -113,9 +110,8 @@ class TokenOverviewPanel(Panel):
         if key != self._key:
             self._key = key
             self._arrange(view, step, tint, values, limit)
-        self.strips.show_shares(
-            self._shares, self._borders(step), tint.signed, view.theme, view.scale, self._selected(view)
-        )
+        borders = tuple((np.flatnonzero(np.diff(step.group[self._order])) + 1).tolist())
+        self.strips.show_shares(self._shares, borders, tint.signed, view.theme, view.scale, self._selected(view))
         self._write()
         self.legend.show_scale(view.theme, view.scale, tint, limit, values is not None, hatched=False)
         self.assumption.setText(view.step.assumption)
@@ -138,10 +134,6 @@ class TokenOverviewPanel(Panel):
         self._before = offsets(there, step.mask[self._order], str(self.alignment.currentData()))
         shares = np.zeros(there.shape) if values is None else np.nan_to_num(values[self._order] / limit)
         self._shares = aligned(shares, there, self._before)
-
-    def _borders(self, step: Step) -> tuple[int, ...]:
-        groups = step.group[self._order]
-        return tuple((np.flatnonzero(np.diff(groups)) + 1).tolist())
 
     def _selected(self, view: View) -> tuple[int, int] | None:
         row = view.selection.row

@@ -8,7 +8,6 @@ import pytest
 from grpo_core.trainers.claims.measured import Measured
 from grpo_core.trainers.health.check import Measure
 from grpo_core.trainers.health.checks import CHECKS
-from grpo_core.trainers.health.healthy import measured
 from tests.core.claims.drawn import others
 
 KINDS = ("Measured",)
@@ -22,7 +21,7 @@ def test_the_range_of_a_measure_is_borne_out_and_any_other_one_refused(name: str
     for _ in range(40):
         values = numbers.choice([0.0, 0.125, 0.5, 1.0], int(numbers.integers(1, 9))) * numbers.choice([1.0, 0.001])
         measures = [Measure(label=10 * n, value=value) for n, value in enumerate(values, 1)]
-        claim = measured(CHECKS[name], measures)
+        claim = CHECKS[name].measured(measures)
         assert claim is not None
         course = [(measure.label, measure.value) for measure in measures]
         assert claim.check(course) and claim.words()
@@ -40,9 +39,9 @@ def test_checks_with_one_measure_name_one_quantity() -> None:
 
 def test_values_that_are_not_finite_are_left_out() -> None:
     lengths = CHECKS["length_drift"]
-    claim = measured(lengths, [Measure(label=1, value=np.nan), Measure(label=2, value=3.0)])
+    claim = lengths.measured([Measure(label=1, value=np.nan), Measure(label=2, value=3.0)])
     assert claim is not None and (claim.low, claim.high, claim.where, claim.count) == (3.0, 3.0, 2, 1)
-    assert measured(lengths, [Measure(label=1, value=np.inf)]) is None
+    assert lengths.measured([Measure(label=1, value=np.inf)]) is None
 
 
 @pytest.mark.parametrize(

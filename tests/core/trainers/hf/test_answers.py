@@ -14,7 +14,6 @@ from grpo_core.questions import Answer, Question, Replay, Replayed, answer_from_
 from grpo_core.record import Step
 from grpo_core.texts import answer_tokens, tokens_text
 from grpo_core.trainers.hf import folder_policy as policy
-from grpo_core.trainers.hf import reference
 from grpo_core.trainers.hf.answers import answered
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.learner import FolderLearner
@@ -78,8 +77,7 @@ def test_the_run_goes_on_as_if_nobody_had_asked_and_loads_no_second_model(
         loaded.append(files.path)
         return load(files, device, precision)
 
-    for module in (policy, reference):
-        monkeypatch.setattr(module, "load", counted)
+    monkeypatch.setattr(policy, "load", counted)
     asked, undisturbed = run(folders["llama"], task__max_tokens=30), run(folders["llama"], task__max_tokens=30)
     steps = [next(asked), next(asked)]
     for number in (2, 1):

@@ -22,6 +22,7 @@ from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.texts import completion_text, prompt_text
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
+from grpo_core.trainers.hf.generation import ignored
 from grpo_core.trainers.hf.learner import FolderLearner
 from grpo_core.trainers.hf.scoring import Ways
 from tests.core.trainers.hf.tiny import KINDS, small
@@ -127,7 +128,7 @@ def test_every_end_token_ends_a_completion_and_the_folders_own_sampling_is_ignor
     folders: dict[str, Path],
 ) -> None:
     going = run(folders["gpt2"], task__max_tokens=60, task__prompts=4)
-    assert going.policy.ignored == ("temperature = 0.6", "top_k = 20")
+    assert ignored(folders["gpt2"]) == ("temperature = 0.6", "top_k = 20")
     step = next(going)
     ends = np.isin(step.tokens, [0, 1]) & step.mask
     assert ends.any(), "token 0 is padding too"
