@@ -344,8 +344,7 @@
     </message>
     <message>
         <source>Every term in one sentence, with its formula; and GRPO in one paragraph.</source>
-        <oldsource>Every term in one sentence, with its formula.</oldsource>
-        <translation type="unfinished">每个术语一句话，附公式。</translation>
+        <translation>每个术语一句话，附公式；还有一段话讲清 GRPO。</translation>
     </message>
     <message>
         <source>References</source>
@@ -662,8 +661,7 @@
     </message>
     <message>
         <source>Show every command and setting, whatever was opened on the first screen.</source>
-        <oldsource>Show every command in the menus, whatever was opened on the first screen.</oldsource>
-        <translation type="unfinished">在菜单中显示所有命令，不论在起始页上打开的是什么。</translation>
+        <translation>显示所有命令和设置，不论在起始页上打开的是什么。</translation>
     </message>
     <message>
         <source>{title} theme</source>
@@ -3095,13 +3093,13 @@
     </message>
     <message>
         <source>Show every setting and command. View, Show everything takes them back.</source>
-        <translation type="unfinished" />
+        <translation>显示所有设置和命令。“视图”中的“显示全部”可将其收回。</translation>
     </message>
     <message numerus="yes">
         <source>Show {count} more setting</source>
         <comment>Show {count} more settings</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>再显示 {count} 个设置</numerusform>
         </translation>
     </message>
     <message>
@@ -3766,8 +3764,7 @@
     </message>
     <message>
         <source>nats (1.44 bits)</source>
-        <oldsource>nats (1 nat = 1.44 bits)</oldsource>
-        <translation type="unfinished">nat（1 nat = 1.44 比特）</translation>
+        <translation>nat（1.44 比特）</translation>
     </message>
     <message>
         <source>trainer's step</source>
@@ -3993,11 +3990,11 @@
     </message>
     <message>
         <source>Pairs</source>
-        <translation type="unfinished" />
+        <translation>成对</translation>
     </message>
     <message>
         <source>Draw π before and after this update as two bars side by side.</source>
-        <translation type="unfinished" />
+        <translation>把本次更新前后的 π 画成并排的两个条形。</translation>
     </message>
     <message>
         <source>Show completions</source>
@@ -5182,10 +5179,9 @@
     </message>
     <message numerus="yes">
         <source>allowed is a list of at most {most} entry</source>
-        <oldsource>allowed is a list of at most {most} texts</oldsource>
         <comment>allowed is a list of at most {most} entries</comment>
-        <translation type="unfinished">
-            <numerusform>允许的是最多 {most} 个文本的列表</numerusform>
+        <translation>
+            <numerusform>允许的是最多 {most} 项的列表</numerusform>
         </translation>
     </message>
     <message>
@@ -6172,7 +6168,7 @@
     </message>
     <message>
         <source>Hidden until a later question is answered</source>
-        <translation type="unfinished" />
+        <translation>回答后面的一个问题之前隐藏</translation>
     </message>
     <message>
         <source>Predictions, numbers and your conclusion as one small file for your teacher.</source>
@@ -8253,14 +8249,13 @@
     </message>
     <message>
         <source>At token {fork} they part: {up} pushed up, {down} down.</source>
-        <oldsource>Token {fork}, the fork: {up} pushed up, {down} down.</oldsource>
-        <translation type="unfinished">token {fork}，即分岔处：{up} 个被推高，{down} 个被压低。</translation>
+        <translation>它们在 token {fork} 处分开：{up} 个被推高，{down} 个被压低。</translation>
     </message>
     <message numerus="yes">
         <source>Update {step:,}: token {fork}, where {count} answer parts, is pushed up in {up}, down in {down}.</source>
         <comment>Update {step:,}: token {fork}, where {count} answers part, is pushed up in {up}, down in {down}.</comment>
-        <translation type="unfinished">
-            <numerusform />
+        <translation>
+            <numerusform>第 {step:,} 次更新：{count} 个答案在 token {fork} 处分开，其中 {up} 个把它推高，{down} 个把它压低。</numerusform>
         </translation>
     </message>
     <message>
@@ -12184,7 +12179,7 @@
     </message>
     <message>
         <source>Passes per batch</source>
-        <translation type="unfinished" />
+        <translation>每批遍数</translation>
     </message>
     <message>
         <source>Divides the logits, both in sampling and in scoring; above 1 samples spread, below 1 they concentrate.</source>
@@ -14211,7 +14206,7 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>Pushes clipped</source>
-        <translation type="unfinished" />
+        <translation>被裁剪的推动</translation>
     </message>
     <message>
         <source>Share of the last pass's tokens whose push was stopped by the clip; for CISPO, whose weight was capped.</source>
@@ -26106,16 +26101,15 @@ To choose another one: Run, Python with torch…</source>
     </message>
     <message>
         <source>It has no effect with the other settings as they are.</source>
-        <translation type="unfinished" />
+        <translation>在其他设置保持现状时，它不起作用。</translation>
     </message>
     <message>
         <source>Setting “{title}”</source>
-        <translation type="unfinished" />
+        <translation>设置“{title}”</translation>
     </message>
     <message>
         <source>Part of this picture is hidden until a question is answered.</source>
-        <oldsource>Part of this picture is hidden until the question is answered.</oldsource>
-        <translation type="unfinished">回答问题之前，这张图有一部分是隐藏的。</translation>
+        <translation>回答一个问题之前，这张图有一部分是隐藏的。</translation>
     </message>
 </context>
 </TS>
