@@ -56,6 +56,8 @@ def stepped(wanted: Optimizer, weights: np.ndarray, gradient: np.ndarray, memory
             gradient *= rate
             weights -= gradient
             return memory
+        if wanted.kind != "adam":
+            raise ValueError(f"there is no optimizer “{wanted.kind}”")
         if memory is None:
             memory = Memory(mean=np.zeros_like(weights), square=np.zeros_like(weights), steps=0)
         memory.steps += 1
