@@ -51,6 +51,7 @@ class TermStrip(QWidget):
         self._inside = True
         self.buttons: list[TermButton] = []
         self._heights: dict[int, int] = {}
+        self._words: list[tuple[str, QRectF]] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -156,6 +157,7 @@ class TermStrip(QWidget):
         words = line if valued and self._worded else 0.0
         high = ascent + below + (line if valued else 0.0) + words + 4 * self.factor
         if move:
+            self._words = None
             for button in self.buttons:
                 button.baseline = ascent
         x, y = 0.0, 0.0
@@ -201,6 +203,11 @@ class TermStrip(QWidget):
 
     def words(self) -> list[tuple[str, QRectF]]:
         """Return the names below the values, each of them once, and their rectangles."""
+        if self._words is None:
+            self._words = self._placed_words()
+        return self._words
+
+    def _placed_words(self) -> list[tuple[str, QRectF]]:
         placed = dict[str, QRectF]()
         for button in self.buttons if self._worded else ():
             word, below, metrics = _word(button.term), button.geometry(), QFontMetricsF(button.small)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import Shiboken
 
 from app.clock import Timer
-from app.theme.painted_ahead import LooksDifferent, PaintedAhead
+from app.theme.painted_ahead import PaintedAhead, looks_different
 from app.workspace.workspace import Workspace
 
 AT_ONCE = frozenset(
@@ -44,7 +44,7 @@ class Painting(QObject):
         """The windows whose painting is held back, and their native windows."""
         self._asked: list[QWidget] = []
         """The windows that Qt has requested to paint."""
-        self._ahead: dict[PaintedAhead, None] = {}
+        self._ahead: list[PaintedAhead] = []
         """The slow widgets that this frame has changed, in order."""
         self._timer = Timer(self, self._paint)
         workspace.drawing.connect(self._hold)
@@ -74,6 +74,7 @@ class Painting(QObject):
 
     def _add_paintings(self) -> None:
         """Add a part for each slow widget that the panels have changed, and then let everything be painted."""
+        self._ahead = [*looks_different]
         self._workspace.add_parts([*(partial(_paint_ahead, widget) for widget in self._ahead), self._timer.start])
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -81,9 +82,7 @@ class Painting(QObject):
         if kind is QEvent.Type.UpdateRequest and isinstance(watched, QWidget):
             self._asked.append(watched)
             return True
-        if isinstance(event, LooksDifferent):
-            self._ahead[event.widget] = None
-        elif kind in AT_ONCE and not isinstance(watched, QWidget):
+        if kind in AT_ONCE and not isinstance(watched, QWidget):
             self._workspace.complete_frame()
         return False
 
@@ -95,7 +94,8 @@ class Painting(QObject):
             one.removeEventFilter(self)
         for window in filter(Shiboken.isValid, asked):
             QCoreApplication.sendEvent(window, QEvent(QEvent.Type.UpdateRequest))
-        ahead, self._ahead = self._ahead, {}
+        ahead, self._ahead = self._ahead, []
+        looks_different.clear()
         for widget in filter(Shiboken.isValid, ahead):
             widget.drop_picture()
 
