@@ -62,7 +62,6 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
         if stamp != self._drawn:
             self._drawn = stamp
             shown = self.places[(self.places >= low) & (self.places <= high)]
-            self.setVisible(len(shown) > 0)
             heights = np.tile([base, base + self._pixels * pixel], len(shown))
             self.setData(np.repeat(shown, 2), heights)
 
@@ -85,7 +84,6 @@ class Band(pg.PlotCurveItem):  # type: ignore[misc]
         stamp = (self.place, bottom, top)
         if stamp != self._drawn:
             self._drawn = stamp
-            self.setVisible(self.place is not None)  # Qt asks the visible ones for their size several times per frame
             self.setData(*(([self.place, self.place], [bottom, top]) if self.place is not None else ([], [])))
 
     def apply_style(self, theme: Theme, scale: float) -> None:
