@@ -204,21 +204,18 @@ class TermStrip(QWidget):
     def words(self) -> list[tuple[str, QRectF]]:
         """Return the names below the values, each of them once, and their rectangles."""
         if self._words is None:
-            self._words = self._placed_words()
+            placed = dict[str, QRectF]()
+            for button in self.buttons if self._worded else ():
+                word, below, metrics = _word(button.term), button.geometry(), QFontMetricsF(button.small)
+                area = QRectF(0, below.bottom(), metrics.horizontalAdvance(word) + GAP * self.factor, metrics.height())
+                area.moveLeft(max(below.center().x() - area.width() / 2, 0.0))
+                before = max((other.right() for other in placed.values() if other.top() == area.top()), default=0.0)
+                room = before - area.left() <= area.width() / 4
+                area.moveLeft(max(area.left(), before))
+                if word and word not in placed and room:
+                    placed[word] = area
+            self._words = [*placed.items()]
         return self._words
-
-    def _placed_words(self) -> list[tuple[str, QRectF]]:
-        placed = dict[str, QRectF]()
-        for button in self.buttons if self._worded else ():
-            word, below, metrics = _word(button.term), button.geometry(), QFontMetricsF(button.small)
-            area = QRectF(0, below.bottom(), metrics.horizontalAdvance(word) + GAP * self.factor, metrics.height())
-            area.moveLeft(max(below.center().x() - area.width() / 2, 0.0))
-            before = max((other.right() for other in placed.values() if other.top() == area.top()), default=0.0)
-            room = before - area.left() <= area.width() / 4
-            area.moveLeft(max(area.left(), before))
-            if word and word not in placed and room:
-                placed[word] = area
-        return [*placed.items()]
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

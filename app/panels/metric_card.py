@@ -53,8 +53,7 @@ class MetricCard(Sourced, QWidget):
         self._scale = 1.0
         self._stale = False
         self._title_role = "small"
-        self._explained: tuple[str, str] | None = None
-        """The title and the sentences that the tooltip lacks."""
+        self._explained: tuple[str, str] | None = None  # what the tooltip lacks
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 

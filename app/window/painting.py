@@ -44,8 +44,6 @@ class Painting(QObject):
         """The windows whose painting is held back, and their native windows."""
         self._asked: list[QWidget] = []
         """The windows that Qt has requested to paint."""
-        self._ahead: list[PaintedAhead] = []
-        """The slow widgets that this frame has changed, in order."""
         self._timer = Timer(self, self._paint)
         workspace.drawing.connect(self._hold)
         workspace.frame.connect(self._on_frame)
@@ -74,8 +72,9 @@ class Painting(QObject):
 
     def _add_paintings(self) -> None:
         """Add a part for each slow widget that the panels have changed, and then let everything be painted."""
-        self._ahead = [*looks_different]
-        self._workspace.add_parts([*(partial(_paint_ahead, widget) for widget in self._ahead), self._timer.start])
+        self._workspace.add_parts(
+            [*(partial(_paint_ahead, widget) for widget in [*looks_different]), self._timer.start]
+        )
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
@@ -94,10 +93,9 @@ class Painting(QObject):
             one.removeEventFilter(self)
         for window in filter(Shiboken.isValid, asked):
             QCoreApplication.sendEvent(window, QEvent(QEvent.Type.UpdateRequest))
-        ahead, self._ahead = self._ahead, []
-        looks_different.clear()
-        for widget in filter(Shiboken.isValid, ahead):
+        for widget in [*looks_different]:
             widget.drop_picture()
+        looks_different.clear()
 
 
 def _paint_ahead(widget: PaintedAhead) -> None:
