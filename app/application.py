@@ -12,6 +12,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app import parts
+from app.clock import Timer
 from app.commands.actions import Actions
 from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette
@@ -64,6 +65,9 @@ from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
 from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
+
+REFRESH_MS = 250
+"""Milliseconds after which the state of the commands follows a frame that is drawn in parts."""
 
 
 class Application(QObject):
@@ -292,6 +296,7 @@ class Application(QObject):
     def _connect(self, app: QApplication) -> None:
         self.preferences.refused.connect(self.messages.say)
         self.look.changed.connect(self._on_look)
+        self._refresh = Timer(self, self.actions.refresh, REFRESH_MS)
         self.workspace.frame.connect(self._on_frame)
         self.workspace.problem.connect(self._on_problem)
         self.workspace.computed_on.changed.connect(self._on_computed_on)
@@ -322,7 +327,11 @@ class Application(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        self.actions.refresh()
+        if self.workspace.divided:
+            self._refresh.start_if_idle()
+        else:
+            self._refresh.stop()
+            self.actions.refresh()
         if self._hooks is not None:
             for report in self._hooks.take_reports():
                 self.messages.report(report)

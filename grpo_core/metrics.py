@@ -171,9 +171,9 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     values["loss"] = first.loss
     values["dead_groups"] = recompute.dead_groups(step).mean(axis=-1)
     values["length"] = step.there.sum(axis=-1).mean(axis=-1)
-    divergence, entropy = recompute.exact_kl(step, last), recompute.exact_entropy(step, last)
+    divergence, entropy = _divergence(step), recompute.exact_entropy(step, last)
     if divergence is not None:
-        values["kl"] = divergence.sum(axis=(-2, -1)) / count
+        values["kl"] = divergence
     if entropy is not None:
         values["entropy"] = entropy.sum(axis=(-2, -1)) / count
     now = step.distribution(last)
@@ -184,6 +184,19 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     if step.settings.is_language and step.reward_parts is not None:
         values["accuracy"] = step.reward_parts[:, 0].mean()
     return values
+
+
+def _divergence(step: Step) -> np.ndarray | None:
+    """Return the exact KL after the last pass, averaged over the visited places. Stacked updates have one each."""
+    divergence = recompute.exact_kl(step, step.passes)
+    count = np.maximum(step.mask.sum(axis=(-2, -1)), 1)
+    return None if divergence is None else np.asarray(divergence.sum(axis=(-2, -1)) / count)
+
+
+def kl_metric(step: Step) -> float:
+    """Return the metric "kl" of one update, without computing the others."""
+    divergence = step.measurements.get("kl", _divergence(step))
+    return float("nan") if divergence is None else float(divergence)
 
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:

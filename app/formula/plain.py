@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "theta": "θ",
@@ -33,6 +34,7 @@ def spoken_formula(text: str) -> str:
     return re.sub("[" + "".join(_SAID) + "]", lambda accent: f" {_SAID[accent[0]]} ", text).replace("  ", " ").strip()
 
 
+@lru_cache(maxsize=1024)
 def plain_text(latex: str) -> str:
     """Return ``latex`` as one line of Unicode."""
     text = re.sub(rf"\\(?:{'|'.join(_DROPPED)})(?![A-Za-z])\s?", "", latex).replace(r"\{", "⦃").replace(r"\}", "⦄")

@@ -51,6 +51,7 @@ class TermStrip(QWidget):
         self._inside = True
         self.buttons: list[TermButton] = []
         self._heights: dict[int, int] = {}
+        self._words: list[tuple[str, QRectF]] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -156,6 +157,7 @@ class TermStrip(QWidget):
         words = line if valued and self._worded else 0.0
         high = ascent + below + (line if valued else 0.0) + words + 4 * self.factor
         if move:
+            self._words = None
             for button in self.buttons:
                 button.baseline = ascent
         x, y = 0.0, 0.0
@@ -201,17 +203,19 @@ class TermStrip(QWidget):
 
     def words(self) -> list[tuple[str, QRectF]]:
         """Return the names below the values, each of them once, and their rectangles."""
-        placed = dict[str, QRectF]()
-        for button in self.buttons if self._worded else ():
-            word, below, metrics = _word(button.term), button.geometry(), QFontMetricsF(button.small)
-            area = QRectF(0, below.bottom(), metrics.horizontalAdvance(word) + GAP * self.factor, metrics.height())
-            area.moveLeft(max(below.center().x() - area.width() / 2, 0.0))
-            before = max((other.right() for other in placed.values() if other.top() == area.top()), default=0.0)
-            room = before - area.left() <= area.width() / 4
-            area.moveLeft(max(area.left(), before))
-            if word and word not in placed and room:
-                placed[word] = area
-        return [*placed.items()]
+        if self._words is None:
+            placed = dict[str, QRectF]()
+            for button in self.buttons if self._worded else ():
+                word, below, metrics = _word(button.term), button.geometry(), QFontMetricsF(button.small)
+                area = QRectF(0, below.bottom(), metrics.horizontalAdvance(word) + GAP * self.factor, metrics.height())
+                area.moveLeft(max(below.center().x() - area.width() / 2, 0.0))
+                before = max((other.right() for other in placed.values() if other.top() == area.top()), default=0.0)
+                room = before - area.left() <= area.width() / 4
+                area.moveLeft(max(area.left(), before))
+                if word and word not in placed and room:
+                    placed[word] = area
+            self._words = [*placed.items()]
+        return self._words
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

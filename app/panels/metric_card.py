@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetricsF,
@@ -53,6 +53,7 @@ class MetricCard(Sourced, QWidget):
         self._scale = 1.0
         self._stale = False
         self._title_role = "small"
+        self._explained: tuple[str, str] | None = None  # what the tooltip lacks
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
@@ -105,10 +106,21 @@ class MetricCard(Sourced, QWidget):
         sentences += [tried] if tried else []
         if stale:
             sentences.append(tr("This is the previous update's value; this update's value appears at a later stage."))
-        explain_on_hover(self, title, " ".join(sentences))
+        self._explained = (title, " ".join(sentences))
         name = tr("{title} {value}, from the previous update") if stale else tr("{title} {value}")
         self.setAccessibleName(name.format(title=title, value=self._value))
         self.update()
+
+    def describe(self) -> None:
+        """Explain the number in the tooltip, in What's This, and for screen readers."""
+        if self._explained is not None:
+            explain_on_hover(self, *self._explained)
+            self._explained = None
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.ToolTip, QEvent.Type.WhatsThis, QEvent.Type.FocusIn):
+            self.describe()
+        return super().event(event)
 
     @property
     def text_area(self) -> QRectF:

@@ -155,6 +155,11 @@ class MetricsPanel(Panel):
         super().resizeEvent(event)
         self.redraw()
 
+    def describe(self, sentence: str) -> None:
+        super().describe(sentence)
+        for card in self.cards:
+            card.describe()
+
     def summary(self, view: View) -> str:
         numbers = [f"{METRICS[c.name].title} {_text(c.name, view)}" for c in self.cards[1:]]
         return tr("Update {step:,}: {numbers}.").format(step=view.run.label(view.cursor.step), numbers=listed(numbers))

@@ -185,6 +185,8 @@ class Plot(PaintedAhead, Canvas):
             self.refresh()
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if self.shows_picture():
+            return
         Canvas.paintEvent(self, event)
         if self._instead or self._ringed:
             painter = QPainter(self.viewport())

@@ -228,9 +228,10 @@ class TableModel(QAbstractTableModel):
 
     def ink(self, place: int, column: int) -> QColor:
         """Return the text colour of a cell."""
-        return self.theme.ink(self._meaning(place, column))
+        return self.theme.ink(self.meaning(place, column))
 
-    def _meaning(self, place: int, column: int) -> str:
+    def meaning(self, place: int, column: int) -> str:
+        """Return the meaning of the text colour of a cell, by the theme's name."""
         what, value = self.columns[column], self.value(place, column)
         if is_missing(value) or isinstance(value, Residue):
             return "muted"

@@ -50,7 +50,7 @@ class TablePainter:
         align = LEFT if kind in WORDS else RIGHT
         if kind != "chip":
             painter.setFont(self._mono_font if kind == "mono" else self.font)
-        before = painter.layoutDirection()
+        before, inked = painter.layoutDirection(), ""
         if kind not in ("text", "chip", "line"):
             painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the sign is before its number
         for place, top in rows:
@@ -62,7 +62,7 @@ class TablePainter:
                 self._paint_chip(painter, inner, text)
                 continue
             if kind == "line":
-                inner = self._paint_sample(painter, inner, model.value(place, column))
+                inner, inked = self._paint_sample(painter, inner, model.value(place, column)), ""
             if len(text) > MOST_SIGNS:  # measuring a long text takes longer than painting all other cells
                 text = text[:MOST_SIGNS] + "…"
             wide = metrics.horizontalAdvance(text)
@@ -71,7 +71,10 @@ class TablePainter:
                 wide = metrics.horizontalAdvance(text)
             if wide > inner.width():
                 text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
-            painter.setPen(model.ink(place, column))
+            meaning = model.meaning(place, column)
+            if meaning != inked:
+                painter.setPen(self._theme.ink(meaning))
+                inked = meaning
             painter.drawText(inner, align, text)
         painter.setLayoutDirection(before)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect
+from PySide6.QtCore import QEvent, QPoint, QRect
 from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
@@ -15,6 +16,8 @@ the window.
 """
 HATCH = 8
 """Period of hatched brushes in pixels of the screen. They begin at the corner of the window, not of the widget."""
+looks_different: WeakKeyDictionary[PaintedAhead, None] = WeakKeyDictionary()
+"""The widgets of all windows that look different from their last painting, in order, until a frame takes them."""
 if TYPE_CHECKING:
     Base = QWidget
 else:
@@ -62,18 +65,6 @@ class Picture:
         painter.drawPixmap(-self._corner, self._pixels)
 
 
-class LooksDifferent(QEvent):
-    """An event for the window of a widget that has to be painted again.
-
-    Attributes:
-        widget: that widget.
-    """
-
-    def __init__(self, widget: PaintedAhead) -> None:
-        super().__init__(QEvent.Type.User)
-        self.widget = widget
-
-
 class PaintedAhead(Base):
     """A widget whose painting takes long enough to be done ahead: a base class before that of Qt.
 
@@ -92,12 +83,19 @@ class PaintedAhead(Base):
         return self.viewport() if isinstance(self, QAbstractScrollArea) else self
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self.canvas)
-        if self._picture is not None and self._picture.is_current:
-            self._picture.show(painter)
-        else:
+        if not self.shows_picture():
+            painter = QPainter(self.canvas)
             self.paint(painter, event.rect())
+            painter.end()
+
+    def shows_picture(self) -> bool:
+        """Show the picture if it is current. Return whether it was shown."""
+        if self._picture is None or not self._picture.is_current:
+            return False
+        painter = QPainter(self.canvas)
+        self._picture.show(painter)
         painter.end()
+        return True
 
     def event(self, event: QEvent) -> bool:
         self._drop_after(event)
@@ -109,7 +107,7 @@ class PaintedAhead(Base):
 
     def _drop_after(self, event: QEvent) -> None:
         """Drop the picture: the pointer, the focus, the size or the look may have changed."""
-        if self._picture is not None and event.type() is not QEvent.Type.Paint:
+        if self._picture is not None and self._picture.is_current and event.type() is not QEvent.Type.Paint:
             self.drop_picture()
 
     def update(self, *area: Any) -> None:
@@ -118,9 +116,9 @@ class PaintedAhead(Base):
         super().update(*area)
 
     def note_change(self) -> None:
-        """Tell the window that the widget looks different, and drop its picture."""
+        """Note that the widget looks different, and drop its picture."""
         self.drop_picture()
-        QCoreApplication.sendEvent(self.window(), LooksDifferent(self))
+        looks_different[self] = None
 
     def paint_ahead(self) -> None:
         """Paint the widget into a picture if it is visible. The picture is shown when Qt paints the window."""

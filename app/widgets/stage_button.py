@@ -43,7 +43,10 @@ class StageButton(QAbstractButton):
 
     def show_stage(self, theme: Theme, scale: float, text: str, reached: bool, current: bool) -> None:
         """Show ``text`` as the stage's label, and whether the stage has been reached and is the current one."""
-        self._theme, self._scale, self._reached, self._current = theme, scale, reached, current
+        look = (theme, scale, reached, current)
+        if text == self.text() and look == (self._theme, self._scale, self._reached, self._current):
+            return
+        self._theme, self._scale, self._reached, self._current = look
         if current:
             pattern = tr("Stage {stage}: {text}, shown")
         elif reached:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import Shiboken
 
 from app.clock import Timer
-from app.theme.painted_ahead import LooksDifferent, PaintedAhead
+from app.theme.painted_ahead import PaintedAhead, looks_different
 from app.workspace.workspace import Workspace
 
 AT_ONCE = frozenset(
@@ -44,8 +44,6 @@ class Painting(QObject):
         """The windows whose painting is held back, and their native windows."""
         self._asked: list[QWidget] = []
         """The windows that Qt has requested to paint."""
-        self._ahead: dict[PaintedAhead, None] = {}
-        """The slow widgets that this frame has changed, in order."""
         self._timer = Timer(self, self._paint)
         workspace.drawing.connect(self._hold)
         workspace.frame.connect(self._on_frame)
@@ -74,16 +72,16 @@ class Painting(QObject):
 
     def _add_paintings(self) -> None:
         """Add a part for each slow widget that the panels have changed, and then let everything be painted."""
-        self._workspace.add_parts([*(partial(_paint_ahead, widget) for widget in self._ahead), self._timer.start])
+        self._workspace.add_parts(
+            [*(partial(_paint_ahead, widget) for widget in [*looks_different]), self._timer.start]
+        )
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
         if kind is QEvent.Type.UpdateRequest and isinstance(watched, QWidget):
             self._asked.append(watched)
             return True
-        if isinstance(event, LooksDifferent):
-            self._ahead[event.widget] = None
-        elif kind in AT_ONCE and not isinstance(watched, QWidget):
+        if kind in AT_ONCE and not isinstance(watched, QWidget):
             self._workspace.complete_frame()
         return False
 
@@ -95,9 +93,9 @@ class Painting(QObject):
             one.removeEventFilter(self)
         for window in filter(Shiboken.isValid, asked):
             QCoreApplication.sendEvent(window, QEvent(QEvent.Type.UpdateRequest))
-        ahead, self._ahead = self._ahead, {}
-        for widget in filter(Shiboken.isValid, ahead):
+        for widget in [*looks_different]:
             widget.drop_picture()
+        looks_different.clear()
 
 
 def _paint_ahead(widget: PaintedAhead) -> None:

@@ -6,6 +6,9 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QEvent, QPoint
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QApplication
 
 from app.panel_registry import METRICS
 from app.panels.metric_card import MetricCard
@@ -85,3 +88,17 @@ def test_opening_a_card_tries_the_advice_on_its_number_and_shows_what_helps(driv
     assert "Learning rate α: 5 → 1.25, tried over 6 updates:" in cards(driver)["clip_fraction"].accessibleDescription()
     driver.program.workspace.move_to(1)
     assert "tried over" not in cards(driver)["clip_fraction"].accessibleDescription()
+
+
+def test_the_tooltip_of_a_card_is_that_of_the_update_shown_while_a_run_goes_on(driver: Driver) -> None:
+    driver.run(5)
+    card, workspace = cards(driver)["entropy"], driver.program.workspace
+    workspace.running = True
+    tips = []
+    for step in (3, 4):
+        workspace.move_to(step)
+        driver.settle()
+        QApplication.sendEvent(card, QHelpEvent(QEvent.Type.ToolTip, QPoint(), card.mapToGlobal(QPoint())))
+        tips.append(card.toolTip())
+    workspace.running = False
+    assert tips[0] != tips[1]

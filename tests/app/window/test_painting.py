@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
-from PySide6.QtGui import QFocusEvent, QImage, QPainter
+from PySide6.QtGui import QFocusEvent, QImage, QPainter, QPaintEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.panels.history_chart import HistoryChart
 from app.plotting.bar_chart import BarChart
+from app.plotting.canvas import Canvas
 from app.theme.painted_ahead import PaintedAhead
 from app.widgets.panel import Panel, in_window
 from app.workspace import frame
@@ -135,6 +137,27 @@ def test_a_widget_that_gets_the_focus_before_its_picture_is_shown_paints_itself(
     QApplication.sendEvent(chart, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))
     chart.grab()
     assert painted == [chart]
+
+
+def test_a_plot_shows_its_picture_in_place_of_another_painting(
+    going_on: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plot = going_on.program.window.panels["training_history"].findChild(HistoryChart)
+    assert isinstance(plot, HistoryChart)
+    begin(going_on, 3)
+    going_on.program.workspace.complete_frame()
+    painted, original = list[Canvas](), Canvas.paintEvent
+
+    def paint(self: Canvas, event: QPaintEvent) -> None:
+        painted.append(self)
+        original(self, event)
+
+    monkeypatch.setattr(Canvas, "paintEvent", paint)
+    plot.viewport().grab()
+    assert not painted
+    plot.drop_picture()
+    plot.viewport().grab()
+    assert painted == [plot]
 
 
 def pictured(window: QWidget) -> list[PaintedAhead]:
