@@ -7,14 +7,31 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 """The certificates of this machine, which can include that of a proxy."""
+SCRIPTS = Path("/usr/share/debootstrap/scripts")
 _KEPT = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT")
 
 
-def make(root: Path, suite: str, mirror: str = "", packages: Sequence[str] = ()) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Mirror:
+    """Where debootstrap gets the releases of a distribution, by which of its scripts, and the parts of them that an
+    installed system has. A debootstrap knows a release that is newer than itself only by the script.
+    """
+
+    address: str
+    script: str
+    components: str
+
+
+DEBIAN = Mirror(address="http://deb.debian.org/debian", script="sid", components="main")
+UBUNTU = Mirror(address="http://archive.ubuntu.com/ubuntu", script="gutsy", components="main,universe")
+
+
+def make(root: Path, suite: str, mirror: Mirror = DEBIAN, packages: Sequence[str] = ()) -> None:
     """Make a minimal system of a release, with these packages, in the folder ``root``.
 
     Raises:
@@ -22,8 +39,9 @@ def make(root: Path, suite: str, mirror: str = "", packages: Sequence[str] = ())
     """
     if os.geteuid() != 0:
         raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: use sudo.")
-    include = [f"--include={','.join(packages)}"] if packages else []
-    command = ["debootstrap", "--variant=minbase", *include, suite, str(root), *filter(None, [mirror])]
+    command = ["debootstrap", "--variant=minbase", f"--components={mirror.components}"]
+    command += [f"--include={','.join(packages)}"] if packages else []
+    command += [suite, str(root), mirror.address, str(SCRIPTS / mirror.script)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     root.chmod(0o755)
     shutil.copyfile("/etc/resolv.conf", root / "etc" / "resolv.conf")
