@@ -18,8 +18,8 @@ _KEPT = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL", "PIP_DEFAULT_
 
 @dataclass(frozen=True, kw_only=True)
 class Mirror:
-    """Where debootstrap gets the releases of a distribution, by which of its scripts, and the parts of them that an
-    installed system has. A debootstrap knows a release that is newer than itself only by the script.
+    """A source of the releases of a distribution for debootstrap, with the script that it runs for them, and the
+    components that an installed system has. Of a release newer than itself, debootstrap does not know the script.
     """
 
     address: str
