@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from pathlib import Path
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 """The certificates of this machine, which can include that of a proxy."""
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
+OFFLINE = ("unshare", "--net")
+"""Words before a command that run it without a network."""
 _KEPT = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT")
 
 
@@ -55,15 +57,16 @@ def environment() -> dict[str, str]:
     }  # fmt: skip # one line
 
 
-def inside(root: Path, *command: str, quiet: bool = True, variables: Mapping[str, str] | None = None) -> str:
-    """Run a command in a clean root, and return its output, which is shown at once unless ``quiet``.
+def inside(root: Path, *command: str, quiet: bool = True, offline: bool = False) -> str:
+    """Run a command in a clean root, without a network if ``offline`` is set. Return its output, which is shown at once
+    unless ``quiet``.
 
     Raises:
         SystemExit: it fails.
     """
     done = subprocess.run(
-        ["chroot", str(root), *command],
-        env=environment() | (dict(variables) if variables else {}),
+        [*(OFFLINE if offline else ()), "chroot", str(root), *command],
+        env=environment(),
         stdin=subprocess.DEVNULL,
         capture_output=quiet,
         text=True,
