@@ -41,7 +41,8 @@ def make(root: Path, suite: str, mirror: Mirror = DEBIAN, packages: Sequence[str
     """
     if os.geteuid() != 0:
         raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: use sudo.")
-    command = ["debootstrap", "--variant=minbase", f"--components={mirror.components}"]
+    command = ["unshare", "--mount"]  # so that what it mounts in the root is gone with it, also when it is killed
+    command += ["debootstrap", "--variant=minbase", f"--components={mirror.components}"]
     command += [f"--include={','.join(packages)}"] if packages else []
     command += [suite, str(root), mirror.address, str(SCRIPTS / mirror.script)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
