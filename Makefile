@@ -106,7 +106,7 @@ test-package-windows: $(VENV)/.package system  ## both made and tried: self-test
 package-deb: package  ## a .deb of the slim package, and what lintian says of it
 	$(BIN)/python -m tools.package.deb
 
-test-deb: package-deb  ## the .deb installed, started and removed in clean Debians, and the archive tried there (as root)
+test-deb: package-deb  ## the .deb installed, started and removed in clean Debians and Ubuntu, and the archive tried there (as root)
 	$(BIN)/python -m tools.package.deb trial
 
 clean-roots: $(VENV)/.app  ## the README's two commands in clean Debians and Ubuntu, with each pip (as root; ARGS='bookworm --run-only')

@@ -30,7 +30,11 @@ VIAddVersionKey LegalCopyright "MIT licence"
 !insertmacro MUI_PAGE_FINISH
 !insertmacro MUI_UNPAGE_CONFIRM
 !insertmacro MUI_UNPAGE_INSTFILES
+; Of these, the dialogs take the language of Windows, or else the first.
 !insertmacro MUI_LANGUAGE English
+!insertmacro MUI_LANGUAGE SimpChinese
+LangString RUNNING ${LANG_ENGLISH} "GRPO Lab is running. Close it, then try again."
+LangString RUNNING ${LANG_SIMPCHINESE} "GRPO Lab 正在运行。请先将其关闭，然后重试。"
 
 ; A program that runs keeps its own file from being written.
 !macro REFUSE_WHILE_RUNNING
@@ -38,7 +42,7 @@ VIAddVersionKey LegalCopyright "MIT licence"
   ClearErrors
   FileOpen $0 "$INSTDIR\grpo-lab.exe" a
   IfErrors 0 +4
-  MessageBox MB_OK|MB_ICONEXCLAMATION "GRPO Lab is running. Close it, then try again." /SD IDOK
+  MessageBox MB_OK|MB_ICONEXCLAMATION "$(RUNNING)" /SD IDOK
   SetErrorLevel 3
   Quit
   FileClose $0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tools.clean_roots import DOCUMENT, HEAD, merged
+from tools.clean_roots import DOCUMENT, HEAD, SYSTEMS, merged
+from tools.package.root import SCRIPTS
 
 OLD = "| Debian 12 | 3.11.2 | 23.0.1 its own | `make run` | 84 | 520 MB | 2026-11-28 |"
 TEST = "| Debian 12 | 3.11.2 | 23.0.1 its own | `make test` | 400 | 2,200 MB | 2026-11-28 |"
@@ -24,3 +25,8 @@ def test_the_document_has_the_table_and_no_other_place_is_written() -> None:
     assert merged(DOCUMENT.read_text("utf-8"), []) == DOCUMENT.read_text("utf-8")
     with pytest.raises(ValueError, match="substring not found"):
         merged("no table", [OLD])
+
+
+@pytest.mark.skipif(not SCRIPTS.is_dir(), reason="debootstrap is not installed")
+def test_debootstrap_has_the_script_of_each_system_that_is_tried() -> None:
+    assert {one.mirror.script for one in SYSTEMS} <= {path.name for path in SCRIPTS.iterdir()}

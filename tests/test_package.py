@@ -390,6 +390,19 @@ def test_the_digests_of_a_release_are_those_of_its_files(tmp_path: Path) -> None
     assert told == {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a b.tar.gz", "b.whl")}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a .deb")
+def test_a_user_who_is_not_root_gets_the_checker_of_a_deb_before_it_is_made(tmp_path: Path) -> None:
+    programs = {"id": "echo 1000", "sudo": f'echo "$*" >> {tmp_path}/made', "python": f'echo "$*" >> {tmp_path}/made'}
+    for name, line in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run(["bash", str(ROOT / ".ci" / "release"), "pack", "slim"], env=environment, check=True)
+    *_, installed, last = (tmp_path / "made").read_text().splitlines()
+    assert installed.startswith("apt-get install ") and {*deb.NEEDED.values()} <= {*installed.split()}
+    assert last == "-m tools.package.deb"
+
+
 @pytest.mark.parametrize("base", ["/opt/python", "/usr"])
 def test_libraries_of_the_system_are_told_apart_from_those_of_python(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

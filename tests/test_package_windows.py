@@ -67,3 +67,13 @@ def test_the_installer_takes_away_every_file_that_it_brings_and_no_other(tmp_pat
     assert re.findall(r'^  RMDir "(.*)"$', taken, re.MULTILINE) == [r"$INSTDIR\_internal\Qt", r"$INSTDIR\_internal"]
     assert not any(name in brought for name in LEFT_OUT)
     assert "RMDir /r" not in (ROOT / "package_recipes" / "windows-installer.nsi").read_text("utf-8")
+
+
+def test_the_installer_speaks_each_language_of_the_program() -> None:
+    recipe = (ROOT / "package_recipes" / "windows-installer.nsi").read_text("utf-8")
+    of_nsis = {"en": "English", "zh_CN": "SimpChinese"}
+    assert of_nsis.keys() == {"en", *(path.stem for path in (ROOT / "resources" / "translations").glob("*.qm"))}
+    assert re.findall(r"^!insertmacro MUI_LANGUAGE (\w+)$", recipe, re.MULTILINE) == [*of_nsis.values()]
+    texts = re.findall(r"^LangString (\w+) \$\{LANG_(\w+)\}", recipe, re.MULTILINE)
+    used = {*re.findall(r"\$\((\w+)\)", recipe)}
+    assert used and {*texts} == {(name, language.upper()) for name in used for language in of_nsis.values()}

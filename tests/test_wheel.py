@@ -231,7 +231,7 @@ def test_the_metadata_are_complete_and_pin_nothing(made: Path) -> None:
     wheel = zipfile.ZipFile(path)
     (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
     about = HeaderParser().parsestr(wheel.read(name).decode("utf-8"))
-    assert about["Author"] and about["License-Expression"] == "MIT" and about["Requires-Python"] == ">=3.11"
+    assert about["Author"] and about["License-Expression"] == "MIT AND OFL-1.1" and about["Requires-Python"] == ">=3.11"
     assert len(about.get_all("Classifier", [])) > 10
     wanted = about.get_all("Requires-Dist", [])
     assert not [one for one in wanted if "==" in one.split(";")[0]]

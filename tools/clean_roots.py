@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tools.package.required import require
-from tools.package.root import CERTIFICATES, inside, make, mounted
+from tools.package.root import CERTIFICATES, DEBIAN, UBUNTU, Mirror, inside, make, mounted
 
 ROOT = Path(__file__).parents[1]
 ROOTS, DOCUMENT = ROOT / "build" / "roots", ROOT / "docs" / "install.md"
@@ -36,17 +36,16 @@ DAYS = 7
 """Age in days after which a system is made again."""
 PACKAGES = ("python3", "git", "make", "ca-certificates")
 """What the README asks of a system."""
-UBUNTU = "http://archive.ubuntu.com/ubuntu"
 HEAD = "| system | Python | pip | command | seconds | environment | date |"
 
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """A release that is tried: its name, its name for debootstrap, and its mirror, empty for the usual one."""
+    """A release that is tried: its name, its name for debootstrap, and its mirror."""
 
     name: str
     suite: str
-    mirror: str = ""
+    mirror: Mirror = DEBIAN
 
 
 SYSTEMS = (

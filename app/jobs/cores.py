@@ -20,13 +20,14 @@ def allowed_cores() -> int:
 def free_cores() -> int:
     """Return the number of allowed cores that are currently free, at least 1.
 
-    On systems without ``/proc/stat`` (Windows, macOS) all allowed cores count as free.
+    On systems without ``/proc/stat`` (Windows, macOS), or without a load average (Wine, which has that file), all
+    allowed cores count as free.
     """
     try:
         running = re.search(r"^procs_running (\d+)", STAT.read_text(encoding="utf-8"), re.MULTILINE)
     except OSError:
         running = None
-    if running is None:
+    if running is None or not hasattr(os, "getloadavg"):
         return allowed_cores()
     return left_free(allowed_cores(), int(running[1]), os.getloadavg()[0])
 

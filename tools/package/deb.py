@@ -1,8 +1,8 @@
 """A package for Debian and Ubuntu, made from the archive of ``make package``, and trials of both in clean root systems.
 
 python -m tools.package.deb         make the .deb from the slim archive in dist/; lintian must accept it
-python -m tools.package.deb trial   in each clean Debian, as a user: install, self-test, start and remove the .deb,
-                                    then unpack and self-test the archive
+python -m tools.package.deb trial   in each clean system, as a user without a network: install, self-test, start and
+                                    remove the .deb, then unpack and self-test the archive
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from configparser import ConfigParser
 from pathlib import Path
 
 from tools.package.__main__ import DIST, ROOT, archive_of
 from tools.package.required import require
-from tools.package.root import environment, inside, make, mounted
+from tools.package.root import DEBIAN, OFFLINE, UBUNTU, Mirror, environment, inside, make, mounted
 from tools.package.screen import screen
 from tools.package.stamp import Stamp, stamp
 from tools.package.started import painted
@@ -31,8 +32,8 @@ USER = "teacher"
 MAINTAINER = "GRPO Lab contributors <contributors@grpo-lab.org>"
 NEEDED = {"dpkg-deb": "dpkg", "readelf": "binutils", "lintian": "lintian"}
 NEEDED_TO_TRY = {"debootstrap": "debootstrap", "Xvfb": "xvfb", "openbox": "openbox"}
-RELEASES = {"bookworm": (2, 36), "trixie": (2, 41)}
-"""The Debian releases that packages are built for, oldest first, and the version of their C library."""
+RELEASES = {"bookworm": (DEBIAN, (2, 36)), "noble": (UBUNTU, (2, 39)), "trixie": (DEBIAN, (2, 41))}
+"""The releases that packages are built for, oldest first, with their mirror and the version of their C library."""
 CONTROL = """Package: {name}
 Version: {version}
 Architecture: {machine}
@@ -61,11 +62,11 @@ def main(arguments: list[str]) -> int:
         asked = ("dpkg-deb", "--field", str(target), "Depends")
         wanted = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
         (oldest,) = re.findall(r"libc6 \(>= ([0-9.]+)\)", wanted)
-        for release, libc in RELEASES.items():
+        for release, (mirror, libc) in RELEASES.items():
             if libc < tuple(map(int, oldest.split("."))):
                 print(f"left out: {release}, which is older than the system that made the package (glibc {oldest})")
             else:
-                trial(target, archive_of(made), release)
+                trial(target, archive_of(made), release, mirror)
         return 0
     require(NEEDED, "A .deb")
     with tempfile.TemporaryDirectory(prefix="grpo-lab-deb-") as place:
@@ -135,32 +136,32 @@ def lay_out(folder: Path, root: Path, made: Stamp) -> None:
     _put(root / "DEBIAN" / "md5sums", sums)
 
 
-def trial(package: Path, archive: Path, release: str) -> None:
-    """Install the package in a minimal Debian, use it, remove it, and try the archive there.
+def trial(package: Path, archive: Path, release: str, mirror: Mirror) -> None:
+    """Install the package in a minimal system, use it, remove it, and try the archive there.
 
     Raises:
         SystemExit: a check fails, or this user does not have the necessary rights.
     """
     with tempfile.TemporaryDirectory(prefix="grpo-lab-root-", ignore_cleanup_errors=True) as made:
         root = Path(made)
-        make(root, release)
+        make(root, release, mirror)
         shutil.copyfile(package, root / "package.deb")
         before = _listed(root)
         inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "shared-mime-info")
         inside(root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", "/package.deb")
         inside(root, "useradd", "--create-home", USER)
         with mounted("/proc", root / "proc"):
-            inside(root, "su", USER, "-c", "grpo-lab --self-test", quiet=False)
+            inside(root, "su", USER, "-c", "grpo-lab --self-test", quiet=False, offline=True)
             seconds = _started(root)
         types = (root / "usr" / "share" / "mime" / "globs2").read_text("utf-8")
         _expect("both kinds of file are known", "*.grpo\n" in types and "*.grposession\n" in types)
         inside(root, "apt-get", "purge", "-y", "-qq", NAME)
-        left = sorted(path for path in _listed(root) - before if NAME in path and not path.startswith("/home"))
+        left = sorted(path for path in _listed(root) - before if "grpo" in path and not path.startswith("/home"))
         _expect(f"nothing is left of it, and not {left}", not left)
         shutil.unpack_archive(archive, root / "opt", filter="tar")  # owned by root, as by an administrator
         with mounted("/proc", root / "proc"):
             program = f"/opt/{archive.name.removesuffix('.tar.xz')}/grpo-lab"
-            inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False)
+            inside(root, "su", USER, "-c", f"{program} --self-test", quiet=False, offline=True)
     print(
         f"{package.name} and {archive.name} hold in a clean {release}. Its window was painted after {seconds:.2f} s.",
         flush=True,
@@ -168,13 +169,18 @@ def trial(package: Path, archive: Path, release: str) -> None:
 
 
 def _started(root: Path) -> float:
-    """Start the program on a virtual screen, as an ordinary user. Return the seconds until its window was painted."""
+    """Start the program as the menu does, on a virtual screen, as an ordinary user without a network. Return the
+    seconds until its window was painted.
+    """
+    entry = ConfigParser(interpolation=None)
+    entry.read(root / "usr" / "share" / "applications" / f"{NAME}.desktop", encoding="utf-8")
+    program = entry["Desktop Entry"]["Exec"].replace(" %f", "")
     home, sockets = root / "home" / USER / "lab", root / "tmp" / ".X11-unix"
     sockets.mkdir(exist_ok=True)
-    command = f"GRPO_LAB_HOME=/home/{USER}/lab exec grpo-lab"
+    command = f"GRPO_LAB_HOME=/home/{USER}/lab exec {program}"
     with screen() as display, mounted("/tmp/.X11-unix", sockets):
         given = environment() | {"DISPLAY": display}
-        with subprocess.Popen(["chroot", str(root), "su", USER, "-c", command], env=given) as process:
+        with subprocess.Popen([*OFFLINE, "chroot", str(root), "su", USER, "-c", command], env=given) as process:
             try:
                 return painted(home, lambda: process.poll() is None)
             finally:

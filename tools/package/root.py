@@ -5,16 +5,35 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 """The certificates of this machine, which can include that of a proxy."""
+SCRIPTS = Path("/usr/share/debootstrap/scripts")
+OFFLINE = ("unshare", "--net")
+"""Words before a command that run it without a network."""
 _KEPT = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT")
 
 
-def make(root: Path, suite: str, mirror: str = "", packages: Sequence[str] = ()) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Mirror:
+    """A source of the releases of a distribution for debootstrap, with the script that it runs for them, and the
+    components that an installed system has. Of a release newer than itself, debootstrap does not know the script.
+    """
+
+    address: str
+    script: str
+    components: str
+
+
+DEBIAN = Mirror(address="http://deb.debian.org/debian", script="sid", components="main")
+UBUNTU = Mirror(address="http://archive.ubuntu.com/ubuntu", script="gutsy", components="main,universe")
+
+
+def make(root: Path, suite: str, mirror: Mirror = DEBIAN, packages: Sequence[str] = ()) -> None:
     """Make a minimal system of a release, with these packages, in the folder ``root``.
 
     Raises:
@@ -22,8 +41,10 @@ def make(root: Path, suite: str, mirror: str = "", packages: Sequence[str] = ())
     """
     if os.geteuid() != 0:
         raise SystemExit("A clean root is made with debootstrap and chroot, which takes root: use sudo.")
-    include = [f"--include={','.join(packages)}"] if packages else []
-    command = ["debootstrap", "--variant=minbase", *include, suite, str(root), *filter(None, [mirror])]
+    command = ["unshare", "--mount"]  # so that what it mounts in the root is gone with it, also when it is killed
+    command += ["debootstrap", "--variant=minbase", f"--components={mirror.components}"]
+    command += [f"--include={','.join(packages)}"] if packages else []
+    command += [suite, str(root), mirror.address, str(SCRIPTS / mirror.script)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     root.chmod(0o755)
     shutil.copyfile("/etc/resolv.conf", root / "etc" / "resolv.conf")
@@ -37,15 +58,16 @@ def environment() -> dict[str, str]:
     }  # fmt: skip # one line
 
 
-def inside(root: Path, *command: str, quiet: bool = True, variables: Mapping[str, str] | None = None) -> str:
-    """Run a command in a clean root, and return its output, which is shown at once unless ``quiet``.
+def inside(root: Path, *command: str, quiet: bool = True, offline: bool = False) -> str:
+    """Run a command in a clean root, without a network if ``offline`` is set. Return its output, which is shown at once
+    unless ``quiet``.
 
     Raises:
         SystemExit: it fails.
     """
     done = subprocess.run(
-        ["chroot", str(root), *command],
-        env=environment() | (dict(variables) if variables else {}),
+        [*(OFFLINE if offline else ()), "chroot", str(root), *command],
+        env=environment(),
         stdin=subprocess.DEVNULL,
         capture_output=quiet,
         text=True,

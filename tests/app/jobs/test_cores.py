@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,4 +37,9 @@ def test_where_the_system_does_not_say_what_runs_all_allowed_cores_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cores, "STAT", tmp_path / "none")
+    assert cores.free_cores() == cores.allowed_cores()
+
+
+def test_all_cores_are_free_where_the_system_tells_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "getloadavg")
     assert cores.free_cores() == cores.allowed_cores()
