@@ -18,8 +18,7 @@ from app.messages.message_bar import MessageBar
 from app.sessions.file_task import PATIENCE_MS, FileTasks
 from app.settings.store import PreferenceStore
 from app.trainers.controllers.recorded_follower import RecordedFollower
-from app.trainers.prepared import prepare
-from app.trainers.recorded_run import RecordedRun
+from app.trainers.recorded_run import RecordedRun, prepare
 from app.workspace.cursor import Cursor
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace

@@ -290,7 +290,7 @@ def answered(update: Update) -> Measure | None:
                 tr("reward {reward:.4g}; the right answer is {answer}").format(
                     reward=table.rewards[row], answer=shortened(table.answers[row] or "", 40)
                 ),
-                row,
+                int(row),
             )
             for row in right[:SHOWN]
         ),

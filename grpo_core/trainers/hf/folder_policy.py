@@ -12,27 +12,30 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from grpo_core import kl, recompute
 from grpo_core.config import Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.lm.checkpoint import device_named
+from grpo_core.lm.device_sampling import sent
 from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.problems import Prompt
+from grpo_core.objective import evaluate
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.trainers.hf.adapter import adapter_off, trainable, with_trained_adapter
 from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.chat import Chat
 from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
-from grpo_core.trainers.hf.chunk_loss import chunk_loss
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.measuring import Measured, Measuring
 from grpo_core.trainers.hf.memory import SPARE, require_space, rows_within, smaller_sentence
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
-from grpo_core.trainers.hf.scoring import Batch, Ways, chunks, distributions, proved
+from grpo_core.trainers.hf.scoring import Batch, Distributions, Ways, chunks, distributions, proved
 from grpo_core.trainers.hf.snapshots import require_folder
 from grpo_core.trainers.hf.weights import FolderWeights
 
@@ -320,3 +323,50 @@ class FolderPolicy(FolderWeights):
             name: float(table[there].mean())
             for name, table in zip(given, torch.stack([*given.values()]).cpu(), strict=True)
         }
+
+
+def chunk_loss(
+    objective: Objective,
+    batch: Batch,
+    rows: slice,
+    dist: Distributions,
+    logp: Tensor,
+    old_logp: Tensor,
+    advantage: Tensor,
+    reference: Measured | None,
+    sampling: Tensor | None,
+) -> Tensor:
+    """Return the loss () of ``rows``, from :func:`grpo_core.objective.evaluate`, with the denominator of the full
+    batch.
+
+    Args:
+        objective: the loss.
+        batch: all rows, whose mask (B, T) marks the tokens that are trained on.
+        rows: rows of the chunk.
+        dist: distributions of the chunk, used for the entropy bonus.
+        logp: (n, T_chunk) log-probabilities of the chunk's sampled tokens, with gradients.
+        old_logp: (B, T) log-probabilities before the first pass.
+        advantage: (B,) or (B, T).
+        reference: the batch under the reference, if the objective has a KL penalty.
+        sampling: (B, T) log-probabilities computed by the sampler; None without an importance cap.
+    """
+    longest, device = logp.shape[1], logp.device
+    mask = sent(batch.mask[rows, :longest], device)
+    counted = float(max(int(batch.mask.sum()), 1))
+    denominator = counted if REDUCTIONS[objective.reduction].counts_tokens else float(len(batch.tokens))
+    own = advantage[rows] if advantage.ndim == 1 else advantage[rows, :longest]
+    entropy = {"entropy": kl.entropy(dist.logp)[dist.context]} if objective.entropy_bonus else {}
+    ref_logp = None if reference is None else reference.logp[rows, :longest]
+    terms = evaluate(
+        objective,
+        logp,
+        old_logp[rows, :longest],
+        own,
+        mask,
+        ref_logp=ref_logp,
+        sampling_logp=None if sampling is None else sampling[rows, :longest],
+        denominator=denominator,
+        **entropy,
+    )
+    loss: Tensor = terms.loss
+    return loss

@@ -33,7 +33,6 @@ OF_FOLDERS = {
     "answers",
     "attentive",
     "chat",
-    "chunk_loss",
     "loading",
     "measuring",
     "folder_policy",
