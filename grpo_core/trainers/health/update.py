@@ -124,7 +124,10 @@ class Update:
         return float(np.mean(known)) if (known := self.reported(concept)) else None
 
     def seen(self, what: str, row: int | None = None, token: int | None = None) -> Evidence:
-        """Return evidence in this update, with the text of the completion in ``row``, counted from 0 like ``token``."""
+        """Return evidence in this update, with the text of the completion ``row``, if given.
+
+        ``row`` and ``token`` are counted from 0.
+        """
         return Evidence(
             step=self.label,
             what=what,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.objective import evaluate
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter import adapter_off, trainable, with_trained_adapter
+from grpo_core.trainers.hf.adapter import trainable, with_trained_adapter
 from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.chat import Chat
 from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
@@ -210,19 +210,22 @@ class FolderPolicy(FolderWeights):
         """Whether scoring under the reference is possible without loading a second model."""
         return self._fresh_adapter or self._second is not None
 
-    def _reference(self) -> AbstractContextManager[Any]:
-        """Return a context manager that provides the frozen reference, for computation without gradients.
+    @contextmanager
+    def _reference(self) -> Iterator[Any]:
+        """Context manager that provides the frozen reference, for computation without gradients.
 
         It is the model with its adapter off, or a second model. Training a new adapter leaves the folder's model
         unchanged; training every weight, or an existing adapter from the folder, does not.
         """
         if self._fresh_adapter:
-            return adapter_off(self.model)
+            with self.model.disable_adapter():
+                yield self.model
+            return
         if self._second is None:
             plain, adapter = load(self._files, self.device, self._precision).model, self._files.adapter
             self._second = plain if adapter is None else with_trained_adapter(plain, adapter).merge_and_unload()
             attend(self._second, lambda: self.ask())
-        return nullcontext(self._second)
+        yield self._second
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
         """Score the batch under the reference: the model with its adapter off, or a frozen copy."""
