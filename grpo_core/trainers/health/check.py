@@ -111,7 +111,7 @@ class Check:
 
     def not_measurable(self, update: Update) -> str:
         """Return why the update cannot be measured. Empty if it can."""
-        if self.of_texts and update.one_token:
+        if self.of_texts and update.settings.recorded.longest == 1:  # such as an action of a bandit
             return tr("Every completion is a single token.")
         return self.missing(update)
 
