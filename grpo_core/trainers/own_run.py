@@ -74,9 +74,10 @@ class OwnRun:
         given = advantage(step)
         if given.ndim == 2:  # by token: the one of largest size
             given = np.take_along_axis(given, np.abs(given).argmax(axis=1)[:, None], axis=1)[:, 0]
+        age = min(step.settings.learner.staleness, step.step - 1) if drawn_by_earlier(step) else 0  # of its sampler
         return dataclasses.replace(
             table_of(step, self._origin, given),
-            staleness=np.full(len(step.group), age_of_sampler(step), float),
+            staleness=np.full(len(step.group), age, float),
             sampled_by_trainer=True,
             reward_range=reward_range(step),
         )
@@ -146,11 +147,6 @@ def as_recorded(settings: Settings, origin: Origin) -> Settings:
         trainer_settings=settings.to_json(),
     )
     return Settings(objective=settings.objective, learner=settings.learner, task=task)
-
-
-def age_of_sampler(step: Step) -> int:
-    """Return the number of updates between the policy that sampled ``step`` and the policy that learned from it."""
-    return min(step.settings.learner.staleness, step.step - 1) if drawn_by_earlier(step) else 0
 
 
 def reward_range(step: Step) -> np.ndarray | None:

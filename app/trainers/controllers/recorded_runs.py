@@ -98,7 +98,8 @@ class RecordedRuns(QObject):
 
         ``columns`` are the chosen meanings of the columns of a kind of ``table``, which are remembered if they fit.
         """
-        already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
+        known, place = [run for run in self._workspace.runs if isinstance(run, RecordedRun)], path.resolve()
+        already = next((x for x in known if place in (x.path.resolve(), (x.path / "trace.json").resolve())), None)
         if already is not None:
             self._run_manager.show(already)
         elif self._tasks.busy:
@@ -264,10 +265,6 @@ class RecordedRuns(QObject):
             if isinstance(follower.run.source, RemoteSource):
                 follower.run.source.close()
             follower.deleteLater()
-
-
-def _same(run: RecordedRun, path: Path) -> bool:
-    return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
 
 
 def _read(

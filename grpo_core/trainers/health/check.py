@@ -144,11 +144,6 @@ class Check:
         found = (self._finding(name, measures, span, settings) for span in known)
         return [finding for finding in found if finding is not None]
 
-    def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
-        """Return the current one of the :meth:`findings`. None if nothing is wrong at the end of the run."""
-        found = self.findings(name, measures, settings)
-        return found[-1] if found and not found[-1].ended else None
-
     def _finding(self, name: str, measures: Sequence[Measure], span: Span, settings: Settings) -> Finding | None:
         """Judge the updates up to the last one of a stretch."""
         part = measures[: span.last + 1]
