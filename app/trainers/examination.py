@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -109,8 +109,8 @@ class Examination(QObject):
         from grpo_core.trainers.health import Diagnosis
 
         known = self._results[self.run]
-        name = "diagnosis" if isinstance(result, Diagnosis) else "verdict"
-        self._results[self.run] = dataclasses.replace(known, **{name: result})
+        found: dict[str, Any] = {"diagnosis" if isinstance(result, Diagnosis) else "verdict": result}
+        self._results[self.run] = dataclasses.replace(known, **found)
         self.changed.emit()
 
     @Slot(str)

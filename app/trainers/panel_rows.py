@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec, at
 from app.workspace.workspace import Workspace
@@ -143,3 +143,7 @@ MY_RUN = PanelSpec(
     size=(768, 480),
     help=tr("Open a run of another trainer from a folder, a file or the clipboard, or one of the last runs."),
 )
+
+PANELS: tuple[PanelSpec[Any], ...] = (
+    COMPLETIONS, TOKEN_OVERVIEW, REWARD_WEIGHTS, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY, MY_RUN,
+)  # fmt: skip # short names, side by side

@@ -47,17 +47,9 @@ def handles() -> Callable[[RunReader], RunHandle | None]:
 
 def panels() -> tuple[PanelSpec[Any], ...]:
     """Return the rows of the panel registry."""
-    from app.trainers.panel_rows import (
-        COMPLETIONS,
-        DIAGNOSIS,
-        MY_RUN,
-        REWARD_WEIGHTS,
-        RUN_COMPARISON,
-        STEP_SUMMARY,
-        TOKEN_OVERVIEW,
-    )
+    from app.trainers.panel_rows import PANELS
 
-    return COMPLETIONS, TOKEN_OVERVIEW, REWARD_WEIGHTS, RUN_COMPARISON, DIAGNOSIS, STEP_SUMMARY, MY_RUN
+    return PANELS
 
 
 def window() -> type[WindowPart]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from app.plotting.pyramid import Pyramid
-from app.trainers.prepared import prepare
 from app.workspace.cursor import Cursor
-from app.workspace.prepared import Prepared
+from app.workspace.prepared import Prepared, with_pass
 from app.workspace.run_handle import RunHandle
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.explain import Numbers
 from grpo_core.foreign.line import LateError
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.questions import AnyAnswer, AnyQuestion
@@ -270,3 +271,39 @@ def _shorten(kept: OrderedDict[int, Any]) -> None:
     """Discard the oldest entries beyond :data:`KEPT_TABLES`."""
     while len(kept) > KEPT_TABLES:
         kept.popitem(last=False)
+
+
+def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Prepared:
+    """Read the update at ``cursor`` and evaluate the pass shown there. ``known`` contains the parts prepared before.
+
+    Raises:
+        RunFileError: its file cannot be read.
+    """
+    prepared = _read(source, cursor.step) if known is None else known
+    if prepared.step is None or prepared.evaluated is None:
+        return prepared
+    passed = cursor.pass_of(prepared.step.passes)
+    return with_pass(prepared, prepared.evaluated, passed)
+
+
+def _read(source: Source, number: int) -> Prepared:
+    step = table = None
+    why, stamp = "", source.stamp(number)
+    try:
+        step = source.step(number)
+    except NotRecordedError as error:
+        why = str(error)
+    with suppress(NotRecordedError):
+        table = source.completions(number)
+    evaluated = None if step is None else Numbers(step)
+    numbers = recorded_series.numbers_of(table, evaluated, source.reports(number))
+    return Prepared(
+        number=number,
+        stamp=stamp,
+        step=step,
+        why_no_step=why,
+        table=table,
+        numbers=numbers,
+        evaluated=evaluated,
+        reasons={},
+    )

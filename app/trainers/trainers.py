@@ -118,7 +118,11 @@ class Trainers(WindowPart):
     def connect_panel(self, panel: Panel) -> None:
         """Connect what a panel of this part asks for to what does it."""
         if panel.id == MY_RUN.id:
-            self._serve(panel)
+            mine: Any = panel
+            mine.file_wanted.connect(self._program.runs.ask_open)
+            mine.folder_wanted.connect(self.ask_open_folder)
+            mine.paste_wanted.connect(self.open_pasted)
+            HomeRuns(self._program.runs, self).serve(mine)
         requests = {
             "token_wanted": partial(self._raise, TOKEN_INSPECTOR),
             "completion_wanted": partial(self._raise, COMPLETIONS),
@@ -148,18 +152,12 @@ class Trainers(WindowPart):
         if exists(path) and is_model(path):
             return self.model_folders.open
         if path.suffix.lower() not in (OWN_SUFFIX, SUFFIX) and exists(place_of(path)):
-            return self._open
+            return partial(self.recorded_runs.open, otherwise=self._program.runs.open_own)
         return None
 
     def open_recorded(self, path: Path) -> bool:
         self.recorded_runs.open(path, lambda _: None)
         return True
-
-    def _serve(self, panel: Any) -> None:
-        panel.file_wanted.connect(self._program.runs.ask_open)
-        panel.folder_wanted.connect(self.ask_open_folder)
-        panel.paste_wanted.connect(self.open_pasted)
-        HomeRuns(self._program.runs, self).serve(panel)
 
     def open_pasted(self) -> None:
         """Open what is on the clipboard: files, the path of a file or a folder, or a log as printed or stored."""
@@ -203,9 +201,6 @@ class Trainers(WindowPart):
     def started(self, options: argparse.Namespace) -> None:
         if self.opens(options):
             self.model_folders.open(options.model)
-
-    def _open(self, path: Path) -> None:
-        self.recorded_runs.open(path, self._program.runs.open_own)
 
     def _raise(self, spec: PanelSpec[Any]) -> None:
         """Bring a shown panel to the front of its tabs without moving the keyboard focus."""

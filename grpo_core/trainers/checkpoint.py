@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grpo_core import __version__
 from grpo_core.errors import RunFileError, shortened
@@ -124,7 +125,7 @@ def _weights(folder: Path) -> Path:
     return named[0]
 
 
-def _about(folder: Path) -> Mapping[str, object]:
+def _about(folder: Path) -> Mapping[str, Any]:
     with explained(folder / ABOUT):
         content = read_limited(folder / ABOUT, LARGEST_ABOUT)
     try:
@@ -138,9 +139,10 @@ def _about(folder: Path) -> Mapping[str, object]:
     return about
 
 
-def _sentence(number: int, about: Mapping[str, object]) -> str:
+def _sentence(number: int, about: Mapping[str, Any]) -> str:
     """Return a sentence that says whether a run continues bit for bit from update ``number``."""
-    before = {"GRPO Lab": about.get("program"), **_texts(about["versions"])}
+    before = {"GRPO Lab": about.get("program")}
+    before |= {str(name): str(version) for name, version in about["versions"].items()}
     now = {"GRPO Lab": __version__, **installed(LIBRARIES)}
     different = [
         tr("{name} {before}, here {now}").format(name=name, before=shortened(before.get(name), 20), now=version)
@@ -155,8 +157,3 @@ def _sentence(number: int, about: Mapping[str, object]) -> str:
     return tr(
         "The run continues from update {step}, but not bit for bit: the checkpoint was written by {versions}."
     ).format(step=number, versions="; ".join(different))
-
-
-def _texts(versions: object) -> dict[str, str]:
-    assert isinstance(versions, dict)
-    return {str(name): str(version) for name, version in versions.items()}

@@ -1,4 +1,4 @@
-"""What is displayed of a run of a model from a folder before its first update, computed without torch."""
+"""The display of a run of a model from a folder before its first update, computed without torch."""
 
 from __future__ import annotations
 

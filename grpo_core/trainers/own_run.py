@@ -6,17 +6,21 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from grpo_core.bandit import tasks
-from grpo_core.config import Settings
+from grpo_core.config import LanguageTask, Settings
 from grpo_core.config.language import REWARDS
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.foreign.recording import Completions, Report, Source, Texts, file_stamp
+from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
 from grpo_core.lm import rewards
+from grpo_core.lm.calculator import CLOSE, NAME, UNKNOWN, call_in, exchanges
+from grpo_core.lm.vocabulary import STOP, decode
 from grpo_core.premises import drawn_by_earlier
 from grpo_core.recompute import advantage
 from grpo_core.record import Origin, Step
@@ -24,7 +28,6 @@ from grpo_core.runs.reader import RunReader
 from grpo_core.runs.run_file import is_run_file
 from grpo_core.text import tr
 from grpo_core.texts import completion_text, question_text
-from grpo_core.trainers.agent_turns import trajectories
 
 NO_OTHER_TRAINER = tr(
     "This program trained the run. The functions that show its losses also computed them, so there is no other "
@@ -71,9 +74,10 @@ class OwnRun:
         given = advantage(step)
         if given.ndim == 2:  # by token: the one of largest size
             given = np.take_along_axis(given, np.abs(given).argmax(axis=1)[:, None], axis=1)[:, 0]
+        age = min(step.settings.learner.staleness, step.step - 1) if drawn_by_earlier(step) else 0  # of its sampler
         return dataclasses.replace(
             table_of(step, self._origin, given),
-            staleness=np.full(len(step.group), age_of_sampler(step), float),
+            staleness=np.full(len(step.group), age, float),
             sampled_by_trainer=True,
             reward_range=reward_range(step),
         )
@@ -145,11 +149,6 @@ def as_recorded(settings: Settings, origin: Origin) -> Settings:
     return Settings(objective=settings.objective, learner=settings.learner, task=task)
 
 
-def age_of_sampler(step: Step) -> int:
-    """Return the number of updates between the policy that sampled ``step`` and the policy that learned from it."""
-    return min(step.settings.learner.staleness, step.step - 1) if drawn_by_earlier(step) else 0
-
-
 def reward_range(step: Step) -> np.ndarray | None:
     """Return the lowest and the highest reward that the task can pay for each completion, (B, 2). None if unknown."""
     if not step.settings.is_language:
@@ -170,3 +169,58 @@ def table_of(step: Step, origin: Origin, given: np.ndarray | None) -> Completion
         length=step.there.sum(axis=-1),
         trajectories=trajectories(step),
     )
+
+
+def trajectories(step: Step) -> tuple[Trajectory, ...] | None:
+    """Return the turns of each completion, (B,). None if the task has no tool that replies."""
+    settings = step.settings
+    if not settings.is_language or not settings.language.has_tool or step.prompt_tokens is None:
+        return None
+    prompts = [decode([*tokens, -1]) for tokens in step.prompt_tokens]
+    return tuple(
+        trajectory(prompts[group], tokens[there], mask[there], settings.language)
+        for group, tokens, there, mask in zip(step.group, step.tokens, step.there, step.mask, strict=True)
+    )
+
+
+def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: LanguageTask) -> Trajectory:
+    """Split a completion into turns.
+
+    Args:
+        prompt: the prompt's text.
+        tokens: (L,), tokens of the completion, including the end-of-sequence token.
+        mask: (L,) boolean, tokens that the loss counts.
+        task: the task for which the completion was sampled.
+    """
+    turns, place = list[Turn](), 0
+    for said, answered in exchanges(decode(tokens)):
+        end = place + len(said)
+        end += int(not answered and end < len(tokens))  # the end-of-sequence token
+        call = (ToolCall(name=NAME, arguments=call_in(said)),) if said.endswith(CLOSE) else ()
+        if end > place:
+            turns.append(_turn(mask[place:end], role="assistant", text=said, sampled=True, calls=call))
+        place = end
+        if answered:
+            end += len(answered)
+            what = f"error: {answered}" if answered.startswith(UNKNOWN) else answered
+            turns.append(_turn(mask[place:end], role="tool", tool=NAME, text=what.strip(), sampled=False))
+            place = end
+    return Trajectory(
+        prompt=(Turn(role="user", text=prompt, sampled=False, in_loss=0),),
+        turns=tuple(turns),
+        ended=_why_ended(tokens, task),
+    )
+
+
+def _turn(mask: np.ndarray, **said: Any) -> Turn:
+    """Create a turn whose tokens have the loss mask ``mask`` (n,), boolean."""
+    return Turn(tokens=len(mask), body=len(mask), in_loss=int(mask.sum()), **said)
+
+
+def _why_ended(tokens: np.ndarray, task: LanguageTask) -> str:
+    """Return why a completion ended, a key of :data:`grpo_core.foreign.trajectory.ENDS`."""
+    if len(tokens) and tokens[-1] == STOP:
+        return "agent_completed"
+    if decode(tokens).count(CLOSE) > task.calls:
+        return "max_turns"
+    return "max_output_tokens"

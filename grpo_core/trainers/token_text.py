@@ -49,7 +49,13 @@ def _vocabulary(tokenizer: dict[str, Any]) -> tuple[str, ...]:
 
 def piece(written: str, *, byte_level: bool) -> str:
     """Decode a vocabulary entry into a token's text: byte by byte as in GPT-2, or as in SentencePiece."""
-    return _bytes_text(written) if byte_level else _piece_text(written)
+    if byte_level and LETTERS.issuperset(written):
+        return written.translate(AS_LATIN).encode("latin-1").decode("utf-8", "backslashreplace")
+    if byte_level:
+        return written
+    if len(written) == 6 and written.startswith("<0x") and written.endswith(">"):
+        return bytes([int(written[3:5], 16)]).decode("utf-8", "backslashreplace")
+    return written.replace("▁", " ")
 
 
 def _types(part: Any) -> set[str]:
@@ -74,17 +80,3 @@ BYTES = _byte_of_letter()
 LETTERS = frozenset(BYTES)
 AS_LATIN = str.maketrans({letter: chr(byte) for letter, byte in BYTES.items()})
 """Translation table from each letter of :data:`BYTES` to the Latin-1 character of its byte."""
-
-
-def _bytes_text(piece: str) -> str:
-    """Return the text of a byte-level token."""
-    if not LETTERS.issuperset(piece):
-        return piece
-    return piece.translate(AS_LATIN).encode("latin-1").decode("utf-8", "backslashreplace")
-
-
-def _piece_text(piece: str) -> str:
-    """Return the text of a SentencePiece token, or of a plain one."""
-    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
-        return bytes([int(piece[3:5], 16)]).decode("utf-8", "backslashreplace")
-    return piece.replace("▁", " ")

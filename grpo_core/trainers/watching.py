@@ -108,7 +108,9 @@ class Watch:
         Raises:
             RunFileError: the run can no longer be read.
         """
-        self._stamp, fresh, goes_on = _refreshed(self.source, self._stamp)
+        source = self.source
+        found = source.refreshed(self._stamp) if isinstance(source, RemoteSource) else refreshed(source, self._stamp)
+        self._stamp, fresh, goes_on = found
         if fresh is not None:
             self.source = fresh
             if not goes_on:
@@ -185,10 +187,6 @@ class Watch:
             change=causes[0].remedy if causes else "",
         )
         return {AUDIT: event}
-
-
-def _refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bool]:
-    return source.refreshed(stamp) if isinstance(source, RemoteSource) else refreshed(source, stamp)
 
 
 def _of_finding(finding: Finding, newest: int) -> Event:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
@@ -131,5 +130,8 @@ class Examinations(QObject):
 
     def _say(self, text: str) -> None:
         if text:
-            show = BarAction(text=tr("Show the diagnosis"), run=partial(self._window.show_panel, DIAGNOSIS))
+            show = BarAction(text=tr("Show the diagnosis"), run=self._show)
             self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=FOUND))
+
+    def _show(self) -> None:
+        self._window.show_panel(DIAGNOSIS)

@@ -18,8 +18,7 @@ from app.messages.message_bar import MessageBar
 from app.sessions.file_task import PATIENCE_MS, FileTasks
 from app.settings.store import PreferenceStore
 from app.trainers.controllers.recorded_follower import RecordedFollower
-from app.trainers.prepared import prepare
-from app.trainers.recorded_run import RecordedRun
+from app.trainers.recorded_run import RecordedRun, prepare
 from app.workspace.cursor import Cursor
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
@@ -99,7 +98,8 @@ class RecordedRuns(QObject):
 
         ``columns`` are the chosen meanings of the columns of a kind of ``table``, which are remembered if they fit.
         """
-        already = next((run for run in self._workspace.runs if isinstance(run, RecordedRun) and _same(run, path)), None)
+        known, place = [run for run in self._workspace.runs if isinstance(run, RecordedRun)], path.resolve()
+        already = next((x for x in known if place in (x.path.resolve(), (x.path / "trace.json").resolve())), None)
         if already is not None:
             self._run_manager.show(already)
         elif self._tasks.busy:
@@ -265,10 +265,6 @@ class RecordedRuns(QObject):
             if isinstance(follower.run.source, RemoteSource):
                 follower.run.source.close()
             follower.deleteLater()
-
-
-def _same(run: RecordedRun, path: Path) -> bool:
-    return path.resolve() in (run.path.resolve(), (run.path / "trace.json").resolve())
 
 
 def _read(

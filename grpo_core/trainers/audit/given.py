@@ -125,7 +125,8 @@ def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterato
     zero = sum(u.old_zero[0] for u in updates) >= MOSTLY * max(sum(u.old_zero[1] for u in updates), 1)
     far = [u for u in updates if u.old and u.old[RECORDED].distance > FAR]
     if far and not zero:
-        sums = _summed([u.old for u in far])
+        names = dict.fromkeys(name for u in far for name in u.old)
+        sums = {name: sum((u.old[name] for u in far if name in u.old), Sums()) for name in names}
         recorded = sums.pop(RECORDED)
         name, nearest = min(sums.items(), key=lambda item: item[1].distance, default=("", Sums()))
         if nearest.count >= FEWEST and nearest.distance < NEARER * recorded.distance:
@@ -203,11 +204,6 @@ def other_ratios(found: Sequence[Figure]) -> Iterator[Misplaced]:
     still, clipped, share = clipped_at_first(found)
     if clipped > max(1, SOME * still):
         yield Misplaced(name="old_other", values=(share,), sure=False)
-
-
-def _summed(each: Sequence[Mapping[str, Sums]]) -> dict[str, Sums]:
-    names = dict.fromkeys(name for one in each for name in one)
-    return {name: sum((one[name] for one in each if name in one), Sums()) for name in names}
 
 
 def _since(updates: Sequence[Measured], shown: Sequence[bool]) -> int | None:

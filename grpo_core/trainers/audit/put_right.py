@@ -81,7 +81,9 @@ def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
         rows = [row for row in compared(whole, passed) if row.name in SHOWN and not row.same]
         losses = _losses(claim, update, passed)
         if losses is not None and any(row.name == "loss" for row in rows) | (losses[0] != losses[1]):
-            rows = [_loss_row(losses), *(row for row in rows if row.name != "loss")]
+            help = tr("The loss of this pass, its micro-batches added.")
+            loss = Compared(name="loss", title=tr("Loss"), help=help, ran=losses[0], other=losses[1])
+            rows = [loss, *(row for row in rows if row.name != "loss")]
     except GrpoError:
         return None
     pair = Pair(ran=ran, other=other, passes=(passed, passed))
@@ -118,11 +120,6 @@ def _losses(claim: Explained, update: Update, passed: int) -> tuple[float, float
     sides = claim.numbers(update), loss_numbers(update)
     ran, other = (None if n is None else float(n.ours[n.places[:, 0] == passed].sum()) for n in sides)
     return None if ran is None or other is None else (ran / update.processes, other / update.processes)
-
-
-def _loss_row(losses: tuple[float, float]) -> Compared:
-    help = tr("The loss of this pass, its micro-batches added.")
-    return Compared(name="loss", title=tr("Loss"), help=help, ran=losses[0], other=losses[1])
 
 
 def _claims(pair: Pair) -> tuple[Righted, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from grpo_core.foreign.readers import recorded
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import audit
 from grpo_core.trainers.audit.report import as_json, as_text, traced, why_not
-from grpo_core.trainers.commands.columns_option import add_columns
+from grpo_core.trainers.commands.columns_option import add_columns, progress_of
 from grpo_core.trainers.own_run import NO_OTHER_TRAINER, is_own
 
 AGREES, DEPARTS = 0, 1
@@ -40,12 +39,6 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         if with_losses is None:
             raise RunFileError(why_not(source))
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
-
-        def progress(done: int, count: int) -> None:
-            poll()
-            if sys.stderr.isatty():
-                print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
-
-        result = audit(with_losses, range(first, len(source) + 1), progress)
+        result = audit(with_losses, range(first, len(source) + 1), progress_of(poll))
         print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
         return AGREES if result.agrees else DEPARTS

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.command_numbers import count
 from grpo_core.errors import RunFileError
 from grpo_core.text import tr
-from grpo_core.trainers.commands.columns_option import add_columns
+from grpo_core.trainers.commands.columns_option import add_columns, progress_of
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.own_run import opened
@@ -41,13 +40,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     """
     with opened(options.run, poll, options.columns) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
-
-        def progress(done: int, count: int) -> None:
-            poll()
-            if sys.stderr.isatty():
-                print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
-
-        result = diagnose(source, range(first, len(source) + 1), progress)
+        result = diagnose(source, range(first, len(source) + 1), progress_of(poll))
         if not result.updates:
             raise RunFileError(
                 result.unreadable[0]

@@ -11,7 +11,7 @@ from grpo_core.command_numbers import count
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.text import plural, tr
-from grpo_core.trainers.commands.columns_option import add_columns
+from grpo_core.trainers.commands.columns_option import add_columns, progress_of
 from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.own_run import is_own
 
@@ -44,13 +44,7 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         )
     with recorded(options.source, poll, options.columns) as source:
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
-
-        def progress(done: int, count: int) -> None:
-            poll()
-            if sys.stderr.isatty():
-                print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
-
-        left_out = convert(source, options.out, range(first, len(source) + 1), progress)
+        left_out = convert(source, options.out, range(first, len(source) + 1), progress_of(poll))
         written = len(source) - first + 1 - len(left_out)
         print(
             plural(

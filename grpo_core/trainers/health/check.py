@@ -111,7 +111,7 @@ class Check:
 
     def not_measurable(self, update: Update) -> str:
         """Return why the update cannot be measured. Empty if it can."""
-        if self.of_texts and update.one_token:
+        if self.of_texts and update.settings.recorded.longest == 1:  # such as an action of a bandit
             return tr("Every completion is a single token.")
         return self.missing(update)
 
@@ -143,11 +143,6 @@ class Check:
             known = spans([self.bad(m, measures[0]) for m in measures], min(self.least_bad, len(measures)))
         found = (self._finding(name, measures, span, settings) for span in known)
         return [finding for finding in found if finding is not None]
-
-    def finding(self, name: str, measures: Sequence[Measure], settings: Settings) -> Finding | None:
-        """Return the current one of the :meth:`findings`. None if nothing is wrong at the end of the run."""
-        found = self.findings(name, measures, settings)
-        return found[-1] if found and not found[-1].ended else None
 
     def _finding(self, name: str, measures: Sequence[Measure], span: Span, settings: Settings) -> Finding | None:
         """Judge the updates up to the last one of a stretch."""

@@ -50,7 +50,7 @@ _OURS = {
     ),
     "rewards_missing": Check(
         title=tr("Rewards that are missing"), quantity=Quantity(name=tr("completions without a reward"), share=True),
-        missing=rewards.no_table, measure=rewards.unscored, judge=rewards.judge_unscored,
+        missing=lambda update: update.why_no_table, measure=rewards.unscored, judge=rewards.judge_unscored,
         advice=("score",),
         source=tr("TRL, GRPOTrainer: a reward function may return None"),
     ),

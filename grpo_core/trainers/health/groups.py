@@ -84,7 +84,7 @@ def _examples(update: Update, table: Completions, dead: Sequence[np.ndarray]) ->
     """
     low, between, high = dead[:SHOWN], dead[SHOWN:-SHOWN], dead[SHOWN:][-SHOWN:]
     return tuple(
-        update.seen(
+        update.evidence(
             plural(
                 "the only completion of this prompt has the reward {reward:.4g}",
                 "all {count} completions of this prompt have the reward {reward:.4g}",

@@ -34,7 +34,7 @@ def cap(update: Update) -> Measure:
     return Measure(
         label=update.label,
         value=value,
-        evidence=(update.seen(tr("the cap is {cap:g}").format(cap=value)),),
+        evidence=(update.evidence(tr("the cap is {cap:g}").format(cap=value)),),
     )
 
 

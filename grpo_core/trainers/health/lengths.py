@@ -40,7 +40,7 @@ def length(update: Update) -> Measure | None:
     value = _length(update)
     if value is None or not math.isfinite(value):
         return None
-    seen = update.seen(tr("mean length {value:.1f} tokens").format(value=value))
+    seen = update.evidence(tr("mean length {value:.1f} tokens").format(value=value))
     return Measure(label=update.label, value=value, more={"reward": mean_reward(update)}, evidence=(seen,))
 
 
@@ -116,7 +116,7 @@ def other_ends(update: Update) -> Measure | None:
     row = int((last >= 0).argmax())
     place = int(update.step.there[row].sum()) - 1
     what = tr("it ends on token {token}").format(token=update.token(row, place))
-    seen = (update.seen(what, row, place),) if share else ()
+    seen = (update.evidence(what, row, place),) if share else ()
     return Measure(label=update.label, value=share, more={"last": last}, evidence=seen)
 
 
@@ -159,7 +159,7 @@ def cut_off(update: Update) -> Measure | None:
             "mean": update.logged("length"),
             "longest": update.logged("length_max"),
         },
-        evidence=(update.seen(what, first),),
+        evidence=(update.evidence(what, first),),
     )
 
 
@@ -274,7 +274,7 @@ def together(update: Update) -> Measure | None:
         value=mean,
         more={"products": pairs.T @ pairs, "rows": len(rows)},
         evidence=tuple(
-            update.seen(
+            update.evidence(
                 plural(
                     "{length} token, reward {reward:.4g}",
                     "{length} tokens, reward {reward:.4g}",

@@ -70,7 +70,7 @@ def given(update: Update) -> Measure | None:
     if groups is None or groups.more["equal"] == 1:
         return None
     mean = float(np.abs(np.nan_to_num(table.advantage)).mean())
-    seen = update.seen(tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
+    seen = update.evidence(tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
     return Measure(label=update.label, value=mean, evidence=(seen,))
 
 
@@ -113,7 +113,7 @@ def left(update: Update) -> Measure | None:
         label=update.label,
         value=share,
         more={"tokens": len(each), "zero": zero},
-        evidence=(update.seen(what),),
+        evidence=(update.evidence(what),),
     )
 
 
@@ -159,7 +159,7 @@ def otherwise(update: Update) -> Measure | None:
         label=update.label,
         value=known[0],
         more={"theirs": known[1], "ours": known[2], "summed": 1.0 if summed is None else summed[0]},
-        evidence=(update.seen(what),),
+        evidence=(update.evidence(what),),
     )
 
 
@@ -196,7 +196,7 @@ def push(update: Update) -> Measure | None:
     if not update.signals.any() or not len(factors(update.step)):
         return None
     total = update.push
-    seen = update.seen(tr("the sum of |push| is {total:.3g}").format(total=total))
+    seen = update.evidence(tr("the sum of |push| is {total:.3g}").format(total=total))
     return Measure(label=update.label, value=total, evidence=(seen,))
 
 
@@ -221,7 +221,7 @@ def norm(update: Update) -> Measure | None:
             premise = "spread"
     if not premise:
         return None
-    seen = update.seen(tr("grad_norm is {value:.3g}").format(value=value))
+    seen = update.evidence(tr("grad_norm is {value:.3g}").format(value=value))
     return Measure(label=update.label, value=value, more={"premise": premise}, evidence=(seen,))
 
 
@@ -239,7 +239,7 @@ def no_rate(update: Update) -> str:
 def rate(update: Update) -> Measure:
     """Measure the logged learning rate."""
     value = update.logged("learning_rate") or 0.0
-    seen = update.seen(tr("the learning rate is {value:.3g}").format(value=value))
+    seen = update.evidence(tr("the learning rate is {value:.3g}").format(value=value))
     return Measure(label=update.label, value=value, evidence=(seen,))
 
 
@@ -270,7 +270,7 @@ def moved(update: Update) -> Measure | None:
     }
     if change is None:
         return Measure(label=update.label, value=float("nan"), more=more)
-    seen = update.seen(tr("the largest change is {change:.3g} nats").format(change=change))
+    seen = update.evidence(tr("the largest change is {change:.3g} nats").format(change=change))
     return Measure(label=update.label, value=change, more=more, evidence=(seen,))
 
 
@@ -351,7 +351,7 @@ def delivered(update: Update) -> Measure | None:
         label=update.label,
         value=gap,
         more={"other": other, "noise": noise(update), "trained": trained, "first": update.first_tokens},
-        evidence=() if away is None else (update.seen(what.format(gap=gap, other=other)),),
+        evidence=() if away is None else (update.evidence(what.format(gap=gap, other=other)),),
     )
 
 

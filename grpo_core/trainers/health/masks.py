@@ -83,7 +83,7 @@ def all_counted(update: Update) -> Measure | None:
     if len(answered) != len(update.step.mask) or not answered.any():
         return None
     bad = answered & (update.step.mask == update.step.there).all(axis=1)
-    seen = [update.seen(tr("none of its tokens is left out of the loss"), int(bad.argmax()))] if bad.any() else []
+    seen = [update.evidence(tr("none of its tokens is left out of the loss"), int(bad.argmax()))] if bad.any() else []
     return Measure(
         label=update.label,
         value=float(bad.sum() / answered.sum()),
@@ -99,7 +99,9 @@ def beside_left_out(update: Update) -> Measure | None:
     if not len(given):
         return None
     what = tr("mean advantage of those that count: {mean:+.3g}").format(mean=given.mean())
-    return Measure(label=update.label, value=float(given.mean()), more={"given": given}, evidence=(update.seen(what),))
+    return Measure(
+        label=update.label, value=float(given.mean()), more={"given": given}, evidence=(update.evidence(what),)
+    )
 
 
 def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

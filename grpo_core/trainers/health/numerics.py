@@ -75,7 +75,7 @@ def _bad(
     update: Update, place: str, value: float, row: int | None = None, token: int | None = None, **facts: Any
 ) -> tuple[Evidence, str, dict[str, Any]]:
     facts["value"] = float(value)
-    return update.seen(PLACES[place].format(**facts), row, token), place, facts
+    return update.evidence(PLACES[place].format(**facts), row, token), place, facts
 
 
 def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -218,7 +218,7 @@ def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | N
     order = np.argsort(-sizes, axis=None)[:2]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
     return tuple(
-        update.seen(_apart(update, row, token, float(differences[row, token]), weights), row, token)
+        update.evidence(_apart(update, row, token, float(differences[row, token]), weights), row, token)
         for row, token in places
         if sizes[row, token] > 0
     )
@@ -293,7 +293,7 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
         what = tr("its policy is {age:g} steps old; token {token} differs by {gap:.3g} nats").format(
             age=age, token=update.token(row, token), gap=float(away[row, token])
         )
-    return update.seen(what, row, token)
+    return update.evidence(what, row, token)
 
 
 def is_stale(measure: Measure, first: Measure) -> bool:

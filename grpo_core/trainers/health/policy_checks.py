@@ -52,7 +52,7 @@ def entropy(update: Update) -> Measure | None:
     value = _entropy(update)
     if value is None or not np.isfinite(value):
         return None
-    seen = update.seen(tr("entropy {value:.3g} nats").format(value=value))
+    seen = update.evidence(tr("entropy {value:.3g} nats").format(value=value))
     groups = None if no_rewards(update) else dead_groups(update)
     equal = None if groups is None else groups.more["equal"]
     return Measure(label=update.label, value=value, more={"equal": equal, "earned": update.earned}, evidence=(seen,))
@@ -157,13 +157,13 @@ def clipped(update: Update) -> Measure | None:
         return None
     n = int(np.argmax(shares))
     facts = {"share": shares[n], "number": n + 1, "count": len(shares)}
-    seen = update.seen(tr("{share:.0%} of the tokens are clipped in pass {number} of {count}").format(**facts))
+    seen = update.evidence(tr("{share:.0%} of the tokens are clipped in pass {number} of {count}").format(**facts))
     if shares[n]:  # the one farthest from the sampling policy
         terms = update.terms[n]
         far = np.where(terms.clipped & update.used(n) & np.isfinite(terms.ratio), np.abs(terms.ratio - 1), -1.0)
         row, token = (int(i) for i in np.unravel_index(np.argmax(far), far.shape))
         what = tr("{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}")
-        seen = update.seen(what.format(ratio=float(terms.ratio[row, token]), **facts), row, token)
+        seen = update.evidence(what.format(ratio=float(terms.ratio[row, token]), **facts), row, token)
     pulled = None if not stopped.any() else float(other.sum() / stopped.sum())
     return Measure(
         label=update.label,
@@ -235,7 +235,7 @@ def far_tokens(update: Update) -> Measure | None:
         value=carried,
         more={"tokens": int(far.sum()), "of": int(used.sum()), "earned": update.earned},
         evidence=tuple(
-            update.seen(
+            update.evidence(
                 tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
                     kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
                 ),

@@ -159,6 +159,7 @@ def as_html(source: Source, result: Diagnosis) -> str:
     """Return the diagnosis as one page, with untrusted text escaped, no external resources, and no scripts."""
     title = tr("Diagnosis of {title}").format(title=source.title)
     quoting = tr("This page quotes completions of the run.")
+    quotes = any(one.quote for finding in (*result.findings, *result.ended) for one in finding.evidence)
     return "\n".join(
         [
             "<!doctype html>",
@@ -177,7 +178,7 @@ def as_html(source: Source, result: Diagnosis) -> str:
                 [tr("{title}. Reason: {why}").format(title=one.title, why=one.why) for one in result.not_looked_at],
             ),
             *_list(tr("About the recording"), [*result.unreadable, *source.notes]),
-            f"<p><small>{escape(quoting)}</small></p>" if _quotes(result) else "",
+            f"<p><small>{escape(quoting)}</small></p>" if quotes else "",
             "</body></html>",
         ]
     )
@@ -217,7 +218,3 @@ def _list(title: str, lines: list[str] | tuple[str, ...]) -> list[str]:
     if not lines:
         return []
     return [f"<h2>{escape(title)}</h2><ul>", *(f"<li>{escape(line)}</li>" for line in lines), "</ul>"]
-
-
-def _quotes(result: Diagnosis) -> bool:
-    return any(one.quote for finding in (*result.findings, *result.ended) for one in finding.evidence)

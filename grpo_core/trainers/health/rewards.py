@@ -25,11 +25,6 @@ SHOWN = 5
 """Least number of right answers with the lowest reward that make a finding, and the number of those shown."""
 
 
-def no_table(update: Update) -> str:
-    """Return why completions are unknown. Empty if they are known."""
-    return update.why_no_table if update.table is None else ""
-
-
 def unscored(update: Update) -> Measure | None:
     """Measure the share of completions without a reward, with the first of them as evidence."""
     table = update.table
@@ -42,7 +37,7 @@ def unscored(update: Update) -> Measure | None:
         label=update.label,
         value=len(lost) / len(rows),
         more={"lost": len(lost), "rows": len(rows)},
-        evidence=tuple(update.seen(tr("it has no reward"), row) for row in lost[:2]),
+        evidence=tuple(update.evidence(tr("it has no reward"), row) for row in lost[:2]),
     )
 
 
@@ -188,7 +183,7 @@ def largest_advantage(update: Update) -> Measure | None:
         value=float(sizes[order[0]]),
         more={"median": float(np.median(sizes[known])), "share": float(sizes[order[0]] / sizes[known].sum())},
         evidence=tuple(
-            update.seen(
+            update.evidence(
                 tr("advantage {value:.4g}, reward {reward:.4g}").format(
                     value=table.advantage[row], reward=table.rewards[row]
                 ),
@@ -234,7 +229,7 @@ def far_rewards(update: Update) -> Measure | None:
         return None
     paid = table.rewards[rows]
     most = int(rows[np.argmax(np.abs(paid - np.median(paid)))])
-    seen = update.seen(tr("reward {reward:.4g}").format(reward=table.rewards[most]), most)
+    seen = update.evidence(tr("reward {reward:.4g}").format(reward=table.rewards[most]), most)
     return Measure(
         label=update.label, value=float(np.abs(paid - np.median(paid)).max()), more={"paid": paid}, evidence=(seen,)
     )
@@ -286,11 +281,11 @@ def answered(update: Update) -> Measure | None:
         value=len(right) / len(lowest),
         more={"low": low, "right": len(right), "all": len(lowest)},
         evidence=tuple(
-            update.seen(
+            update.evidence(
                 tr("reward {reward:.4g}; the right answer is {answer}").format(
                     reward=table.rewards[row], answer=shortened(table.answers[row] or "", 40)
                 ),
-                row,
+                int(row),
             )
             for row in right[:SHOWN]
         ),

@@ -97,11 +97,6 @@ class Update:
         return through if pull is None else through | (pull != 0)
 
     @property
-    def one_token(self) -> bool:
-        """Whether every completion is a single token, such as an action of a bandit."""
-        return self.settings.recorded.longest == 1
-
-    @property
     def earned(self) -> float | None:
         """The mean reward between the lowest and the highest that the task can pay for a prompt, from 0 to 1.
 
@@ -123,8 +118,11 @@ class Update:
         """Return the mean of the trainer's numbers for a quantity over its reports. None if it logged none."""
         return float(np.mean(known)) if (known := self.reported(concept)) else None
 
-    def seen(self, what: str, row: int | None = None, token: int | None = None) -> Evidence:
-        """Return evidence in this update, with the text of the completion in ``row``, counted from 0 like ``token``."""
+    def evidence(self, what: str, row: int | None = None, token: int | None = None) -> Evidence:
+        """Return evidence in this update, with the text of the completion ``row``, if given.
+
+        ``row`` and ``token`` are counted from 0.
+        """
         return Evidence(
             step=self.label,
             what=what,

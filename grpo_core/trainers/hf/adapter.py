@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -69,13 +67,6 @@ def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
     if left:
         raise refuse(files.path, misfit.format(reason=shortened(left[0])))
     return adapted
-
-
-@contextmanager
-def adapter_off(model: Any) -> Iterator[Any]:
-    """Context manager that provides ``model`` with its adapter switched off."""
-    with model.disable_adapter():
-        yield model
 
 
 def _adapted(model: Any, rank: int, alpha: float, layers: list[str], seed: int) -> Any:

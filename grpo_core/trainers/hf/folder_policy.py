@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from grpo_core import kl, recompute
 from grpo_core.config import Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.lm.checkpoint import device_named
+from grpo_core.lm.device_sampling import sent
 from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.problems import Prompt
+from grpo_core.objective import evaluate
+from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter import adapter_off, trainable, with_trained_adapter
+from grpo_core.trainers.hf.adapter import trainable, with_trained_adapter
 from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.chat import Chat
 from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
-from grpo_core.trainers.hf.chunk_loss import chunk_loss
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.measuring import Measured, Measuring
 from grpo_core.trainers.hf.memory import SPARE, require_space, rows_within, smaller_sentence
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
-from grpo_core.trainers.hf.scoring import Batch, Ways, chunks, distributions, proved
+from grpo_core.trainers.hf.scoring import Batch, Distributions, Ways, chunks, distributions, proved
 from grpo_core.trainers.hf.snapshots import require_folder
 from grpo_core.trainers.hf.weights import FolderWeights
 
@@ -207,19 +210,22 @@ class FolderPolicy(FolderWeights):
         """Whether scoring under the reference is possible without loading a second model."""
         return self._fresh_adapter or self._second is not None
 
-    def _reference(self) -> AbstractContextManager[Any]:
-        """Return a context manager that provides the frozen reference, for computation without gradients.
+    @contextmanager
+    def _reference(self) -> Iterator[Any]:
+        """Context manager that provides the frozen reference, for computation without gradients.
 
         It is the model with its adapter off, or a second model. Training a new adapter leaves the folder's model
         unchanged; training every weight, or an existing adapter from the folder, does not.
         """
         if self._fresh_adapter:
-            return adapter_off(self.model)
+            with self.model.disable_adapter():
+                yield self.model
+            return
         if self._second is None:
             plain, adapter = load(self._files, self.device, self._precision).model, self._files.adapter
             self._second = plain if adapter is None else with_trained_adapter(plain, adapter).merge_and_unload()
             attend(self._second, lambda: self.ask())
-        return nullcontext(self._second)
+        yield self._second
 
     def score_reference(self, batch: Batch, temperature: float, poll: Poll) -> Measured:
         """Score the batch under the reference: the model with its adapter off, or a frozen copy."""
@@ -320,3 +326,50 @@ class FolderPolicy(FolderWeights):
             name: float(table[there].mean())
             for name, table in zip(given, torch.stack([*given.values()]).cpu(), strict=True)
         }
+
+
+def chunk_loss(
+    objective: Objective,
+    batch: Batch,
+    rows: slice,
+    dist: Distributions,
+    logp: Tensor,
+    old_logp: Tensor,
+    advantage: Tensor,
+    reference: Measured | None,
+    sampling: Tensor | None,
+) -> Tensor:
+    """Return the loss () of ``rows``, from :func:`grpo_core.objective.evaluate`, with the denominator of the full
+    batch.
+
+    Args:
+        objective: the loss.
+        batch: all rows, whose mask (B, T) marks the tokens that are trained on.
+        rows: rows of the chunk.
+        dist: distributions of the chunk, used for the entropy bonus.
+        logp: (n, T_chunk) log-probabilities of the chunk's sampled tokens, with gradients.
+        old_logp: (B, T) log-probabilities before the first pass.
+        advantage: (B,) or (B, T).
+        reference: the batch under the reference, if the objective has a KL penalty.
+        sampling: (B, T) log-probabilities computed by the sampler; None without an importance cap.
+    """
+    longest, device = logp.shape[1], logp.device
+    mask = sent(batch.mask[rows, :longest], device)
+    counted = float(max(int(batch.mask.sum()), 1))
+    denominator = counted if REDUCTIONS[objective.reduction].counts_tokens else float(len(batch.tokens))
+    own = advantage[rows] if advantage.ndim == 1 else advantage[rows, :longest]
+    entropy = {"entropy": kl.entropy(dist.logp)[dist.context]} if objective.entropy_bonus else {}
+    ref_logp = None if reference is None else reference.logp[rows, :longest]
+    terms = evaluate(
+        objective,
+        logp,
+        old_logp[rows, :longest],
+        own,
+        mask,
+        ref_logp=ref_logp,
+        sampling_logp=None if sampling is None else sampling[rows, :longest],
+        denominator=denominator,
+        **entropy,
+    )
+    loss: Tensor = terms.loss
+    return loss

@@ -289,13 +289,7 @@ def _sample_into(
             cache.batch_select_indices(before)
         place = place + 1
         seen = torch.cat([seen, seen.new_ones(len(seen), 1)], dim=1)
-        logits = model(
-            input_ids=following[:, None],
-            attention_mask=seen,
-            position_ids=place[:, None],
-            past_key_values=cache,
-            use_cache=True,
-        ).logits[:, -1]
+        logits = _next(model, following, place, cache, seen)
 
 
 def _as_they_are(before: Tensor, entries: int) -> bool:

@@ -39,7 +39,9 @@ def write_adapter(policy: FolderPolicy, folder: Path) -> None:
     with _as_system_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         policy.model.save_pretrained(folder, save_embedding_layers=False)
-    _require(folder, CONFIG, WEIGHTS)
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).is_file():
+            raise GrpoError(tr("peft did not write {name}.").format(name=name))
     _share(folder)
 
 
@@ -68,12 +70,6 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
             shutil.copyfile(files.whole / GENERATION, folder / GENERATION)
     _share(folder)
     look(folder)  # verify that the result is a readable model with all tensors
-
-
-def _require(folder: Path, *names: str) -> None:
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
-        raise GrpoError(tr("peft did not write {name}.").format(name=missing[0]))
 
 
 def _share(folder: Path) -> None:

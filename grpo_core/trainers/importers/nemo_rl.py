@@ -111,7 +111,9 @@ class NemoRun(RowRun):
                     "(filtered_rewards)."
                 )
             )
-        rows = self.converted(label, [record for record in found if not _is_surplus(record)])
+        # a completion that dynamic sampling dropped has a line with nothing but its reward
+        kept = [one for one in found if any(one.get(name) is not None for name in ("token_loss_mask", "content"))]
+        rows = self.converted(label, kept)
         self.note(*notes)
         return rows
 
@@ -165,11 +167,6 @@ def _unwrapped(record: Record) -> Record:
         name: (value[0] if value else None) if isinstance(value, list) and len(value) < 2 else value
         for name, value in record.items()
     }
-
-
-def _is_surplus(record: Record) -> bool:
-    """Return whether a line holds nothing but the reward of a completion that dynamic sampling dropped."""
-    return record.get("token_loss_mask") is None and record.get("content") is None
 
 
 def _split(texts: Sequence[Any], counted: np.ndarray) -> tuple[str | None, str | None]:

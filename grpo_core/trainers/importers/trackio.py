@@ -108,7 +108,7 @@ class TrackioRun(TextRun):
                     len(runs),
                 ).format(count=len(runs), name=self.title, example=f"{self.file.name}/{self.siblings[0].name}")
             )
-        weights = config.get("reward_weights")
+        weights = config.get("reward_weights") or ()
         known = isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
         self._weights = tuple(weights) if known else ()
         self._group_size = whole(config.get("num_generations"))

@@ -23,7 +23,7 @@ from grpo_core.metrics import metrics
 from grpo_core.questions import Answer, Replay, placed
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
-from grpo_core.trainers.agent_turns import trajectories
+from grpo_core.trainers.own_run import trajectories
 from grpo_core.what_if.replay import replayed as what_if
 
 AGENT = {

@@ -32,7 +32,6 @@ OF_FOLDERS = {
     "answers",
     "attentive",
     "chat",
-    "chunk_loss",
     "loading",
     "measuring",
     "folder_policy",

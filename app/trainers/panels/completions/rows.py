@@ -129,7 +129,7 @@ def batch_of(view: View) -> Batch | None:
             None if length is None else int(length[row]),
             None if kl is None else float(kl[row]),
             None if push is None else float(push[row]),
-            *_of_turns(turns[row]),
+            *((None,) * 3 if (told := turns[row]) is None else (told.spoken, told.called, told.failures)),
             None if age is None else float(age[row]),
             None if weight is None else float(weight[row]),
             "" if truncated is None or not truncated[row] else tr("cut"),
@@ -138,13 +138,6 @@ def batch_of(view: View) -> Batch | None:
         for row in range(count)
     ]
     return Batch(prompts=table.prompts, completions=table.completions, cells=cells, trajectories=turns)
-
-
-def _of_turns(trajectory: Trajectory | None) -> tuple[int | None, int | None, int | None]:
-    """Return the numbers of model turns, tool calls and errors."""
-    if trajectory is None:
-        return None, None, None
-    return trajectory.spoken, trajectory.called, trajectory.failures
 
 
 def _importance(step: Step) -> np.ndarray | None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.sessions.file_task import TaskPoll
-from app.trainers.controllers import model_folders
 from grpo_core.foreign.readers import Readers
 from grpo_core.trainers.hf import folder as folder_module
+from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.model_summary import in_fewer_words, model_summary
 from grpo_core.update_time import UNMEASURED, UpdateTime
 
@@ -23,7 +22,7 @@ def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
     from tests.core.trainers.hf.tiny import saved
 
     readers = Readers(own_process=False)
-    files, _ = model_folders.looked_at(readers, saved(tmp_path / "tiny", "llama"), TaskPoll())
+    files, _ = read_model(readers, saved(tmp_path / "tiny", "llama"))
 
     def read(path: Path) -> None:
         raise AssertionError("the files are read again")
