@@ -32,7 +32,7 @@ def paint_ground(
     """Paint the background of a widget that fills ``area``."""
     if picture.framed:
         (lane,), (axes,) = picture.lanes, places.axes.values()
-        x, y = x_ticks(picture, axes, theme, factor), _y_ticks(lane, axes, theme, factor)
+        x, y = x_ticks(picture, axes, theme, factor), _y_ticks(lane, axes, theme, factor, crowded=False)
         paint_axes(painter, axes, theme, factor, x, y, picture.labels)
         return
     _paint_column(painter, area, picture, places, theme)
@@ -41,7 +41,8 @@ def paint_ground(
         axes, space = places.axes[lane.key], places.titles[lane.key]
         paint_title(painter, lane, space, hint, theme, factor, wide=places.wide, meaning=meaning)
         if lane.ruled:
-            paint_axes(painter, axes, theme, factor, (), _y_ticks(lane, axes, theme, factor), ("", ""))
+            ticks = _y_ticks(lane, axes, theme, factor, crowded=lane.key in places.crowded)
+            paint_axes(painter, axes, theme, factor, (), ticks, ("", ""))
         if lane.symmetric:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
             painter.setPen(QPen(theme.colour("muted"), 1))
@@ -60,11 +61,11 @@ def x_ticks(picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> lis
     return [(0.5 + (value - low) / (high - low) * picture.count, text) for value, text in ticks]
 
 
-def _y_ticks(lane: Lane, axes: Axes, theme: Theme, factor: float) -> list[Tick]:
+def _y_ticks(lane: Lane, axes: Axes, theme: Theme, factor: float, *, crowded: bool) -> list[Tick]:
     if lane.y_ticks is not None:
         return list(lane.y_ticks)
     if lane.y is None:
-        return lane_digits(lane, axes, theme.type_unit(factor))
+        return lane_digits(lane, axes, theme.type_unit(factor), crowded=crowded)
     return y_ticks(axes, theme, factor, whole=lane.y.whole)
 
 

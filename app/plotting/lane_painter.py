@@ -26,7 +26,7 @@ WIDE = 440.0
 """Minimum chart width in pixels, at 100 %, at which titles are shown next to the lanes."""
 BETWEEN = 8.0
 """Pixels between two lanes at 100 %."""
-DIGITS = 12.0
+DIGITS = 12.5
 """Minimum distance in pixels, at 100 %, between two rows of digits that do not touch."""
 DIAMOND = 5.0
 """Half of a diamond's width in pixels at 100 %."""
@@ -110,7 +110,6 @@ def places_of(
             area.adjust(0, min(line, height / 4), 0, -min(line, height / 4))
         elif lane.noted:
             crowded.add(lane.key)
-            area.adjust(0, line / 3, 0, 0)  # the digits of this axis do not touch those of the lane above
         pad = min((7.0 if lane.ruled else 0.0) * factor, area.height() / 6)
         pad = 1.0 if lane.noted else pad
         stacked[lane.key] = Axes(area=area, x=picture.x_range, y=ranges[lane.key], pad=pad)
@@ -118,16 +117,19 @@ def places_of(
     return LanePlaces(axes=stacked, titles=titles, wide=wide, top=top, bottom=bottom, crowded=frozenset(crowded))
 
 
-def lane_digits(lane: Lane, axes: Axes, unit: float) -> list[Tick]:
+def lane_digits(lane: Lane, axes: Axes, unit: float, *, crowded: bool) -> list[Tick]:
     """Return the ticks of a lane around 0.
 
-    If numbers would touch, those below 0 are omitted first, then the 0 itself.
+    If numbers would touch, those below 0 are omitted first, then the 0 itself. In a crowded lane, which is symmetric,
+    only the lowest has a number, and none if the number would touch that of the lane above.
     """
     most = max(int(axes.area.height() / (22.0 * unit)) + 1, 3 if lane.symmetric else 2)
     values = lane_ticks(*axes.y, most)
     spacing = values[1] - values[0] if len(values) > 1 else 1.0
     apart = (axes.at_y(0.0) - axes.at_y(spacing)) / (DIGITS * unit)
     shown = [apart >= 1 or value > 0 or (value < 0 and 2 * apart >= 1) for value in values]
+    if crowded:
+        shown = [value == min(values) and axes.area.height() >= 1.5 * DIGITS * unit for value in values]
     return [(value, tick_text(value, spacing) if told else "") for value, told in zip(values, shown, strict=True)]
 
 
