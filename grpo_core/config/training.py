@@ -21,7 +21,7 @@ class Learner:
             "Passes over the same samples before new ones are drawn. With one pass every ratio is 1, inside every "
             "clip range around 1."
         ),
-        tr("Passes per batch"),
+        tr("Passes"),
         symbol="μ",
         low=1,
         high=64,

@@ -12178,10 +12178,6 @@
         <translation>在抽取新样本之前，对同样的样本学习几遍。只学一遍时，每个比率都是 1，在每个包含 1 的裁剪范围之内。</translation>
     </message>
     <message>
-        <source>Passes per batch</source>
-        <translation>每批遍数</translation>
-    </message>
-    <message>
         <source>Divides the logits, both in sampling and in scoring; above 1 samples spread, below 1 they concentrate.</source>
         <translation>在采样和评分时都除 logit；大于 1 时样本分散，小于 1 时集中。</translation>
     </message>

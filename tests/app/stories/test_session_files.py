@@ -67,7 +67,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     program.window.docks["metrics"].hide()
     workspace.editing.edit({"objective.beta": 0.3}, "Prepare")
     choose(menu_over(driver, row_of(driver, "learner.group_size").name), "Lock “Group size”")
-    choose(menu_over(driver, row_of(driver, "learner.mu").name), "Hide “Passes per batch”")
+    choose(menu_over(driver, row_of(driver, "learner.mu").name), "Hide “Passes”")
     choose(menu_over(driver, panel(driver, "controls").preset), "Lock the algorithm")
     program.part("teaching").presenter.speaker.notes.setPlainText("Was passiert bei β = 0,3?")
     path = saved(driver, tmp_path / f"lecture – ü{SUFFIX}")
