@@ -114,8 +114,8 @@ def _sampled(step: Step, group: int, count: int) -> str:
             count=count
         )
     return plural(
-        "Sample: {count} answer; they part at token {fork}.",
-        "Sample: {count} answers; they part at token {fork}.",
+        "Sample: {count} answer; they diverge at token {fork}.",
+        "Sample: {count} answers; they diverge at token {fork}.",
         count,
     ).format(count=count, fork=fork + 1)
 
@@ -172,11 +172,11 @@ def _updated(view: StepView, step: Step, group: int, rows: np.ndarray, *, short:
             counted["count"],
         )
     elif short:
-        sentence = tr("At token {fork} they part: {up} pushed up, {down} down.")
+        sentence = tr("At token {fork} they diverge: {up} pushed up, {down} down.")
     else:
         sentence = plural(
-            "Update {step:,}: token {fork}, where {count} answer parts, is pushed up in {up}, down in {down}.",
-            "Update {step:,}: token {fork}, where {count} answers part, is pushed up in {up}, down in {down}.",
+            "Update {step:,}: token {fork}, where {count} answer diverges, is pushed up in {up}, down in {down}.",
+            "Update {step:,}: token {fork}, where {count} answers diverge, is pushed up in {up}, down in {down}.",
             counted["count"],
         )
     sentence = sentence.format(fork=0 if fork is None else fork + 1, **counted)

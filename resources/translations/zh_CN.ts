@@ -8203,8 +8203,8 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Sample: {count} answer; they part at token {fork}.</source>
-        <comment>Sample: {count} answers; they part at token {fork}.</comment>
+        <source>Sample: {count} answer; they diverge at token {fork}.</source>
+        <comment>Sample: {count} answers; they diverge at token {fork}.</comment>
         <translation>
             <numerusform>采样：{count} 个答案，在 token {fork} 处分开。</numerusform>
         </translation>
@@ -8248,12 +8248,12 @@
         </translation>
     </message>
     <message>
-        <source>At token {fork} they part: {up} pushed up, {down} down.</source>
+        <source>At token {fork} they diverge: {up} pushed up, {down} down.</source>
         <translation>它们在 token {fork} 处分开：{up} 个被推高，{down} 个被压低。</translation>
     </message>
     <message numerus="yes">
-        <source>Update {step:,}: token {fork}, where {count} answer parts, is pushed up in {up}, down in {down}.</source>
-        <comment>Update {step:,}: token {fork}, where {count} answers part, is pushed up in {up}, down in {down}.</comment>
+        <source>Update {step:,}: token {fork}, where {count} answer diverges, is pushed up in {up}, down in {down}.</source>
+        <comment>Update {step:,}: token {fork}, where {count} answers diverge, is pushed up in {up}, down in {down}.</comment>
         <translation>
             <numerusform>第 {step:,} 次更新：{count} 个答案在 token {fork} 处分开，其中 {up} 个把它推高，{down} 个把它压低。</numerusform>
         </translation>

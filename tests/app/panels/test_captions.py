@@ -187,7 +187,7 @@ def is_true_of_samples(sentence: str, case: Case) -> bool:
         met = len(np.unique(step.tokens[case.rows, case.tokens]))
         counted = tuple(int(found[n]) for n in (1, 3, 4)) == (len(case.rows), met, policy.shape[-1])
         return counted and (found[2] == "the bars") != earlier(step)
-    found = re.fullmatch(r"Sample: (\d+) answers?(?:, all the same|; they part at token (\d+))\.", sentence)
+    found = re.fullmatch(r"Sample: (\d+) answers?(?:, all the same|; they diverge at token (\d+))\.", sentence)
     assert found is not None, sentence
     texts = [step.tokens[row][step.there[row]].tolist() for row in case.rows]
     alike = [len({tuple(text[: n + 1]) for text in texts}) == 1 for n in range(max(map(len, texts)))]

@@ -61,10 +61,10 @@ def test_the_fork_lights_up_as_soon_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("stage", "words"),
     [
-        (Stage.SAMPLE, "Sample: 8 answers; they part at token 1."),
+        (Stage.SAMPLE, "Sample: 8 answers; they diverge at token 1."),
         (Stage.SCORE, "Score: 3 of 8 are right; the mean of the rewards is 0.375."),
         (Stage.NORMALIZE, "their sum is 0.000."),
-        (Stage.UPDATE, "Update 3: token 1, where 8 answers part, is pushed up in 3, down in 5."),
+        (Stage.UPDATE, "Update 3: token 1, where 8 answers diverge, is pushed up in 3, down in 5."),
     ],
 )
 def test_every_stage_says_one_sentence_that_stays_throughout_its_film(stage: Stage, words: str) -> None:
