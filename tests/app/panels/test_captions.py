@@ -205,7 +205,7 @@ def is_true_of_pushes(sentence: str, case: Case) -> bool:
     if found := re.search(r": of (\d+) tokens?, (\d+) (?:is|are) pushed up and (\d+) down\.", sentence):
         true: tuple[int, ...] = (int(used.sum()), int((down < 0).sum()), int((down > 0).sum()))
     elif found := re.search(
-        r"token (\d+), where (\d+) answers? parts?, is pushed up in (\d+), down in (\d+)", sentence
+        r"token (\d+), where (\d+) answers? diverges?, is pushed up in (\d+), down in (\d+)", sentence
     ):
         at = down[:, int(found[1]) - 1]
         true = (int(found[1]), len(at), int((at < 0).sum()), int((at > 0).sum()))
