@@ -20,7 +20,7 @@ from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Table
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.problems import Prompt
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter import trainable
+from grpo_core.trainers.hf.adapter import spare_launches, trainable
 from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.chat import Chat
 from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
@@ -87,6 +87,8 @@ class FolderPolicy(FolderWeights):
         self.model = trainable(
             loaded.model, files.adapter, rank=wanted.adapter_rank, alpha=wanted.adapter_alpha, seed=settings.seed
         )
+        if self.ways.one_pass:
+            spare_launches(self.model)
         self.ask: Callable[[], None] = _go_on
         attend(self.model, lambda: self.ask())
         self._reference = Reference(
