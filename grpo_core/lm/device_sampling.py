@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -205,8 +205,7 @@ def captured(step: TokenStep) -> Callable[[], None]:
     Raises:
         RuntimeError: it cannot be recorded, or there is no GPU.
     """
-    main, graph = torch.cuda.current_stream(), torch.cuda.CUDAGraph()
-    beside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    main, graph, beside = torch.cuda.current_stream(), torch.cuda.CUDAGraph(), _stream()
     kind, enabled = torch.get_autocast_dtype("cuda"), torch.is_autocast_enabled("cuda")
     try:
         with torch.autocast("cuda", dtype=kind, enabled=enabled, cache_enabled=False):
@@ -224,6 +223,12 @@ def captured(step: TokenStep) -> Callable[[], None]:
     return graph.replay
 
 
+@cache
+def _stream() -> torch.cuda.Stream:
+    """Return the stream on which graphs are recorded. cuBLAS keeps a workspace for every stream that has been used."""
+    return torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+
 Replayed = tuple[TokenStep, Callable[[], None]]
 """A step, and the function that replays :meth:`TokenStep.next`."""
 
@@ -239,7 +244,7 @@ class Graphs:
     def __init__(
         self, weights: Sequence[Tensor], capture: Callable[[TokenStep], Callable[[], None]] = captured
     ) -> None:
-        self._weights, self._capture, self._on = weights, capture, True
+        self._weights, self._capture, self._on, self._keeping = weights, capture, True, True
         self._kept: dict[tuple[float, ...], Replayed] = {}
 
     def of(self, rows: Rows, request: SamplingRequest, ends: tuple[int, ...], kind: torch.dtype) -> Replayed | None:
@@ -262,18 +267,32 @@ class Graphs:
             except GrpoError:
                 raise
             except Exception as error:  # a driver, a layer or a lack of memory; nothing has been sampled yet
-                self.drop(f"{type(error).__name__}: {shortened(error)}")
+                self._stop(f"{type(error).__name__}: {shortened(error)}")
                 return None
         self._kept[key] = found
         return found
 
-    def drop(self, reason: str) -> bool:
-        """Free all graphs, use none from now on, and log ``reason``. Return False if there were none."""
-        if self._on:
-            logging.getLogger(__name__).warning("tokens are sampled without CUDA graphs: %s", reason)
-        held, self._on = bool(self._kept), False
+    def used(self) -> None:
+        """Free all graphs after use, if memory has been short."""
+        if not self._keeping:
+            self._kept.clear()
+
+    def make_space(self) -> bool:
+        """Free all graphs. From now on, each is freed after use; if that is the case already, none is used any more.
+        Return False if there were none.
+        """
+        if not self._kept:
+            return False
+        if not self._keeping:
+            self._stop("memory is short")
+        self._keeping = False
         self._kept.clear()
-        return held
+        return True
+
+    def _stop(self, reason: str) -> None:
+        logging.getLogger(__name__).warning("tokens are sampled without CUDA graphs: %s", reason)
+        self._on = False
+        self._kept.clear()
 
 
 class Completions:
@@ -319,8 +338,10 @@ class Completions:
         prompt_of = sent(order.astype(np.int64), self._device)
         found = None if graphs is None else graphs.of(rows, request, self._ends, kind)
         if found is not None:
+            assert graphs is not None
             found[0].place(rows, prompt_of)
             self._replay(places, *found, request)
+            graphs.used()
             return
         rows.keep(prompt_of)
         temperature, poll, uniforms = request.temperature, request.poll, request.uniforms

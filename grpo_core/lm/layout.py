@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grpo_core.lm.device_sampling import sent
 from grpo_core.lm.packing import Packing, key_columns, packed
 
 
@@ -64,9 +65,7 @@ def layout(
     """Create the layout of a batch. For the arguments see :func:`~grpo_core.lm.packing.packed`."""
     packing = packed(prompt_tokens, tokens, mask, present)
     tensors = {
-        field.name: torch.from_numpy(getattr(packing, field.name)).to(device)
-        for field in fields(Packing)
-        if field.name != "shape"
+        field.name: sent(getattr(packing, field.name), device) for field in fields(Packing) if field.name != "shape"
     }
     return Layout(shape=packing.shape, **tensors)
 

@@ -99,9 +99,9 @@ class TrainedWeights:
         """
         if self.device.type != "cuda":
             return False
-        dropped = self.graphs.drop("memory is short")
+        freed = self.graphs.make_space()
         torch.cuda.empty_cache()
-        return dropped
+        return freed
 
     def stepped(self, wanted: Optimizer) -> float:
         """Take one optimizer step along the gradients. Return their norm before clipping.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.errors import SettingsError, shortened
 from grpo_core.text import tr
@@ -67,6 +70,30 @@ def with_trained_adapter(model: Any, files: AdapterFiles) -> Any:
     if left:
         raise refuse(files.path, misfit.format(reason=shortened(left[0])))
     return adapted
+
+
+def spare_launches(model: Any) -> None:
+    """Make each of peft's adapted layers compute in three operations instead of five, with fewer calls in Python. On a
+    GPU these calls take longer than the arithmetic. The result is the same except for rounding.
+    """
+    _, peft = libraries()
+    for layer in model.modules():
+        if isinstance(layer, peft.tuners.lora.Linear):
+            (name,) = layer.lora_A
+            layer.forward = partial(_adapted_output, layer, layer.lora_A[name], layer.lora_B[name], layer.scaling[name])
+
+
+def _adapted_output(layer: Any, first: Any, second: Any, scale: float, x: Tensor) -> Tensor:
+    """Return the output (..., D') of a layer for ``x`` (..., D), with ``scale`` · second(first(x)) added unless the
+    adapter is off.
+    """
+    down, up = first.weight, second.weight
+    plain: Tensor = layer.base_layer(x)
+    if layer.disable_adapters or layer.merged:
+        return plain
+    inner = F.linear(x if torch.is_autocast_enabled(x.device.type) else x.to(down.dtype), down)
+    flat = plain.flatten(0, -2).to(inner.dtype)
+    return torch.addmm(flat, inner.flatten(0, -2), up.t(), alpha=scale).view(plain.shape).to(plain.dtype)
 
 
 def _adapted(model: Any, rank: int, alpha: float, layers: list[str], seed: int) -> Any:

@@ -25,7 +25,7 @@ from grpo_core.lm.problems import Prompt
 from grpo_core.objective import evaluate
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter import trainable, with_trained_adapter
+from grpo_core.trainers.hf.adapter import spare_launches, trainable, with_trained_adapter
 from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.chat import Chat
 from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
@@ -89,6 +89,8 @@ class FolderPolicy(FolderWeights):
         self.model = trainable(
             loaded.model, files.adapter, rank=wanted.adapter_rank, alpha=wanted.adapter_alpha, seed=settings.seed
         )
+        if self.ways.one_pass:
+            spare_launches(self.model)
         self.ask: Callable[[], None] = lambda: None
         attend(self.model, lambda: self.ask())
         self._fresh_adapter = bool(wanted.adapter_rank) and files.adapter is None

@@ -13,6 +13,7 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.hf.attention import is_one, targets_in
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.refusal import refuse
+from grpo_core.trainers.hf.token_tree import is_worth_repeating
 
 LIBRARIES = 0.42 * GIB
 """Memory used by torch, transformers and peft themselves, measured on Linux."""
@@ -54,6 +55,7 @@ class Need:
         reference: a frozen copy; 0 with a new adapter, whose reference is the model without it.
         moments: the optimizer's state for the trained weights.
         kept: the copy of the trained weights and their moments that a cancelled update returns to.
+        graphs: keys and values of the sampled rows that stay in their places for a CUDA graph.
         gradients: gradients of the trained weights; twice that if several chunks of rows are accumulated, since the
             part for the prompts is computed after the part for the completions.
         learning: distributions and activations of the rows that are trained on at once.
@@ -66,6 +68,7 @@ class Need:
     reference: float
     moments: float
     kept: float
+    graphs: float
     gradients: float
     learning: float
     comparing: float
@@ -76,7 +79,8 @@ class Need:
     def whole(self) -> float:
         """Peak memory of the process in bytes while it trains, compares or samples."""
         always = LIBRARIES + self.weights + self.reference + self.moments + self.kept
-        return always + max(self.gradients + self.learning, self.comparing, self.sampling)
+        learned = self.graphs + max(self.gradients + self.learning, self.comparing)
+        return always + max(learned, self.sampling)
 
     @property
     def sentence(self) -> str:
@@ -106,11 +110,13 @@ def need(files: ModelFiles, settings: Settings) -> Need:
     completions = task.prompts * group
     rows = min(model.rows_at_once, completions)
     read = task.max_tokens + PROMPT / group
+    on_gpu = model.device == "cuda"
     inside = KEPT * sum(layer.activations for layer in layers)
     # each row attends to its prompt, whose keys and values are copied for it, and again for every head
     attended = rows * PROMPT * sum(layer.cached + 2 * layer.width for layer in layers)
-    if model.checkpointing:  # inputs of all layers plus the inside of one; prompts not shared
-        read, attended = task.max_tokens + PROMPT, 0
+    if model.checkpointing or (on_gpu and is_worth_repeating(rows / group, rows, PROMPT, task.max_tokens)):
+        read, attended = task.max_tokens + PROMPT, 0  # prompts not shared
+    if model.checkpointing:  # inputs of all layers plus the inside of one
         inside = len(layers) * layers[0].width + KEPT * max(layer.activations for layer in layers) if layers else 0
     vocabulary = max((max(shape) for shape in files.shapes.values() if len(shape) == 2), default=0)
     cached = sum(layer.cached for layer in layers)
@@ -121,6 +127,7 @@ def need(files: ModelFiles, settings: Settings) -> Need:
         reference=each * files.parameters * frozen,
         moments=moments,
         kept=4 * trained + moments if keeps_copy(settings) else 0,
+        graphs=4 * completions * (task.max_tokens + PROMPT) * cached * on_gpu,
         gradients=gradients,
         learning=LEARNED_FROM * table + activations,
         comparing=(COMPARED * table + LEFT_OVER * activations + BESIDE) * watched,

@@ -15,7 +15,7 @@ from torch import Tensor
 from grpo_core.lm.device_sampling import TokenStep, sent
 from grpo_core.lm.packing import distinct_rows
 from grpo_core.trainers.hf.sampling import WORTH_SHARING, CachedRows, added_mask, prefilled
-from grpo_core.trainers.hf.token_tree import is_quicker, token_tree
+from grpo_core.trainers.hf.token_tree import is_quicker, is_quicker_on_gpu, is_worth_repeating, token_tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,7 @@ class Ways:
         tree: maximum length of a row, prompt included, for computing it in a tree of tokens; 0 if not possible.
         prepared: whether our own cache and mask can be passed. Only determined on devices other than the CPU.
         fixed: whether our own cache of a fixed size can be passed, which CUDA graphs need. Only determined there too.
+        one_pass: whether one pass over more tokens is faster than two over fewer, as on a GPU.
     """
 
     padding: bool
@@ -35,6 +36,7 @@ class Ways:
     tree: int = 0
     prepared: bool = False
     fixed: bool = False
+    one_pass: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +111,11 @@ def _by_tree(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
         (own[:length] for own, length in zip(batch.tokens[rows], lengths, strict=True)),
     )
     width = int(model.config.get_text_config().hidden_size)
-    if not is_quicker(tree, prompts[np.unique(prompt_of)], int(lengths.max()), width):
+    if not (
+        is_quicker_on_gpu(tree, width)
+        if ways.one_pass
+        else is_quicker(tree, prompts[np.unique(prompt_of)], int(lengths.max()), width)
+    ):
         return None
     weight = next(model.parameters())
     tokens, depths, contexts, visible = (
@@ -130,7 +136,10 @@ def _by_rows(model: Any, batch: Batch, rows: slice, ways: Ways) -> tuple[Tensor,
     mask = batch.mask[rows]
     longest = max(int(mask.sum(axis=-1).max()), 1)
     first, which = distinct_rows(np.column_stack([batch.prompt_of[rows], np.where(mask, batch.tokens[rows], -1)]))
-    logits = (_shared if ways.sharing else _apart)(model, batch, rows.start + first, longest)
+    used = np.unique(batch.prompt_of[rows])
+    prompt = int((batch.prompt_tokens[used] >= 0).sum(axis=-1).max())
+    apart = not ways.sharing or (ways.one_pass and is_worth_repeating(len(used), len(first), prompt, longest - 1))
+    logits = (_apart if apart else _shared)(model, batch, rows.start + first, longest)
     return logits.flatten(0, 1), which[:, None] * longest + np.arange(longest)
 
 
@@ -215,6 +224,7 @@ def proved(model: Any, seed: int = 0, tolerance: float = 1e-4, *, on_device: boo
         tree=_longest_in_a_tree(model) if harmless(in_a_tree, [rows]) else 0,
         prepared=asked and harmless(_stepped, [rows] if padding else alone),
         fixed=asked and harmless(partial(_stepped, fixed=True), [rows] if padding else alone),
+        one_pass=asked,
     )
 
 

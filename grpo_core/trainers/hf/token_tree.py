@@ -16,6 +16,13 @@ A token takes 2 P operations, with P = 12 width² per layer in most architecture
 which would give 6. On a CPU, attention reaches two thirds of the speed of a matrix product.
 """
 
+OPERATIONS_LAUNCHED = 1e10
+"""Number of operations of attention per layer that take a GPU about as long as starting the kernels of one layer."""
+WORTH_REPEATING = 1.5
+"""Maximum number of tokens of a pass over entire rows on a GPU, relative to that of two passes over the prompts and the
+completions, which start twice as many kernels.
+"""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenTree:
@@ -77,6 +84,21 @@ def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray])
         contexts=contexts,
         context=context,
     )
+
+
+def is_quicker_on_gpu(tree: TokenTree, width: int) -> bool:
+    """Return whether one pass over ``tree`` is faster on a GPU than two passes with fewer pairs of tokens."""
+    return 4 * width * len(tree.tokens) ** 2 <= OPERATIONS_LAUNCHED
+
+
+def is_worth_repeating(prompts: float, rows: int, prompt: float, own: float) -> bool:
+    """Return whether, on a GPU, one pass that computes the prompt of every row is worth its further tokens.
+
+    Args:
+        prompts, rows: number of distinct prompts and of distinct rows.
+        prompt, own: length of a prompt and of a completion in tokens.
+    """
+    return rows * (prompt + own) <= WORTH_REPEATING * (prompts * prompt + rows * own)
 
 
 def is_quicker(tree: TokenTree, prompts: np.ndarray, longest: int, width: int) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException
 
 from grpo_core.errors import Cancelled
 from grpo_core.lm import device_sampling
@@ -17,6 +19,7 @@ from grpo_core.lm.model import Transformer
 from grpo_core.lm.sampler import CachedPrefixes, sample, sampled_on_device
 from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import STOP
+from tests.core.lm.fake_cuda import fake_cuda
 from tests.core.lm.graphs import Recorded
 from tests.core.lm.models import TINY, lively, prompts
 from tests.core.lm.starving import CAPTURE, Starving
@@ -93,16 +96,20 @@ def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(temperatur
     recorded.check()
 
 
-def test_what_is_recorded_does_not_depend_on_any_number() -> None:
-    model = Transformer(TINY).to("meta")
-    with torch.inference_mode():
+def test_what_is_recorded_waits_for_nothing_on_cuda() -> None:
+    model = Transformer(TINY)
+    with torch.no_grad(), fake_cuda() as moved:
+        moved(model)
         rows = CachedPrefixes(model, prompts(4), 12)
         step = TokenStep(rows, (8, 12, 64), temperature=0.7, ends=(STOP,), kind=torch.float32)
-        step.place(rows, torch.zeros(8, dtype=torch.int64, device="meta"))
+        step.place(rows, torch.zeros(8, dtype=torch.int64, device="cuda"))
         step.rewind()
         step.next()
-    with pytest.raises(RuntimeError, match="meta"):
-        bool(step.going.any()), "numbers that are not there cannot be asked for"
+        assert step.going.device.type == "cuda"
+        with pytest.raises(DataDependentOutputException):
+            bool(step.going.any())
+        with pytest.raises(RuntimeError, match="two devices"):
+            step.advance(torch.zeros(8, dtype=torch.int64, device="cpu"))
 
 
 def test_graphs_are_forgotten_beyond_a_few_and_when_weights_move() -> None:
@@ -154,15 +161,30 @@ def test_a_cancelled_recording_is_cancelled_and_tried_again() -> None:
             sampled_on_device(MODEL, request, graphs)
 
 
-def test_memory_is_freed_of_graphs_first_and_once() -> None:
+def test_graphs_are_freed_first_then_after_each_use_and_then_no_longer_recorded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     recorded = Recorded(MODEL)
     request = SamplingRequest(
         prompt_tokens=prompts(2), prompt_of=np.arange(4) % 2, uniforms=np.zeros((4, 3)), temperature=1.0, poll=never
     )
+
+    def free_while_drawing(done: int, total: int) -> None:
+        if done == 2:
+            assert recorded.graphs.make_space() and not recorded.graphs.make_space()
+
     sampled_on_device(MODEL, request, recorded.graphs)
-    assert recorded.graphs.drop("memory is short") and not recorded.graphs.drop("memory is short")
+    free_while_drawing(2, 3)
+    for _ in range(2):
+        sampled_on_device(MODEL, request, recorded.graphs)
+        assert not recorded.graphs.make_space(), "nothing is kept while the model learns"
+    assert len(recorded.steps) == 3 and not caplog.records
+    sampled_on_device(MODEL, dataclasses.replace(request, poll=free_while_drawing), recorded.graphs)
+    assert [record.getMessage() for record in caplog.records] == [
+        "tokens are sampled without CUDA graphs: memory is short"
+    ]
     sampled_on_device(MODEL, request, recorded.graphs)
-    assert len(recorded.steps) == 1, "none is recorded any more"
+    assert len(recorded.steps) == 4, "none is recorded any more"
 
 
 @pytest.mark.parametrize("graph", [False, True])

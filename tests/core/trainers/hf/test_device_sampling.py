@@ -10,13 +10,15 @@ import pytest
 import torch
 
 from grpo_core.lm import device_sampling
-from grpo_core.lm.device_sampling import LOOK, Graphs
+from grpo_core.lm.device_sampling import LOOK, Graphs, TokenStep
 from grpo_core.lm.interface import SamplingRequest, Table
+from grpo_core.trainers.hf.adapter import spare_launches
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.loading import libraries
 from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
 from grpo_core.trainers.hf.sampling import CachedRows, sample, sampled_on_device
 from grpo_core.trainers.hf.scoring import proved
+from tests.core.lm.fake_cuda import fake_cuda
 from tests.core.lm.graphs import Recorded
 from tests.core.lm.waiting import waits
 from tests.core.trainers.hf.test_sampling import QUESTIONS, drawn
@@ -89,6 +91,20 @@ def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(kind: str,
     recorded.check()
     apart = on_device(policy, *given, padding=False, graphs=Graphs([], lambda step: step.next))
     assert np.array_equal(plain[0], apart[0]) and np.array_equal(plain[1], apart[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_recorded_waits_for_nothing_on_cuda(kind: str, folders: dict[str, Path]) -> None:
+    policy = FolderPolicy(small(folders[kind], model__adapter_rank=4))
+    spare_launches(policy.model)
+    with torch.no_grad(), fake_cuda() as moved:
+        moved(policy.model)
+        rows = CachedRows(policy.model, policy.encoded(QUESTIONS), 11, prepared=True)
+        step = TokenStep(rows, (12, 12, 64), temperature=0.7, ends=(0, 1), kind=torch.float64)
+        step.place(rows, torch.zeros(12, dtype=torch.int64, device="cuda"))
+        step.rewind()
+        step.next()
+        assert step.going.device.type == "cuda"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,15 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from grpo_core.trainers.hf.adapter import spare_launches
 from grpo_core.trainers.hf.learner import FolderLearner
 from grpo_core.trainers.hf.scoring import Batch, Ways, distributions
-from tests.core.trainers.hf.tiny import small
+from grpo_core.trainers.hf.token_tree import is_quicker_on_gpu, is_worth_repeating, token_tree
+from tests.core.trainers.hf.tiny import KINDS, small
 
 PASSES = {
     "a shared prompt": (Ways(padding=True, sharing=True), [(2, 4), (4, 4)]),  # prompts; distinct completions
     "each row apart": (Ways(padding=True, sharing=False), [(4, 8)]),
     "a tree": (Ways(padding=True, sharing=True, tree=sys.maxsize), [(1, 17)]),
+    "a tree on a GPU": (Ways(padding=True, sharing=True, tree=sys.maxsize, one_pass=True), [(1, 17)]),
+    "rows on a GPU": (Ways(padding=True, sharing=True, one_pass=True), [(4, 8)]),
 }
 """Ways to compute the rows of the test below, and the rows and tokens of the forward passes that each takes."""
 
@@ -53,3 +58,48 @@ def test_equal_completions_are_computed_once_and_give_the_gradient_of_them_all(
     together, apart = gradients
     assert computed[: len(expected)] == expected, "two prompts, four distinct completions"
     assert float((together - apart).norm()) < 1e-4 * float(apart.norm()) > 0
+
+
+def test_long_prompts_and_large_trees_are_not_repeated_on_a_gpu() -> None:
+    assert is_worth_repeating(2, 16, 50, 127) and not is_worth_repeating(4, 32, 50, 11)
+    tree = token_tree([np.arange(50)] * 32, np.random.default_rng(0).integers(50, 9999, (32, 128)))
+    assert is_quicker_on_gpu(tree, 64) and not is_quicker_on_gpu(tree, 576)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_adapter_in_fewer_operations_gives_the_same(kind: str, precision: str, folders: dict[str, Path]) -> None:
+    settings = small(folders[kind], model__adapter_rank=4, model__precision=precision)
+    policy = FolderLearner(settings, cancelled=lambda: False).policy
+    with torch.no_grad():
+        for name, weight in policy.model.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(0, 0.05, generator=torch.Generator().manual_seed(1))
+    tokens, results, launched = torch.arange(3, 15).view(2, 6), list[Any](), list[int]()
+    for _ in range(2):
+        policy.model.zero_grad()
+        with policy.computing(settings), Counted() as counted:
+            logits = policy.model(tokens).logits.float()
+            with policy.model.disable_adapter(), torch.no_grad():
+                off = policy.model(tokens).logits
+            logits.log_softmax(-1)[..., 7].sum().backward()
+        gradient = torch.cat([w.grad.ravel() for w in policy.model.parameters() if w.grad is not None])
+        results.append((logits.detach(), gradient, off))
+        launched.append(counted.operations)
+        spare_launches(policy.model)
+    (logits, gradient, off), (short, short_gradient, short_off) = results
+    near = 1e-5 if precision == "float32" else 2e-2
+    assert torch.equal(off, short_off) and float((off - logits).abs().max()) > 0
+    assert float((logits - short).norm()) < near * float(logits.norm())
+    assert float((gradient - short_gradient).norm()) < 2 * near * float(gradient.norm())
+    assert launched[1] < launched[0]
+
+
+class Counted(TorchDispatchMode):
+    """Counts the operations that start a kernel on a GPU."""
+
+    operations = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.operations += not func.is_view and func is not torch.ops.aten._unsafe_view.default
+        return func(*args, **(kwargs or {}))
