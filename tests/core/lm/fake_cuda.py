@@ -23,7 +23,7 @@ class _Methods(TorchFunctionMode):
     """Replaces the methods of a tensor that ask a driver for the current GPU before they dispatch."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        own = {
+        own: dict[Any, Callable[..., Any]] = {
             Tensor.__getitem__: _indexed,
             Tensor.__setitem__: lambda x, index, value: ATEN.copy_.default(_indexed(x, index), value),
             Tensor.__invert__: ATEN.bitwise_not.default,
