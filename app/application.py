@@ -67,7 +67,9 @@ from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 
 REFRESH_MS = 250
-"""Milliseconds after which the state of the commands follows a frame that is drawn in parts."""
+"""Milliseconds after which the state of the commands follows a frame that is drawn in parts, unless a run has begun or
+ended.
+"""
 
 
 class Application(QObject):
@@ -296,7 +298,7 @@ class Application(QObject):
     def _connect(self, app: QApplication) -> None:
         self.preferences.refused.connect(self.messages.say)
         self.look.changed.connect(self._on_look)
-        self._refresh = Timer(self, self.actions.refresh, REFRESH_MS)
+        self._refresh, self._busy = Timer(self, self.actions.refresh, REFRESH_MS), False
         self.workspace.frame.connect(self._on_frame)
         self.workspace.problem.connect(self._on_problem)
         self.workspace.computed_on.changed.connect(self._on_computed_on)
@@ -327,7 +329,8 @@ class Application(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        if self.workspace.divided:
+        busy, self._busy = self._busy, self.player.busy
+        if self.workspace.divided and busy is self._busy:
             self._refresh.start_if_idle()
         else:
             self._refresh.stop()

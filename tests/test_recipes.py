@@ -53,7 +53,7 @@ REWARD = Recipe(
     places=1,
     edits={
         "grpo_core/config/language.py": (
-            "    accuracy_every: int = setting(",
+            "    accuracy_every: int = detail(",
             """    digits_weight: float = weight(
         Reward(
             name="digits",

@@ -7,6 +7,7 @@ for their middle half. Any other setting can be swept in the same way, and so ca
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -59,7 +60,7 @@ class KlOverBetaPanel(Panel):
         """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
         self._real_folder, self._real_coming = Path(), list[RealRun]()
         self._reader = Runner(self)
-        self._reader.arrived.connect(lambda found: self._real_coming.append(RealRun(**found)))
+        self._reader.arrived.connect(self._on_real_run)
         self._reader.ended.connect(self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
@@ -84,10 +85,10 @@ class KlOverBetaPanel(Panel):
         self.views.picked.connect(self.selection.put)
         self.views.dragged.connect(self._on_slid)
         self.views.open_wanted.connect(self.open_run)
-        self.views.explain_wanted.connect(lambda: self.workspace.explain(Quantity("kl")))
-        self.views.training.cursor_moved.connect(lambda x: self.workspace.move_to(round(x)))
+        self.views.explain_wanted.connect(self._on_explain)
+        self.views.training.cursor_moved.connect(self._on_jump)
         self.run.open_wanted.connect(self.open_run)
-        self.run.known_wanted.connect(lambda known: self.choices.choose(known=known))
+        self.run.known_wanted.connect(self._on_known)
         self.run.now_wanted.connect(self.sweep)
         self.run.queue_wanted.connect(self._on_queue)
 
@@ -168,6 +169,10 @@ class KlOverBetaPanel(Panel):
         name = folder_to_use(self, tr("Add runs of a sweep"), "")
         if name:
             self.add_runs(Path(name))
+
+    @Slot(object)
+    def _on_real_run(self, found: dict[str, Any]) -> None:
+        self._real_coming.append(RealRun(**found))
 
     @Slot(str)
     def _on_real_read(self, sentence: str) -> None:
@@ -316,6 +321,18 @@ class KlOverBetaPanel(Panel):
         """Show the table from which the sentences' numbers come, at the selected position."""
         self.choices.table.setChecked(True)
         self.views.focus_table(self.selection.x, self.selection.row)
+
+    @Slot(bool)
+    def _on_known(self, known: bool) -> None:
+        self.choices.choose(known=known)
+
+    @Slot()
+    def _on_explain(self) -> None:
+        self.workspace.explain(Quantity("kl"))
+
+    @Slot(float)
+    def _on_jump(self, x: float) -> None:
+        self.workspace.move_to(round(x))
 
     @Slot()
     def _on_queue(self) -> None:

@@ -120,7 +120,7 @@ class QueueForm(QWidget):
         field.setAccessibleName(name)
         field.setMinimumWidth(1)
         field.returnPressed.connect(self.started)
-        field.textEdited.connect(lambda: self.refuse(""))
+        field.textEdited.connect(self._on_typed)
         return field
 
     def set_look(self, theme: Theme, scale: float) -> None:
@@ -172,6 +172,10 @@ class QueueForm(QWidget):
         self.settings[0].setCurrentIndex(place)
         self.settings[1].setCurrentIndex(0)
         self.values[0].setText(values)
+        self.refuse("")
+
+    @Slot()
+    def _on_typed(self) -> None:
         self.refuse("")
 
     def refuse(self, sentence: str) -> None:

@@ -116,7 +116,7 @@ class RaceChoices(QWidget):
         for widget in (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms):
             line.addWidget(widget)
         table.show()
-        self.race.clicked.connect(lambda: self.cancelled.emit() if self._busy else self.pressed.emit())
+        self.race.clicked.connect(self._on_race)
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)
         self.peaks.toggled.connect(self.changed)
@@ -206,6 +206,10 @@ class RaceChoices(QWidget):
         for widget in self._terms:
             widget.setVisible(on)
         self.shown_otherwise.emit()
+
+    @Slot()
+    def _on_race(self) -> None:
+        (self.cancelled if self._busy else self.pressed).emit()
 
 
 def _prompts_text(prompts: int) -> str:

@@ -157,8 +157,8 @@ class SweepChoices(QWidget):
         self.view.activated.connect(self.shown_otherwise)
         self.measure.activated.connect(self.shown_otherwise)
         self.table.toggled.connect(self.shown_otherwise)
-        self.estimators.toggled.connect(lambda on: self.choose(across=Swept.of(ESTIMATOR) if on else None))
-        self.slider.valueChanged.connect(lambda position: self.slid.emit(position / STEPS))
+        self.estimators.toggled.connect(self._on_estimators)
+        self.slider.valueChanged.connect(self._on_slid)
         self.sweep.clicked.connect(self.pressed)
         self.over.activated.connect(self._on_over)
         self.across.activated.connect(self._on_across)
@@ -300,6 +300,14 @@ class SweepChoices(QWidget):
         self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
         self.show_choice()
         self.chosen.emit()
+
+    @Slot(bool)
+    def _on_estimators(self, on: bool) -> None:
+        self.choose(across=Swept.of(ESTIMATOR) if on else None)
+
+    @Slot(int)
+    def _on_slid(self, position: int) -> None:
+        self.slid.emit(position / STEPS)
 
     @Slot(int)
     def _on_over(self, index: int) -> None:

@@ -101,7 +101,7 @@ TERMINAL = {
     "model_card.py",
 }
 """Files whose output is for a terminal, before a language is chosen, or for programs and developers."""
-NO_PROSE = re.compile(r"\\|<|px|%|&&|;$|/$|^[\w.+#-]*:?$|\.\w+|PRAGMA|=")
+NO_PROSE = re.compile(r"\\|<|px|%|&&|;$|/$|^[\w.+#-]*:?$|\.\w+|PRAGMA|SELECT|=")
 """Formulas, markup, style sheets, and names of files and internal objects."""
 
 

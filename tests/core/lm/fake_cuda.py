@@ -57,7 +57,7 @@ def _converted(x: Tensor, *given: Any, **named: Any) -> Tensor:
     kind = next((each for each in wanted if isinstance(each, torch.dtype)), x.dtype)
     device = next((torch.device(each) for each in wanted if isinstance(each, (str, torch.device))), x.device)
     same = kind == x.dtype and device.type == x.device.type
-    return x if same else ATEN._to_copy.default(x, dtype=kind, device=device)
+    return x if same else ATEN.to.device(x, device, kind)
 
 
 @contextmanager

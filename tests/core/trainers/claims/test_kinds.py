@@ -36,7 +36,7 @@ CHOOSERS = [
     ROOT / "experiments" / "outcome.py",
     *(
         ROOT / "trainers" / "health" / f"{name}.py"
-        for name in ("exploited", "knobs", "lengths", "masks", "numerics", "policy_checks", "rewards")
+        for name in ("knobs", "lengths", "masks", "numerics", "policy_checks", "rewards")
     ),
 ]
 """Files that choose what is said about cards, what-ifs, races, sweeps, repeats and recorded runs."""
