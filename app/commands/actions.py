@@ -76,7 +76,8 @@ class CommandAction(QAction):
     def _on_triggered(self) -> None:
         self._shown = None  # Qt itself has toggled a checkable action that was clicked
         self.begins.emit()
-        self.command.run()
+        if not self.command.status().blocked:  # what is shown may be a quarter of a second old
+            self.command.run()
 
 
 class Actions(QObject):

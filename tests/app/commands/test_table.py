@@ -80,6 +80,7 @@ def test_every_command_runs_in_a_window_without_complaint(driver: Driver, monkey
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *arguments: "")
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: True)
     monkeypatch.setattr(QInputDialog, "getText", lambda *arguments: ("", False))
+    monkeypatch.setattr(QInputDialog, "getInt", lambda *arguments: (0, False))
     program = driver.program
     driver.run(3)
     ran = set()
@@ -121,6 +122,15 @@ def test_a_command_that_cannot_run_says_why_and_does_not(driver: Driver) -> None
         assert blocked[id] in program.actions[id].toolTip()
     assert program.player.mode is Mode.RESTING
     assert driver.messages == []
+
+
+def test_a_command_whose_state_is_shown_late_does_not_run_if_it_cannot(driver: Driver) -> None:
+    program = driver.program
+    driver.run(2)
+    assert program.actions["step"].isEnabled() and program.workspace.run is not None
+    program.workspace.run.read_only = "Another window writes this run."
+    program.actions["step"].trigger()
+    assert program.player.mode is Mode.RESTING and driver.head == 2
 
 
 def test_a_read_only_run_can_be_stepped_through_up_to_its_head(driver: Driver) -> None:
