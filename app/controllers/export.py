@@ -164,10 +164,11 @@ class ExportController(QObject):
         return [panel for panel in self._window.panels.made.values() if panel.seen]
 
     def _panel_for(self, id: str) -> Panel:
-        """Return the panel with this id, otherwise the one with the focus, otherwise the first on screen."""
+        """Return the panel with this id, or the one with the focus, or one on screen, a policy's first."""
         if id:
             return self._window.panels[id]
-        return self._panels.in_focus() or next(iter(self._seen), self._window.panels.of(POLICY_BARS))
+        seen = sorted(self._seen, key=lambda panel: not panel.films)
+        return self._panels.in_focus() or next(iter(seen), self._window.panels.of(POLICY_BARS))
 
     def _show(self, dialog: PictureDialog, save: Callable[[PictureChoice], None]) -> None:
         """Show ``dialog``, replacing any earlier dialog."""

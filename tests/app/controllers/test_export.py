@@ -303,6 +303,13 @@ def test_a_film_of_the_update_shown_is_written_beside_the_window(
     assert QImageReader(str(film)).imageCount() > 10
 
 
+def test_without_the_focus_a_film_shows_the_policy(driver: Driver) -> None:
+    driver.run(2)
+    driver.program.window.setFocus()
+    driver.program.actions["export_film"].trigger()
+    assert dialog(driver).panel.currentData() == "policy_bars"
+
+
 def test_a_sequence_can_be_cancelled_and_the_window_closed_meanwhile(driver: Driver, tmp_path: Path) -> None:
     driver.run(4)
     choice = PictureChoice(panel="policy_bars", steps=range(1, 5))
