@@ -13,6 +13,7 @@ from PySide6.QtCore import qInstallMessageHandler
 
 from app import parts
 from app.build import described
+from app.crash.hooks import CrashHooks
 from app.self_test.golden import compared, golden_file
 from app.self_test.numbers import gradient_is_the_slope
 from app.self_test.report import CheckFailed, CheckReport, tell
@@ -51,13 +52,16 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
             for title, check in checks:
                 report.check(title, check)
         qt_messages: list[str] = []
-        before = qInstallMessageHandler(lambda kind, context, text: qt_messages.append(text))
+        before, hooks = qInstallMessageHandler(lambda kind, context, text: qt_messages.append(text)), CrashHooks()
+        hooks.install()
         report.check("every part is there", _parts)
         if report.check("every module of the program loads", _loaded):
             from app.self_test.window import check_window
 
             check_window(report, out)
         qInstallMessageHandler(before)
+        hooks.uninstall()
+        report.check("no thread has failed", lambda: _unbroken(hooks))
         report.check("Qt has no complaint", lambda: _silent(qt_messages))
     every = report.passed + report.failed
     if report.failed:
@@ -104,6 +108,12 @@ def _load(name: str) -> int:
     below = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}.")
     wanted = (one.name for one in below if not one.name.endswith("__main__") and not one.name.startswith(LEFT_OUT))
     return 1 + sum(_load(one) for one in wanted)
+
+
+def _unbroken(hooks: CrashHooks) -> str:
+    if found := [report for report in hooks.take_reports() if not report.expected]:
+        raise CheckFailed(f"{found[0].where}: {found[0].text.strip().splitlines()[-1]}")
+    return "nothing was raised"
 
 
 def _silent(texts: list[str]) -> str:

@@ -59,6 +59,25 @@ def test_a_whole_copy_passes_without_display_and_with_a_home_that_cannot_be_writ
     assert not list(tmp_path.glob("GRPO*"))  # its own folder is gone again
 
 
+def test_a_thread_that_fails_fails_the_self_test() -> None:
+    code = """
+import threading
+import app.self_test.run, app.self_test.window
+def check_window(report, out):
+    thread = threading.Thread(target=lambda: 1 / 0, name="experiment")
+    thread.start()
+    thread.join()
+app.self_test.window.check_window = check_window
+raise SystemExit(app.self_test.run.self_test())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 1
+    (failed,) = lines(done.stdout.splitlines(), "FAILED")
+    assert failed.endswith("because experiment: ZeroDivisionError: division by zero")
+
+
 def test_a_copy_whose_pyarrow_lacks_what_it_imports_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parquet_loads() == "pyarrow loads"
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
