@@ -142,13 +142,14 @@ class StepDetailPanel(Panel):
         completion's group.
 
         Their height grows with the text and is remembered for each style and size, so that no update moves the table.
-        The size is that of both, because the panel has its new height before the sentence has its new width.
         """
+        short = self.height() < SHORT * self._look[1]
+        if not short:  # its width below the table, which the layout sets later than the panel's height
+            self.foot.resize(self.width() - 24, self.foot.height())
         look = *self._look, self.foot.width(), self.height()
         self.foot.set_look(*self._look)
         whole, one = self.feet
         high = self.foot.fontMetrics().lineSpacing()
-        short = self.height() < SHORT * self._look[1]
         text = whole if not short and self.foot.lines_needed(whole) * high <= FOOT * self.height() else one
         lines = self._foot_lines[look] = max(self._foot_lines.get(look, 1), self.foot.lines_needed(text))
         self.foot.set_lines(1 if short else lines)

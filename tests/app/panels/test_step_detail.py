@@ -256,3 +256,16 @@ def test_in_a_low_panel_one_group_is_summed_up_and_the_tooltip_has_the_others(la
     whole = panel.feet[0]
     assert panel.foot.text().count("mean R") == 1
     assert whole.split(" · ")[0] in panel.foot.toolTip()
+
+
+def test_a_panel_that_becomes_higher_shows_all_rows_that_fit_at_once(driver: Driver) -> None:
+    driver.run(6)
+    panel = driver.program.window.panels.of(STEP_DETAIL)
+    panel.resize(371, 302)
+    panel.redraw()
+    high = panel.table.maximumHeight()
+    panel.resize(371, 185)
+    panel.redraw()
+    assert panel.table.maximumHeight() < high
+    panel.resize(371, 302)
+    assert panel.table.maximumHeight() == high
