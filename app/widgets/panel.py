@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 
@@ -76,7 +77,7 @@ class Panel(QWidget):
         return None if self._drawn is None else self._drawn[0]
 
     def on_frame(self) -> None:
-        """Draw a frame if the panel is visible and something that it shows has changed."""
+        """Draw a frame if the panel is visible and something that it shows has changed. Exceptions are reported."""
         if not self.seen:
             return
         view = self.workspace.drawn_view
@@ -84,11 +85,14 @@ class Panel(QWidget):
         if stamp == self._drawn:
             return
         self._drawn = stamp
-        if view.run.id != self._run_drawn:
-            self._run_drawn = view.run.id
-            self.begin_run()
-        self.draw(view)
-        self._describe(view)
+        try:
+            if view.run.id != self._run_drawn:
+                self._run_drawn = view.run.id
+                self.begin_run()
+            self.draw(view)
+            self._describe(view)
+        except Exception:  # two exceptions from event handlers like showEvent in one call of Qt kill the process
+            sys.excepthook(*sys.exc_info())
 
     def _add_part(self, parts: list[Callable[[], object]]) -> None:
         parts.append(self._draw_part)
