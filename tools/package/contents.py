@@ -63,6 +63,7 @@ _WITHOUT = {
     "clusters, which an installation by pip can have, and JAX, which array_api_compat would use": (
         "dask", "dask_jobqueue", "distributed", "jax", "jaxlib", "ml_dtypes",
     ),
+    "Python's manual": ("pydoc_data",),
     "for terminals; readline is under the GPL, which this program is not": ("curses", "readline"),
     "would run what somebody has put into the system": ("sitecustomize", "usercustomize"),
 }  # fmt: skip # table, one row per line
@@ -76,9 +77,9 @@ _WITH_MODELS = (
     "transformers",
     "yaml",
 )
-"""Packages needed by a model from a folder. Nothing is downloaded by them, but their libraries import OpenSSL, as
-pyarrow does.
-"""
+"""Packages needed by a model from a folder. Nothing is downloaded by them, but their libraries import OpenSSL."""
+_OF_SSL = ("ssl", "_ssl", "_hashlib", "ftplib")
+"""OpenSSL, of which pyarrow asks the certificates: ``package_recipes/no_ssl.py`` answers. Hashes are Python's own."""
 FAMILIES = (
     "auto", "bloom", "codegen", "cohere", "encoder_decoder", "falcon", "gemma", "gemma2", "gpt2", "gpt_bigcode",
     "gpt_neo", "gpt_neox", "granite", "lfm2", "llama", "mistral", "olmo", "olmo2", "opt", "phi", "phi3", "qwen2",
@@ -154,7 +155,12 @@ def core_source() -> list[tuple[str, str]]:
 
 def excluded(kind: str) -> list[str]:
     """Return the modules that a package of this kind does not need."""
-    return [*_UNUSED, *(_NOT_OF_TORCH if kind == "full" else (*_OF_TORCH, *_WITH_MODELS, "setuptools"))]
+    return [*_UNUSED, *(_NOT_OF_TORCH if kind == "full" else (*_OF_TORCH, *_WITH_MODELS, *_OF_SSL, "setuptools"))]
+
+
+def runtime_hooks(kind: str) -> list[str]:
+    """Return the files of package_recipes that run before the program in a package of this kind."""
+    return ["foreign_programs.py", "no_opengl.py", *(("no_ssl.py",) if kind == "slim" else ())]
 
 
 def whole(kind: str) -> tuple[str, ...]:
