@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QMessageBox
 from app import parts
 from app.arguments import parser, shown_in_window, this_program
 from app.clock import Timer
+from app.crash.handlers import report_exceptions
 from app.crash.hooks import CrashHooks
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
@@ -104,6 +105,7 @@ def _windowed(options: argparse.Namespace) -> int:
     logs, hooks = LogFiles(paths.log), CrashHooks()
     sentences = [*paths.problems, *problems, logs.open()]
     hooks.install()
+    report_exceptions()
     marker = StartMarker(paths.config)
     app = QtApplication(sys.argv[:1])
     app.setApplicationName("GRPO Lab")

@@ -72,6 +72,34 @@ def test_messages_of_qt_and_exceptions_go_to_the_log(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in text
 
 
+def test_event_handlers_that_fail_in_one_call_of_qt_are_all_reported(tmp_path: Path) -> None:
+    run = program(
+        """
+        from PySide6.QtWidgets import QApplication, QWidget
+        from app.crash.handlers import report_exceptions
+        from app.crash.hooks import CrashHooks
+        application, hooks = QApplication([]), CrashHooks()
+        hooks.install()
+        report_exceptions()
+        class Failing(QWidget):
+            def moveEvent(self, event): raise ValueError("moved")
+            def showEvent(self, event): raise ValueError("shown")
+            def paintEvent(self, event): raise ValueError("painted")
+            def event(self, event): return super().event(event)
+        window = QWidget()
+        children = [Failing(window) for _ in range(3)]
+        children[0].move(10, 10)
+        window.show()
+        window.grab()
+        print([report.text for report in hooks.take_reports()])
+        """,
+        tmp_path,
+    )
+    out, error = run.communicate(timeout=200)
+    assert run.returncode == 0, error
+    assert all(word in out for word in ("moved", "painted", "shown")), out
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_an_idle_program_in_order(tmp_path: Path, number: signal.Signals) -> None:
     run = program(
