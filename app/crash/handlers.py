@@ -21,6 +21,7 @@ def report_exceptions() -> None:
 
 
 def _wrap_handlers(cls: type[QObject]) -> None:
+    super(QObject, cls).__init_subclass__()  # that of Generic
     for name, handler in list(vars(cls).items()):
         if isinstance(handler, FunctionType) and (name.endswith("Event") or name in ("event", "eventFilter")):
             setattr(cls, name, _reported(handler))

@@ -75,19 +75,21 @@ def test_messages_of_qt_and_exceptions_go_to_the_log(tmp_path: Path) -> None:
 def test_event_handlers_that_fail_in_one_call_of_qt_are_all_reported(tmp_path: Path) -> None:
     run = program(
         """
+        from typing import Generic, TypeVar
         from PySide6.QtWidgets import QApplication, QWidget
         from app.crash.handlers import report_exceptions
         from app.crash.hooks import CrashHooks
         application, hooks = QApplication([]), CrashHooks()
         hooks.install()
         report_exceptions()
-        class Failing(QWidget):
+        T = TypeVar("T")
+        class Failing(QWidget, Generic[T]):
             def moveEvent(self, event): raise ValueError("moved")
             def showEvent(self, event): raise ValueError("shown")
             def paintEvent(self, event): raise ValueError("painted")
             def event(self, event): return super().event(event)
         window = QWidget()
-        children = [Failing(window) for _ in range(3)]
+        children = [Failing[int](window) for _ in range(3)]
         children[0].move(10, 10)
         window.show()
         window.grab()
