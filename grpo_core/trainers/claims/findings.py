@@ -1,7 +1,4 @@
-"""Claims of a diagnosis: groups of equal rewards, entropy, clipped tokens.
-
-They are checked against the updates as read.
-"""
+"""The updates of a run as input to a diagnosis, and its claim about groups of equal rewards."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
 from grpo_core.record import Step
-from grpo_core.text import plural, tr
+from grpo_core.text import tr
 from grpo_core.trainers.concepts import names_of
 
 SILENT = 1e-3
@@ -205,124 +201,3 @@ def _kind(reward: float, low: float, high: float) -> str:
     if high - low <= near:
         return "right" if abs(reward - 1) <= NEAR else "wrong" if reward <= 0 else "same"
     return "right" if high - reward <= near else "wrong" if reward - low <= near else "same"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EntropyFar(Claim[Run]):
-    """Claims that the entropy, initially ``start`` nats, has fallen or risen far in ``count`` of ``of`` updates.
-
-    The updates are those from ``since`` on. Far means ``part`` times the initial value or beyond; a rise must also be
-    at least half a nat. The entropy is farthest at step ``where``: ``end``.
-    """
-
-    start: float
-    part: float
-    count: int
-    of: int
-    since: int
-    end: float
-    where: int
-
-    def check(self, data: Run) -> bool:
-        known = [(update.label, update.entropy) for update in data if update.entropy is not None]
-        later = [(label, value) for label, value in known if label >= self.since]
-        if not later or not agrees(self.start, known[0][1]) or later[0][0] != self.since:
-            return False
-        values = np.array([value for _, value in later])
-        fell = self.part < 1
-        far = (
-            values <= self.part * self.start
-            if fell
-            else (values >= self.part * self.start) & (values >= self.start + 0.5)
-        )
-        end = float(values.min() if fell else values.max())
-        here = dict(later).get(self.where, np.nan)
-        return (int(far.sum()), len(values)) == (self.count, self.of) and agrees(self.end, end) and agrees(here, end)
-
-    def words(self) -> str:
-        facts = {"start": self.start, "count": self.count, "all": self.of, "label": self.since, "where": self.where}
-        if self.part < 1:
-            return plural(
-                "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is a "
-                "tenth of that or less, {end:.3g} (step {where}).",
-                "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} "
-                "it is a tenth of that or less; the least is {end:.3g} (step {where}).",
-                self.of,
-            ).format(end=self.end, **facts)
-        return plural(
-            "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is three "
-            "times that or more, {end:.3g} (step {where}).",
-            "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} it "
-            "is three times that or more; the most is {end:.3g} (step {where}).",
-            self.of,
-        ).format(end=self.end, **facts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EqualShares(Claim[Run]):
-    """Claims that the mean share of groups with equal rewards is ``before`` until update ``since``, then ``after``."""
-
-    since: int
-    before: float
-    after: float
-
-    def check(self, data: Run) -> bool:
-        parts = [[u for u in data if (u.label >= self.since) == later and u.groups] for later in (False, True)]
-        if not all(parts):
-            return False
-        shares = [np.mean([np.mean([u.is_equal(members) for members in u.groups]) for u in part]) for part in parts]
-        return agrees(self.before, float(shares[0])) and agrees(self.after, float(shares[1]))
-
-    def words(self) -> str:
-        return tr("Groups whose rewards are all equal: {before:.0%} before, {after:.0%} since.").format(
-            before=self.before, after=self.after
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clipped(Claim[Run]):
-    """Claims that from update ``since`` on, at most the share ``share`` of a pass's tokens is clipped.
-
-    Of an update's clipped tokens, at most the share ``pulled`` has a gradient from the rest of the loss.
-    """
-
-    since: int
-    share: float
-    pulled: float
-
-    def check(self, data: Run) -> bool:
-        later = [update.step for update in data if update.label >= self.since and update.step is not None]
-        if not later:
-            return False
-        found = [_clipped(step) for step in later]
-        return agrees(self.share, max(one[0] for one in found)) and agrees(self.pulled, max(one[1] for one in found))
-
-    def words(self) -> str:
-        what = tr(
-            "Up to {share:.0%} of the tokens of a pass are clipped: there the advantage gives no gradient."
-        ).format(share=self.share)
-        if not self.pulled:
-            return what
-        rest = tr("Up to {share:.0%} of them still get a gradient from the rest of the loss.").format(share=self.pulled)
-        return f"{what} {rest}"
-
-
-def _clipped(step: Step) -> tuple[float, float]:
-    """Return the largest share of clipped tokens in a pass, and the share of all clipped tokens with another gradient.
-
-    It comes from a KL in the loss or an entropy bonus.
-    """
-    o, shares = step.settings.objective, [0.0]
-    stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
-    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))
-    for passed in range(step.passes):
-        used = recompute.used(step, passed)
-        terms, pull = recompute.terms(step, passed), recompute.token_gradient(step, passed)[1]
-        used &= np.isfinite(terms.ratio)
-        if not used.any():
-            continue
-        here = terms.clipped & used
-        shares.append(float(here.sum() / used.sum()))
-        stopped |= here
-        pulled |= here & (everywhere | (pull != 0 if pull is not None else False))
-    return max(shares), float(pulled.sum() / stopped.sum()) if stopped.any() else 0.0

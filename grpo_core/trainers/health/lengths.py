@@ -7,13 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import Run
-from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.trainers.flow import commonest_end, own_ends, thirds
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.groups import counted, mean_reward, no_rewards, rises
@@ -52,7 +49,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     before, after, began = moved
     return Verdict(
         grade=grade("rises" if rises([m.more["reward"] for m in measures]) else "length_drift"),
-        what=[Drifts(before=before, after=after)],
+        what=[Fault.of("grows" if after > before else "shrinks", before=before, after=after)],
         began=began,
         evidence=worst([measures[0], measures[-1]]),
         advice=("paid_more", "if_divided", "divided") if after > before else ("paid_less",),
@@ -196,7 +193,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         bad, began = grade("other_end"), measures[0].label
         return Verdict(grade=bad, what=[early], began=began, evidence=worst(measures), advice=("which_end",))
     if sure and sure >= limit("cut"):
-        what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+        what = [Fault.of("cut_off", share=count / rows), *where]
         bad = grade("rises" if rises([m.more["reward"] for m in measures]) else "cut")
         return Verdict(grade=bad, what=what, began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
@@ -205,13 +202,13 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
         since = lasting(measures, lambda m, _: m.value >= (few + many) / 2, 2)
         if since and before <= few and after >= many:
-            what = [CutOffMore(before=before, after=after), *where]
+            what = [Fault.of("cut_off_more", before=before, after=after), *where]
             return Verdict(grade=grade("cut_many_after"), what=what, began=since[0].label, evidence=worst(since))
     if not sure or sure < limit("cut_many"):
         return None
     costs = np.concatenate([m.more["costs"] for m in measures if m.more["costs"] is not None] or [np.zeros((0, 2))])
     cost = _loss(costs) if len(costs) >= limit("rows") else None
-    claims: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+    claims = [Fault.of("cut_off", share=count / rows), *where]
     if cost is not None:
         claims.append(Fault.of("cut_costs", loss=cost[0], spreads=cost[1]))
     bad = grade("cut_many" if cost is None else "cut_costs")

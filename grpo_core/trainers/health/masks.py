@@ -10,7 +10,6 @@ from grpo_core.config import Settings
 from grpo_core.foreign.trajectory import Turn
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.measures import AllCounted, Unwritten
 from grpo_core.trainers.flow import apart
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
@@ -121,7 +120,7 @@ def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdic
     count, of = (sum(m.more[name] for m in since) for name in ("count", "of"))
     if not count or count < limit("all_counted") * of:
         return None
-    what = [AllCounted(since=since[0].label, count=count, of=of)]
+    what = [Fault.of("all_counted", since=since[0].label, count=count, all=of)]
     return Verdict(grade=grade("all_counted"), what=what, began=since[0].label, evidence=worst(since))
 
 
@@ -136,9 +135,5 @@ def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict 
     others, counted = (sum(m.more[name] for m in since) for name in ("others", "counted"))
     if not others or (share := others / counted) < limit("unwritten"):
         return None
-    return Verdict(
-        grade=grade("unwritten"),
-        what=[Unwritten(since=since[0].label, share=share)],
-        began=since[0].label,
-        evidence=worst(since),
-    )
+    what = [Fault.of("unwritten", since=since[0].label, share=share)]
+    return Verdict(grade=grade("unwritten"), what=what, began=since[0].label, evidence=worst(since))

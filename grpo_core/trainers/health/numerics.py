@@ -13,7 +13,7 @@ from grpo_core.parsing import ParseError, from_json
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
-from grpo_core.trainers.claims.measures import FACTOR, FirstPassApart, ImportanceCut, SamplerApart, Stale
+from grpo_core.trainers.claims.measures import FACTOR
 from grpo_core.trainers.concepts import names_of
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
@@ -128,9 +128,8 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
     since = lasting(measures, is_apart, min(2, len(measures)))
     if not since:
         return None
-    what = FirstPassApart(
-        since=since[0].label, gap=float(np.mean([m.value for m in since])), noise=since[0].more["noise"]
-    )
+    gap = float(np.mean([m.value for m in since]))
+    what = Fault.of("first_pass_apart", since=since[0].label, gap=gap, noise=since[0].more["noise"])
     return Verdict(grade=grade("first_pass_single"), what=[what], began=since[0].label, evidence=worst(since))
 
 
@@ -188,20 +187,14 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, is_far, min(2, len(measures)))
     if not since:
         return None
-    what = SamplerApart(
-        since=since[0].label,
-        gap=float(np.mean([m.value for m in since])),
-        far=float(np.mean([m.more["far"] for m in since])),
-    )
-    weights = ImportanceCut(
-        since=since[0].label,
-        divergence=float(np.mean([m.more["divergence"] for m in since])),
-        cut=float(np.mean([m.more["cut"] for m in since])),
-    )
+    first, gap = since[0].label, float(np.mean([m.value for m in since]))
+    far, divergence, cut = (float(np.mean([m.more[name] for m in since])) for name in ("far", "divergence", "cut"))
+    what = Fault.of("sampler_apart", since=first, gap=gap, far=far)
+    weights = Fault.of("importance_cut", since=first, divergence=divergence, cut=cut)
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]
-    return Verdict(grade=grade("sampler"), what=[what, weights], began=since[0].label, evidence=evidence)
+    return Verdict(grade=grade("sampler"), what=[what, weights], began=first, evidence=evidence)
 
 
 def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
@@ -306,9 +299,6 @@ def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     since = lasting(measures, is_stale, min(2, len(measures)))
     if not since:
         return None
-    what = Stale(
-        since=since[0].label,
-        mean=float(np.mean([m.value for m in since])),
-        oldest=max(m.more["oldest"] for m in since),
-    )
+    mean, oldest = float(np.mean([m.value for m in since])), max(m.more["oldest"] for m in since)
+    what = Fault.of("stale", since=since[0].label, mean=mean, oldest=oldest)
     return Verdict(grade=grade("stale"), what=[what], began=since[0].label, evidence=worst(since))

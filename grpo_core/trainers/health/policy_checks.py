@@ -13,7 +13,7 @@ from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import Clipped, EntropyFar, EqualShares, Run
+from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.check import Bad, Measure, Verdict, lasting, share_earned, worst
 from grpo_core.trainers.health.groups import dead_groups, no_rewards
 from grpo_core.trainers.health.limits import grade, limit
@@ -72,7 +72,7 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     claims: list[Claim[Run]] = [_far(since, measures[0], "entropy_collapsed", is_collapsed, least)]
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
-        claims.append(EqualShares(since=since[0].label, before=before, after=after))
+        claims.append(Fault.of("equal_shares", since=since[0].label, before=before, after=after))
     seen, began, bad = worst([measures[0], *since]), since[0].label, grade("entropy_collapsed")
     advice: tuple[str, ...] = ()
     if (share := share_earned(since)) is not None:
@@ -82,14 +82,15 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     return Verdict(grade=bad, what=claims, began=began, evidence=seen, advice=advice)
 
 
-def _far(since: Sequence[Measure], first: Measure, name: str, bad: Bad, extreme: Measure) -> EntropyFar:
+def _far(since: Sequence[Measure], first: Measure, name: str, bad: Bad, extreme: Measure) -> Fault:
     """Return the claim that the entropy is far from its value in the ``first`` update."""
-    return EntropyFar(
+    return Fault.of(
+        name,
         start=first.value,
         part=limit(name),
         count=sum(bad(m, first) for m in since),
-        of=len(since),
-        since=since[0].label,
+        all=len(since),
+        label=since[0].label,
         end=extreme.value,
         where=extreme.label,
     )
@@ -192,11 +193,12 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     if not since:
         return None
     pulled = max((m.more["pulled"] or 0.0 for m in since), default=0.0)
-    what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
+    what = [Fault.of("clipped", since=since[0].label, share=max(m.value for m in since))]
+    what += [Fault.of("pulled", since=since[0].label, share=pulled)] if pulled else []
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
         grade=grade("clipped_actions" if settings.recorded.longest == limit("clipped_actions") else name),
-        what=[what],
+        what=what,
         began=since[0].label,
         evidence=worst(since),
         advice=("sampler_age",) if once else (),
