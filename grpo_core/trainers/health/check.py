@@ -40,6 +40,11 @@ class Measure:
     more: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
 
+    @classmethod
+    def of(cls, update: Update, value: float, *evidence: Evidence, **more: Any) -> Measure:
+        """Return the measurement of ``update``."""
+        return cls(label=update.label, value=value, more=more, evidence=evidence)
+
 
 Bad = Callable[[Measure, Measure], bool]
 """Function from the measure of an update, and that of the first update, to whether it is bad."""

@@ -38,7 +38,7 @@ def length(update: Update) -> Measure | None:
     if value is None or not math.isfinite(value):
         return None
     seen = update.evidence(tr("mean length {value:.1f} tokens").format(value=value))
-    return Measure(label=update.label, value=value, more={"reward": mean_reward(update)}, evidence=(seen,))
+    return Measure.of(update, value, seen, reward=mean_reward(update))
 
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -114,7 +114,7 @@ def other_ends(update: Update) -> Measure | None:
     place = int(update.step.there[row].sum()) - 1
     what = tr("it ends on token {token}").format(token=update.token(row, place))
     seen = (update.evidence(what, row, place),) if share else ()
-    return Measure(label=update.label, value=share, more={"last": last}, evidence=seen)
+    return Measure.of(update, share, *seen, last=last)
 
 
 def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -144,19 +144,17 @@ def cut_off(update: Update) -> Measure | None:
     if table is not None and table.truncated is not None and table.truncated.any():
         first = int(table.truncated.argmax())
     costs = None if table is None else _costs(table)
-    return Measure(
-        label=update.label,
-        value=count / rows,
-        more={
-            "count": count,
-            "rows": rows,
-            "costs": costs,
-            "logged": of_log,
-            "reward": mean_reward(update),
-            "mean": update.logged("length"),
-            "longest": update.logged("length_max"),
-        },
-        evidence=(update.evidence(what, first),),
+    return Measure.of(
+        update,
+        count / rows,
+        update.evidence(what, first),
+        count=count,
+        rows=rows,
+        costs=costs,
+        logged=of_log,
+        reward=mean_reward(update),
+        mean=update.logged("length"),
+        longest=update.logged("length_max"),
     )
 
 
@@ -266,22 +264,12 @@ def together(update: Update) -> Measure | None:
         return None
     mean = float(table.length.mean())
     longest, shortest = (int(rows[k(table.length[rows])]) for k in (np.argmax, np.argmin))
-    return Measure(
-        label=update.label,
-        value=mean,
-        more={"products": pairs.T @ pairs, "rows": len(rows)},
-        evidence=tuple(
-            update.evidence(
-                plural(
-                    "{length} token, reward {reward:.4g}",
-                    "{length} tokens, reward {reward:.4g}",
-                    int(table.length[row]),
-                ).format(length=int(table.length[row]), reward=table.rewards[row]),
-                row,
-            )
-            for row in (longest, shortest)
-        ),
-    )
+    seen = []
+    for row in (longest, shortest):
+        tokens, reward = int(table.length[row]), table.rewards[row]
+        what = plural("{length} token, reward {reward:.4g}", "{length} tokens, reward {reward:.4g}", tokens)
+        seen.append(update.evidence(what.format(length=tokens, reward=reward), row))
+    return Measure.of(update, mean, *seen, products=pairs.T @ pairs, rows=len(rows))
 
 
 def judge_paid(sign: int, measures: Sequence[Measure], settings: Settings) -> Verdict | None:

@@ -26,7 +26,7 @@ def _measure(update: Update, value: float | None, concept: str, **more: float | 
     if value is None or not np.isfinite(value) or not (0 <= value <= 1 or concept == "sampler_gap"):  # else a share
         return None
     what = tr("{title}: {value:.3g}").format(title=CONCEPTS[concept].title, value=value)
-    return Measure(label=update.label, value=value, more=more, evidence=(update.evidence(what),))
+    return Measure.of(update, value, update.evidence(what), **more)
 
 
 def no_groups(update: Update) -> str:

@@ -54,9 +54,7 @@ def unwritten(update: Update) -> Measure | None:
         ).format(count=turn.in_loss, role=turn.role)
         text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
         evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=text))
-    return Measure(
-        label=update.label, value=share, more={"others": sum(others), "counted": counted}, evidence=tuple(evidence)
-    )
+    return Measure.of(update, share, *evidence, others=sum(others), counted=counted)
 
 
 def no_answers(update: Update) -> str:
@@ -83,12 +81,7 @@ def all_counted(update: Update) -> Measure | None:
         return None
     bad = answered & (update.step.mask == update.step.there).all(axis=1)
     seen = [update.evidence(tr("none of its tokens is left out of the loss"), int(bad.argmax()))] if bad.any() else []
-    return Measure(
-        label=update.label,
-        value=float(bad.sum() / answered.sum()),
-        more={"count": int(bad.sum()), "of": int(answered.sum())},
-        evidence=tuple(seen),
-    )
+    return Measure.of(update, float(bad.sum() / answered.sum()), *seen, count=int(bad.sum()), of=int(answered.sum()))
 
 
 def beside_left_out(update: Update) -> Measure | None:
@@ -98,9 +91,7 @@ def beside_left_out(update: Update) -> Measure | None:
     if not len(given):
         return None
     what = tr("mean advantage of those that count: {mean:+.3g}").format(mean=given.mean())
-    return Measure(
-        label=update.label, value=float(given.mean()), more={"given": given}, evidence=(update.evidence(what),)
-    )
+    return Measure.of(update, float(given.mean()), update.evidence(what), given=given)
 
 
 def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

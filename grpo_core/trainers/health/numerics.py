@@ -28,9 +28,7 @@ def non_finite(update: Update) -> Measure:
     """Count the non-finite numbers, with the first ones as evidence."""
     found = list(_not_finite(update))
     more = {"first": found[0][1:]} if found else {}
-    return Measure(
-        label=update.label, value=float(len(found)), more=more, evidence=tuple(seen for seen, _, _ in found[:3])
-    )
+    return Measure.of(update, float(len(found)), *(seen for seen, _, _ in found[:3]), **more)
 
 
 def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
@@ -110,11 +108,8 @@ def first_pass(update: Update) -> Measure | None:
         return None
     coarse = noise(update) > limit("noise_single")
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
-    return Measure(
-        label=update.label,
-        value=gap,
-        more={"limit": limit("first_pass_half" if coarse else "first_pass_single"), "noise": noise(update)},
-        evidence=evidence,
+    return Measure.of(
+        update, gap, *evidence, limit=limit("first_pass_half" if coarse else "first_pass_single"), noise=noise(update)
     )
 
 
@@ -174,7 +169,7 @@ def sampler(update: Update) -> Measure | None:
         "cut": float((flat > np.log(USUAL_CAP)).mean()),
         "divergence": float((np.expm1(flat) - flat).mean()),
     }
-    return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
+    return Measure.of(update, float(np.abs(flat).mean()), *evidence, **more)
 
 
 def is_far(measure: Measure, first: Measure) -> bool:
@@ -265,12 +260,8 @@ def staleness(update: Update) -> Measure | None:
     ages = update.table.staleness
     known = np.flatnonzero(np.isfinite(ages))
     oldest = known[np.argsort(-ages[known], kind="stable")[:2]].tolist()
-    return Measure(
-        label=update.label,
-        value=float(ages[known].mean()),
-        more={"oldest": float(ages[known].max())},
-        evidence=tuple(_evidence(update, row, float(ages[row])) for row in oldest),
-    )
+    seen = (_evidence(update, row, float(ages[row])) for row in oldest)
+    return Measure.of(update, float(ages[known].mean()), *seen, oldest=float(ages[known].max()))
 
 
 def _evidence(update: Update, row: int, age: float) -> Evidence:

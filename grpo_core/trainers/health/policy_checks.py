@@ -55,7 +55,7 @@ def entropy(update: Update) -> Measure | None:
     seen = update.evidence(tr("entropy {value:.3g} nats").format(value=value))
     groups = None if no_rewards(update) else dead_groups(update)
     equal = None if groups is None else groups.more["equal"]
-    return Measure(label=update.label, value=value, more={"equal": equal, "earned": update.earned}, evidence=(seen,))
+    return Measure.of(update, value, seen, equal=equal, earned=update.earned)
 
 
 def is_collapsed(measure: Measure, first: Measure) -> bool:
@@ -166,16 +166,8 @@ def clipped(update: Update) -> Measure | None:
         what = tr("{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}")
         seen = update.evidence(what.format(ratio=float(terms.ratio[row, token]), **facts), row, token)
     pulled = None if not stopped.any() else float(other.sum() / stopped.sum())
-    return Measure(
-        label=update.label,
-        value=shares[n],
-        evidence=(seen,),
-        more={
-            "pulled": pulled,
-            "passes": len(shares),
-            "many": float(np.mean([share >= limit("clipped_many") for share in shares])),
-        },
-    )
+    many = float(np.mean([share >= limit("clipped_many") for share in shares]))
+    return Measure.of(update, shares[n], seen, pulled=pulled, passes=len(shares), many=many)
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -232,22 +224,13 @@ def far_tokens(update: Update) -> Measure | None:
     carried = float(estimate[far].sum() / total) if np.isfinite(total) else 1.0
     order = np.argsort(-estimate, axis=None)[:3]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, estimate.shape), strict=True)]
-    return Measure(
-        label=update.label,
-        value=carried,
-        more={"tokens": int(far.sum()), "of": int(used.sum()), "earned": update.earned},
-        evidence=tuple(
-            update.evidence(
-                tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
-                    kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
-                ),
-                row,
-                token,
-            )
-            for row, token in places
-            if estimate[row, token] >= limit("kl_token")
-        ),
-    )
+    seen = []
+    for row, token in (place for place in places if far[place]):
+        what = tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
+            kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
+        )
+        seen.append(update.evidence(what, row, token))
+    return Measure.of(update, carried, *seen, tokens=int(far.sum()), of=int(used.sum()), earned=update.earned)
 
 
 def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -273,9 +256,4 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
     o = settings.objective
     if settings.recorded.names_loss and o.beta == limit("kl_watched"):
         bad = grade("kl_watched")
-    return Verdict(
-        grade=bad,
-        what=claims,
-        began=those[0].label,
-        evidence=worst(those),
-    )
+    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=worst(those))
