@@ -9,6 +9,7 @@ import numpy as np
 
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
+from grpo_core.foreign.recording import Completions
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.concepts import names_of
@@ -23,59 +24,32 @@ ALIKE, NEAR = 1e-12, 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seen:
-    """One update as input to a diagnosis, with B completions as recorded.
+class Seen(Completions):
+    """One update as input to a diagnosis: its completions as recorded, none without a table, and what is beside them.
 
     Attributes:
         label: the trainer's number for the update.
         settings: settings of the training.
-        rewards, group: (B,), rewards and prompts of the completions.
-        counted: (B,) boolean, whether a completion takes part in comparisons; None if all do.
-        advantage: (B,) as recorded, NaN if none was assigned; None if none is recorded.
-        parts: (B, K), parts of the reward before weighting; None if not recorded.
-        names, weights: names and weights of the parts.
-        truncated: (B,) boolean, whether a limit ended the completion; None if not recorded.
-        entropy: mean in nats per token; None if unknown.
         step: the tokens; None if the source only contains text.
-        length: mean number of tokens of the completions; None if unknown.
-        lengths: number of tokens of each completion, (B,); None if not recorded.
+        mean_entropy: in nats per token; None if unknown.
+        mean_length: mean number of tokens of the completions; None if unknown.
         cut: number of completions cut off by a limit, and number of completions; None if unknown.
         from_sampler: trainer's minus sampler's log-probability of each token scored by both; None if not recorded.
         turns: (n, 2) integer, for each turn whether the model wrote it, and its number of tokens in the loss mask; None
             if not recorded.
-        reward_range: (B, 2), the lowest and the highest reward that the task can pay; None if unknown.
-        staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
-            recorded.
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
-        prompts: (B,) as text; None if not recorded.
-        completions: (B,) as text, None if one is not recorded; empty without a table.
-        answers: (B,) the right answers, None if one is not known; None if they are not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
     label: int
     settings: Settings
-    rewards: np.ndarray
-    group: np.ndarray
-    counted: np.ndarray | None = None
-    advantage: np.ndarray | None = None
-    parts: np.ndarray | None = None
-    names: tuple[str, ...] = ()
-    weights: tuple[float, ...] = ()
-    truncated: np.ndarray | None = None
-    entropy: float | None = None
     step: Step | None = None
-    length: float | None = None
-    lengths: np.ndarray | None = None
+    mean_entropy: float | None = None
+    mean_length: float | None = None
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
     turns: np.ndarray | None = None
-    reward_range: np.ndarray | None = None
-    staleness: np.ndarray | None = None
     answered: np.ndarray | None = None
-    prompts: tuple[str | None, ...] | None = None
-    completions: tuple[str | None, ...] = ()
-    answers: tuple[str | None, ...] | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     def logged(self, concept: str) -> float | None:

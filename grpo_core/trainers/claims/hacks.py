@@ -50,7 +50,7 @@ def _are_answered(data: Run, v: Any) -> bool:
 
 
 def _pays_length(data: Run, v: Any) -> bool:
-    known = [(u, u.lengths) for u in data if u.lengths is not None and u.compared.any()]
+    known = [(u, u.length) for u in data if u.length is not None and u.compared.any()]
     pairs = []
     for update, lengths in known:
         for g in np.unique(update.group[update.compared]):

@@ -39,7 +39,7 @@ def _in_thirds(values: list[float], v: Any) -> bool:
 
 
 def _lengths(data: Run) -> list[float]:
-    return [update.length for update in data if update.length is not None]
+    return [update.mean_length for update in data if update.mean_length is not None]
 
 
 def _is_cut_off(data: Run, v: Any) -> bool:
@@ -107,7 +107,7 @@ def _all_count(data: Run, v: Any) -> bool:
 
 
 def _entropy_is_far(data: Run, v: Any, *, fell: bool) -> bool:
-    known = [(update.label, update.entropy) for update in data if update.entropy is not None]
+    known = [(update.label, update.mean_entropy) for update in data if update.mean_entropy is not None]
     later = [(label, value) for label, value in known if label >= v.label]
     if not later or not agrees(v.start, known[0][1]) or later[0][0] != v.label:
         return False
