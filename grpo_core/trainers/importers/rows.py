@@ -68,12 +68,8 @@ class RowRun(TextRun):
         """Return the completions of an update. Unreadable ones are noted."""
         raise NotImplementedError
 
-    def completions(self, position: int) -> Completions:
-        table = table_of(self._some(position))
-        self.compare_groups(position, table.group)
-        if not any(table.completions):  # token numbers alone
-            return table
-        return self.with_repeats_marked(position, table, lambda other: table_of(self._some(other)))
+    def table(self, position: int) -> Completions:
+        return table_of(self._some(position))
 
     def step(self, position: int) -> Step:
         return self._step(position, self._some(position))

@@ -131,12 +131,7 @@ class TrackioRun(TextRun):
         self.labels = sorted(self._updates)
         return len(self.labels)
 
-    def completions(self, position: int) -> Completions:
-        result = self._table(position)
-        self.compare_groups(position, result.group)
-        return self.with_repeats_marked(position, result, self._table)
-
-    def _table(self, position: int) -> Completions:
+    def table(self, position: int) -> Completions:
         label = self.labels[position - 1]
         number = self._updates[label].table
         if number is None:
