@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 from grpo_core.config import Settings, folder_settings
 from grpo_core.errors import shortened
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.text import plural, tr
 from grpo_core.trainers import token_text
@@ -240,12 +240,8 @@ def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
         if absent is None:
             return {}
         raise refuse(path, absent or tr("it does not contain {file}").format(file=name))
-    content = read_limited(path / name, LARGEST_JSON)
-    try:
-        read = json.loads(content or b"")
-    except (ValueError, RecursionError):
-        read = None
-    if not isinstance(read, dict):
+    read = object_in(read_limited(path / name, LARGEST_JSON))
+    if read is None:
         raise refuse(path, tr("its {file} is empty or not JSON").format(file=name))
     return read
 
