@@ -19101,13 +19101,6 @@ To choose another one: Run, Python with torch…</source>
         <source>The token export of step {label} is still being written.</source>
         <translation>第 {label} 步的 token 导出仍在写入。</translation>
     </message>
-    <message numerus="yes">
-        <source>it is longer than {most:,} byte</source>
-        <comment>it is longer than {most:,} bytes</comment>
-        <translation>
-            <numerusform>它超过 {most:,} 个字节</numerusform>
-        </translation>
-    </message>
     <message>
         <source>it is not an object</source>
         <translation>它不是对象</translation>
