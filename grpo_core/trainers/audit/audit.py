@@ -206,7 +206,7 @@ class Auditing:
         seen = [one for taken in every for one in taken.figures]
         found = list(_causes(self.updates, steps, measured))
         if not _explained(found, "loss"):
-            found += causes.of_given(list(given.other_ratios(seen)))
+            found += given.other_ratios(seen)
         unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
         shape = remainder.shape([[c for c in step.comparisons if c.what in unexplained] for step in steps])
         return Audit(
@@ -316,7 +316,7 @@ def _causes(updates: Updates, steps: Sequence[StepAudit], measured: Sequence[giv
             if (each := [c.excess for c in step.comparisons if c.what == what])
         ]
         yield from causes.of_departures(what, compared, updates.update)
-    yield from causes.of_given(list(given.misplaced(measured, updates.trainer_values)))
+    yield from given.misplaced(measured, updates.trainer_values)
 
 
 def _put_right(updates: Updates, steps: Sequence[StepAudit], found: Sequence[Cause]) -> PutRight | None:

@@ -53,9 +53,8 @@ def _pays_length(data: Run, v: Any) -> bool:
     known = [(u, u.length) for u in data if u.length is not None and u.compared.any()]
     pairs = []
     for update, lengths in known:
-        for g in np.unique(update.group[update.compared]):
-            here = update.compared & (update.group == g)
-            both = np.stack([update.rewards[here], lengths[here]])
+        for members in update.groups:
+            both = np.stack([update.rewards[members], lengths[members]])
             pairs.append(both - both.mean(axis=1, keepdims=True))
     if not pairs:
         return False
@@ -80,9 +79,8 @@ def _cut_costs(data: Run, v: Any) -> bool:
     for update in data:
         if update.truncated is None:
             continue
-        for g in np.unique(update.group[update.compared]):
-            here = update.compared & (update.group == g)
-            ended, paid = ~update.truncated[here], update.rewards[here]
+        for members in update.groups:
+            ended, paid = ~update.truncated[members], update.rewards[members]
             if ended.any() and not ended.all():
                 whole += (paid[ended] - paid.mean()).tolist()
                 cut += (paid[~ended] - paid.mean()).tolist()
