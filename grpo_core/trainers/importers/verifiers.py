@@ -357,7 +357,7 @@ class VerifiersRun(TextRun):
                 )
             )
         self.note(*notes)
-        if not rows.prompts:
+        if not rows.rows:
             raise RunFileError(
                 tr("Step {label} of {name} contains no readable trace.").format(
                     label=self.labels[position - 1], name=self.title
