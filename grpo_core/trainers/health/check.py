@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -228,6 +229,11 @@ def spans(marks: Sequence[bool], least: int) -> list[Span]:
         if before and not score and reported:
             found.append(Span(first=first, last=last, ended=True))
     return [*found, Span(first=first, last=last, ended=False)] if score and reported else found
+
+
+def against(name: str, compared: Callable[[float, float], bool] = operator.ge) -> Bad:
+    """Return the function that compares the value of a measure with a threshold."""
+    return lambda measure, first: compared(measure.value, limit(name))
 
 
 def lasting(measures: Sequence[Measure], bad: Bad, least: int) -> Sequence[Measure]:

@@ -16,7 +16,7 @@ from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import SILENT, EqualGroups, one_text
 from grpo_core.trainers.claims.group_size import LargerGroups, pattern
 from grpo_core.trainers.flow import thirds
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
@@ -99,7 +99,7 @@ def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict
     "sparse" groups are wrong, and enough others have a signal.
     """
     kind = "wrong" if sort == "sparse" else sort
-    since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
+    since = lasting(measures, against("dead"), min(2, len(measures)))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
         return None

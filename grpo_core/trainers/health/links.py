@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,13 +23,17 @@ from grpo_core.trainers.flow import (
     weights_by_settings,
     within,
 )
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import counted, dead_groups
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.numerics import noise
 from grpo_core.trainers.health.policy_checks import NO_LOSS
 from grpo_core.trainers.health.update import Update
+
+is_zero = against("gradient_zero", operator.le)
+is_gone = against("weight_left", operator.lt)
+is_otherwise = against("other_weights", operator.gt)
 
 
 def members(update: Update) -> Measure | None:
@@ -71,11 +76,6 @@ def given(update: Update) -> Measure | None:
     return Measure.of(update, mean, seen)
 
 
-def is_zero(measure: Measure, first: Measure) -> bool:
-    """Return whether nothing was measured, up to rounding."""
-    return measure.value <= limit("gradient_zero")
-
-
 def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for updates whose measure is 0. ``kind`` is the claim about them."""
     since = lasting(measures, is_zero, min(2, len(measures)))
@@ -107,11 +107,6 @@ def left(update: Update) -> Measure | None:
         "{share:.2g}", len(each),
     ).format(tokens=len(each), share=share)  # fmt: skip
     return Measure.of(update, share, update.evidence(what), tokens=len(each), zero=zero)
-
-
-def is_gone(measure: Measure, first: Measure) -> bool:
-    """Return whether little of the loss is left."""
-    return measure.value < limit("weight_left")
 
 
 def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -149,11 +144,6 @@ def otherwise(update: Update) -> Measure | None:
     summed, *_ = other_weights(update.step, summed=True) or (1.0,)
     what = tr("mean weight {theirs:.3g}, and {ours:.3g} by the settings").format(theirs=theirs, ours=ours)
     return Measure.of(update, share, update.evidence(what), theirs=theirs, ours=ours, summed=summed)
-
-
-def is_otherwise(measure: Measure, first: Measure) -> bool:
-    """Return whether many importance weights are not those of the settings."""
-    return measure.value > limit("other_weights")
 
 
 def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

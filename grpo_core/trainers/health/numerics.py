@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,13 +16,16 @@ from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
 from grpo_core.trainers.claims.measures import FACTOR
 from grpo_core.trainers.concepts import names_of
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
 SAME_PROGRAM = tr("The program that trains also sampled: the two differ only by what was learned in between.")
+
+
+is_stale = against("stale", operator.gt)
 
 
 def non_finite(update: Update) -> Measure:
@@ -278,11 +282,6 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
             age=age, token=update.token(row, token), gap=float(away[row, token])
         )
     return update.evidence(what, row, token)
-
-
-def is_stale(measure: Measure, first: Measure) -> bool:
-    """Return whether the samples are too old."""
-    return measure.value > limit("stale")
 
 
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:

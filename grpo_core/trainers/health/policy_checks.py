@@ -14,7 +14,7 @@ from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
-from grpo_core.trainers.health.check import Bad, Measure, Verdict, lasting, share_earned, worst
+from grpo_core.trainers.health.check import Bad, Measure, Verdict, against, lasting, share_earned, worst
 from grpo_core.trainers.health.groups import dead_groups, no_rewards
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
@@ -172,14 +172,10 @@ def clipped(update: Update) -> Measure | None:
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for passes in which most tokens have no gradient."""
-    of_completion = LEVELS[settings.objective.level].of_completion
-    beyond: dict[str, Bad] = {
-        "clipped": lambda m, _: m.value >= limit("clipped"),
-        "clipped_passes": lambda m, _: m.more["many"] > limit("clipped_passes"),
-        "clipped_many": lambda m, _: m.value >= limit("clipped_many"),
-    }
-    if of_completion:
-        beyond = {"clipped_completions": lambda m, _: m.value >= limit("clipped_completions")}
+    beyond: dict[str, Bad] = {name: against(name) for name in ("clipped", "clipped_passes", "clipped_many")}
+    beyond["clipped_passes"] = lambda m, _: m.more["many"] > limit("clipped_passes")
+    if LEVELS[settings.objective.level].of_completion:
+        beyond = {"clipped_completions": against("clipped_completions")}
     spans = ((name, lasting(measures, bad, min(2, len(measures)))) for name, bad in beyond.items())
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
