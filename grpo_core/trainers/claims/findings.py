@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -145,6 +146,12 @@ class EqualGroups(Claim[Run]):
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
         equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
         return " ".join((equal, tr("Compared only within such a group, they give no advantage.")))
+
+
+def is_mean(claimed: float, values: Iterable[Any]) -> bool:
+    """Return whether a number is the mean of others, of which there is at least one."""
+    known = [float(value) for value in values]
+    return bool(known) and agrees(claimed, sum(known) / len(known))
 
 
 def one_text(completions: Sequence[str | None], members: np.ndarray) -> bool:

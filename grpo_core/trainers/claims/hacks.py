@@ -10,7 +10,7 @@ from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, one_text
+from grpo_core.trainers.claims.findings import Run, is_mean, one_text
 from grpo_core.trainers.flow import thirds
 
 
@@ -115,7 +115,7 @@ def _earns(data: Run, v: Any) -> bool:
         rows = np.isfinite(update.rewards) & (high > low)
         each = ((update.rewards - low)[rows] / (high - low)[rows]).tolist()
         shares += [sum(each) / len(each)] if each else []
-    return bool(shares) and agrees(v.share, sum(shares) / len(shares))
+    return is_mean(v.share, shares)
 
 
 def _is_unmoved(data: Run, v: Any) -> bool:

@@ -5,7 +5,6 @@ They are checked against the updates as read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from grpo_core.claims.claim import Kind, agrees
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.claims.findings import Run, Seen, is_mean
 
 FACTOR = 2.0
 """Factor between a token's two probabilities at which they count as far apart."""
@@ -26,16 +25,10 @@ def _since(data: Run, v: Any) -> list[Seen]:
     return [u for u in data if u.label >= v.since] if any(u.label == v.since for u in data) else []
 
 
-def _is_mean(claimed: float, values: Iterable[Any]) -> bool:
-    """Return whether a number is the mean of others, of which there is at least one."""
-    known = [float(value) for value in values]
-    return bool(known) and agrees(claimed, sum(known) / len(known))
-
-
 def _in_thirds(values: list[float], v: Any) -> bool:
     """Return whether ``v.before`` and ``v.after`` are the means of the first and the last third of the values."""
     third = len(values) // 3
-    return _is_mean(v.before, values[:third]) and _is_mean(v.after, values[-third:])
+    return is_mean(v.before, values[:third]) and is_mean(v.after, values[-third:])
 
 
 def _lengths(data: Run) -> list[float]:
@@ -63,7 +56,7 @@ def _first_pass_is_apart(data: Run, v: Any) -> bool:
         away = away[np.isfinite(away)]
         if away.any():
             gaps.append(float(np.abs(away).sum() / away.size))
-    return _is_mean(v.gap, gaps) and v.noise < max(gaps)
+    return is_mean(v.gap, gaps) and v.noise < max(gaps)
 
 
 def _from_sampler(data: Run, v: Any) -> list[np.ndarray]:
@@ -75,19 +68,19 @@ def _from_sampler(data: Run, v: Any) -> list[np.ndarray]:
 def _sampler_is_apart(data: Run, v: Any) -> bool:
     sizes = [np.abs(away) for away in _from_sampler(data, v)]
     far = [(np.exp(size) > FACTOR).mean() for size in sizes]
-    return _is_mean(v.gap, [size.mean() for size in sizes]) and _is_mean(v.far, far)
+    return is_mean(v.gap, [size.mean() for size in sizes]) and is_mean(v.far, far)
 
 
 def _weights_are_cut(data: Run, v: Any) -> bool:
     known = _from_sampler(data, v)
     cut = [(away > np.log(USUAL_CAP)).mean() for away in known]
-    return _is_mean(v.divergence, [(np.expm1(away) - away).mean() for away in known]) and _is_mean(v.cut, cut)
+    return is_mean(v.divergence, [(np.expm1(away) - away).mean() for away in known]) and is_mean(v.cut, cut)
 
 
 def _is_stale(data: Run, v: Any) -> bool:
     every = [update.staleness for update in _since(data, v) if update.staleness is not None]
     known = [ages[np.isfinite(ages)] for ages in every if np.isfinite(ages).any()]
-    return _is_mean(v.mean, [ages.mean() for ages in known]) and agrees(v.oldest, max(map(np.max, known)))
+    return is_mean(v.mean, [ages.mean() for ages in known]) and agrees(v.oldest, max(map(np.max, known)))
 
 
 def _is_unwritten(data: Run, v: Any) -> bool:
@@ -121,7 +114,7 @@ def _entropy_is_far(data: Run, v: Any, *, fell: bool) -> bool:
 def _have_equal_shares(data: Run, v: Any) -> bool:
     parts = [[u for u in data if (u.label >= v.since) == later and u.groups] for later in (False, True)]
     shares = [[np.mean([u.is_equal(members) for members in u.groups]) for u in part] for part in parts]
-    return _is_mean(v.before, shares[0]) and _is_mean(v.after, shares[1])
+    return is_mean(v.before, shares[0]) and is_mean(v.after, shares[1])
 
 
 def _clipped(step: Step) -> tuple[float, float]:
