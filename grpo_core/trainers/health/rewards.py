@@ -264,7 +264,7 @@ def answered(update: Update) -> Measure | None:
     seen = []
     for row in right[:SHOWN]:
         facts = {"reward": table.rewards[row], "answer": shortened(table.answers[row] or "", 40)}
-        seen.append(update.evidence(tr("reward {reward:.4g}; the right answer is {answer}").format(**facts), row))
+        seen.append(update.evidence(tr("reward {reward:.4g}; the right answer is {answer}").format(**facts), int(row)))
     return Measure.of(update, len(right) / len(lowest), *seen, low=low, right=len(right), all=len(lowest))
 
 

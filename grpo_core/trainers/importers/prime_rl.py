@@ -70,8 +70,9 @@ class PackedSequence:
             return whole
 
         names = ("mask", "sampler", "trainer", "entropy", "advantage", "dropped")
-        own = {name: getattr(self.tokens, name) for name in names}
-        return dataclasses.replace(row, **{name: None if x is None else cut(x) for name, x in own.items()})
+        own: dict[str, Any] = {name: getattr(self.tokens, name) for name in names}
+        own = {name: None if values is None else cut(values) for name, values in own.items()}
+        return dataclasses.replace(row, **own)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
