@@ -132,7 +132,7 @@ def vocabulary(files: ModelFiles) -> tuple[str, ...]:
     """Return the text of each token, indexed by token number, (V,)."""
     if not files.gguf:
         return token_text.vocabulary(files.whole)
-    metadata = header_of(files.path).metadata
+    metadata, _ = header_of(files.path)
     kind = str(metadata.get("tokenizer.ggml.model"))
     return tuple(token_text.piece(str(text), byte_level=kind == "gpt2") for text in metadata["tokenizer.ggml.tokens"])
 
@@ -215,19 +215,19 @@ def _whole_model(path: Path) -> ModelFiles:
 
 
 def _looked_at_gguf(path: Path) -> ModelFiles:
-    header = header_of(path)
-    kind = header.metadata.get("general.architecture")
-    tokens = header.metadata.get("tokenizer.ggml.tokens")
+    metadata, shapes = header_of(path)
+    kind = metadata.get("general.architecture")
+    tokens = metadata.get("tokenizer.ggml.tokens")
     if not isinstance(kind, str) or len(kind) > LONGEST_KIND or not isinstance(tokens, list) or not tokens:
         raise refuse(path, tr("it does not name an architecture or does not contain a tokenizer"))
-    context = header.metadata.get(f"{kind}.context_length")
+    context = metadata.get(f"{kind}.context_length")
     return ModelFiles(
         path=path,
         gguf=True,
         kind=kind,
-        shapes=header.shapes,
-        parameters=numbers(header.shapes),
-        licence=str(header.metadata.get("general.license", ""))[:60],
+        shapes=shapes,
+        parameters=numbers(shapes),
+        licence=str(metadata.get("general.license", ""))[:60],
         digest=_digest([], [path]),
         size=path.stat().st_size,
         context=context if isinstance(context, int) else None,

@@ -15,7 +15,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.importers.arrays import Arrays
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import StepFiles
-from grpo_core.trainers.importers.trl_settings import MicroBatch, denominator_of
+from grpo_core.trainers.importers.trl_settings import denominator_of
 from grpo_core.trainers.importers.trl_table import weighted
 
 
@@ -240,7 +240,8 @@ class StepAssembly:
 
     def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
         """Return the divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
-        facts = MicroBatch(
+        return denominator_of(
+            str(self.trainer["loss_type"]),
             rows=int(rows.sum()),
             tokens=int(mask[rows].sum()),
             generated_tokens=self._generated_tokens(noted, mask, rows),
@@ -248,7 +249,6 @@ class StepAssembly:
             processes=self.processes,
             steps_per_generation=int(self.trainer.get("steps_per_generation") or self._accumulation(noted)),
         )
-        return denominator_of(str(self.trainer["loss_type"]), facts)
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
         """Return the number of tokens in the loss in the generation batch to which these ``rows`` belong.
