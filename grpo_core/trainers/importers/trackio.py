@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +55,6 @@ def probe(path: Path) -> bool:
             return opened.read(len(HEADER)) == HEADER
     except (OSError, ValueError):
         return False
-
-
-@dataclass
-class _Update:
-    """Location of one step's table and numbers."""
-
-    table: int | None = None
-    reports: list[Report] = field(default_factory=list)
 
 
 class TrackioRun(TextRun):
@@ -112,7 +103,8 @@ class TrackioRun(TextRun):
         known = isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
         self._weights = tuple(weights) if known else ()
         self._group_size = whole(config.get("num_generations"))
-        self._updates: dict[int, _Update] = {}
+        self._tables: dict[int, int] = {}  # step -> number of the row with its completions
+        self._reports: dict[int, list[Report]] = {}
         self._names: tuple[str, ...] = ()
         self._last = 0
         self.refresh()
@@ -128,12 +120,12 @@ class TrackioRun(TextRun):
                 for number, counted, text, beginning in rows:
                     self._last = number
                     self._index(connection, number, counted, text, beginning)
-        self.labels = sorted(self._updates)
+        self.labels = sorted({*self._tables, *self._reports})
         return len(self.labels)
 
     def table(self, position: int) -> Completions:
         label = self.labels[position - 1]
-        number = self._updates[label].table
+        number = self._tables.get(label)
         if number is None:
             raise NotRecordedError(
                 tr(
@@ -150,12 +142,12 @@ class TrackioRun(TextRun):
         )
 
     def stamp(self, position: int) -> tuple[int, ...]:
-        update = self._updates[self.labels[position - 1]]
-        numbers = zlib.crc32(repr([sorted(report.numbers.items()) for report in update.reports]).encode())
-        return (zlib.crc32(str(self._run).encode()), self.labels[position - 1], update.table or 0, numbers)
+        label = self.labels[position - 1]
+        numbers = zlib.crc32(repr([sorted(report.numbers.items()) for report in self.reports(position)]).encode())
+        return (zlib.crc32(str(self._run).encode()), label, self._tables.get(label, 0), numbers)
 
     def reports(self, position: int) -> list[Report]:
-        return list(self._updates[self.labels[position - 1]].reports)
+        return list(self._reports.get(self.labels[position - 1], ()))
 
     def _index(self, connection: RunConnection, number: int, counted: Any, text: Any, beginning: Any) -> None:
         """Record the kind of one row of the metrics: numbers of a step, a table of completions, or neither."""
@@ -167,8 +159,7 @@ class TrackioRun(TextRun):
             if not steps:
                 self.note(tr("A table of completions does not name its step and is left out."))
                 return
-            for label in steps:
-                self._updates.setdefault(label, _Update()).table = number
+            self._tables |= dict.fromkeys(steps, number)
             return
         value = parsed(text) if text is not None else None
         if not isinstance(value, dict):
@@ -178,7 +169,7 @@ class TrackioRun(TextRun):
         ours = {name.removeprefix(TRAINING): v for name, v in numbers.items()}
         step = ours.pop(STEP, counted)
         if isinstance(step, int | float) and abs(step) < 1e15 and any(map(concept_of, ours)):
-            self._updates.setdefault(int(step), _Update()).reports.append(Report(step=int(step), numbers=ours))
+            self._reports.setdefault(int(step), []).append(Report(step=int(step), numbers=ours))
             if not self._names:
                 found = [name.split("/") for name in ours if name.startswith("rewards/") and name.endswith("/mean")]
                 self._names = tuple("/".join(parts[1:-1]) for parts in found)
