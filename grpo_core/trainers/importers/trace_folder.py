@@ -51,7 +51,7 @@ class StepFiles:
         last_step: the trainer's number for the optimizer step with which it ends.
         passes: number of optimizer steps in it.
         trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.
-        pieces: rank -> the piece of that process.
+        pieces: rank -> the piece of that process, in order of rank.
         missing: ranks without a piece.
     """
 
@@ -104,7 +104,7 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
             last_step=some["global_step"],
             passes=some["passes"],
             trainer_steps=some.get("trainer_steps", some["passes"]),
-            pieces=pieces,
+            pieces=dict(sorted(pieces.items())),
             missing=missing,
         )
         steps.append(files)
