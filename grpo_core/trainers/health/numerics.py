@@ -10,7 +10,6 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
-from grpo_core.parsing import ParseError, from_json
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
@@ -143,7 +142,7 @@ def no_sampler(update: Update) -> str:
         return SAME_PROGRAM
     if scored:
         return ""
-    trainer = trainer_settings(update.settings)
+    trainer = update.settings.recorded.trainer_values
     if trainer.get("use_vllm") is False and not trainer.get("rollout_func"):
         return SAME_PROGRAM
     if table is not None and table.sampling_logp is not None and table.training_logp is not None:
@@ -228,18 +227,9 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
 def noise(update: Update) -> float:
     """Return what rounding explains of a difference of log-probabilities, in nats, by settings or digits."""
     assert update.step is not None
-    trainer, values = trainer_settings(update.settings), update.step.logp[0][update.used(0)]
+    trainer, values = update.settings.recorded.trainer_values, update.step.logp[0][update.used(0)]
     half = trainer.get("bf16") or trainer.get("fp16") or _like_half(values)
     return limit("noise_half" if half else "noise_single")
-
-
-def trainer_settings(settings: Settings) -> dict[str, Any]:
-    """Return the trainer's own settings by name. Empty if none are recorded."""
-    try:
-        trainer = from_json(settings.recorded.trainer_settings or "{}")
-    except ParseError:
-        return {}
-    return trainer if isinstance(trainer, dict) else {}
 
 
 def _like_half(values: np.ndarray) -> bool:

@@ -193,7 +193,7 @@ def table_from(plain: dict[str, Any]) -> Completions:
 
 
 def _parsed(text: object, path: Path) -> dict[str, Any]:
-    value = object_in(text) if isinstance(text, str) else None
+    value = object_in(text)
     if value is None:
         raise _damaged(path, ValueError("a row is missing"))
     return value

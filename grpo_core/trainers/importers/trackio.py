@@ -16,6 +16,7 @@ from typing import Any
 from grpo_core.config import Objective
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Completions, Report
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection
 from grpo_core.text import plural, tr
@@ -25,7 +26,6 @@ from grpo_core.trainers.importers.trackio_database import (
     check_tables,
     config_of,
     metrics_at,
-    parsed,
     reading,
     runs_of,
     table_rows,
@@ -154,15 +154,17 @@ class TrackioRun(TextRun):
         if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
             named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
             steps = (
-                {int(named[1])} if named else _steps(metrics_at(connection, number) if text is None else parsed(text))
+                {int(named[1])}
+                if named
+                else _steps(metrics_at(connection, number) if text is None else object_in(text))
             )
             if not steps:
                 self.note(tr("A table of completions does not name its step and is left out."))
                 return
             self._tables |= dict.fromkeys(steps, number)
             return
-        value = parsed(text) if text is not None else None
-        if not isinstance(value, dict):
+        value = object_in(text)
+        if value is None:
             self.note(tr("A row of {name} is not JSON and is left out.").format(name=self.file.name))
             return
         numbers = {k: float(v) for k, v in value.items() if (isinstance(v, int | float) and abs(v) < 1e300) or v != v}
@@ -202,6 +204,6 @@ _STEP = re.compile(r'"_value": ?\[\{"step": ?"?(\d{1,18})"?[,}]')
 _STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
-def _steps(value: Any) -> set[int]:
+def _steps(value: dict[str, Any] | None) -> set[int]:
     """Return the steps named in a table of completions."""
     return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}
