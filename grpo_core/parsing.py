@@ -68,6 +68,15 @@ def from_json(content: str | bytes, *, constant: Callable[[str], object] | None 
         raise ParseError(str(error), misplaced=True) from None
 
 
+def object_in(content: object) -> dict[str, Any] | None:
+    """Return the object of a JSON text, whose size the caller has limited. None if it is anything else."""
+    try:
+        value = from_json(content if isinstance(content, str | bytes) else b"")
+    except ParseError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def from_toml(text: str) -> dict[str, Any]:
     """Return the tables of a TOML text, whose size the caller has limited.
 

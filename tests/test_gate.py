@@ -28,7 +28,7 @@ OWN = {
     "app.settings.layouts": "own file", "app.settings.preferences": "own file",
     "app.teaching.lessons.progress": "own file", "app.teaching.lessons.recovery": "own file",
     "grpo_core.queue.queue_plan": "own file", "grpo_core.stored_times": "own file",
-    "grpo_core.trainers.checkpoint": "own file", "grpo_core.update_time": "own file",
+    "grpo_core.update_time": "own file",
     "grpo_core.questions": "run file", "grpo_core.export.tables": "own settings",
     "grpo_core.trainers.hf.model_card": "own settings", "grpo_core.child.start": "own process",
     "grpo_core.plugins": "own process", "grpo_core.testing.surrogates": "formulas of a row under test",

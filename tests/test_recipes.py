@@ -141,7 +141,7 @@ FINDING = Recipe(
             '''def judge_any_cut(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for completions that are cut off."""
     share = sum(m.value for m in measures) / len(measures)
-    what = [CutOff(share=share)]
+    what = [Fault.of("cut_off", share=share)]
     return Verdict(grade=grade("cut_many"), what=what, began=measures[0].label, evidence=()) if share > 0.9 else None
 
 

@@ -167,7 +167,8 @@ def trl_loss(kind: str) -> Apart:
                 "num_items_in_batch": torch.tensor(generated),
             },
         )
-        micro = trl_settings.MicroBatch(
+        divisor = trl_settings.denominator_of(
+            kind,
             rows=len(mask),
             tokens=int(batch.mask.sum()),
             generated_tokens=generated,
@@ -175,7 +176,7 @@ def trl_loss(kind: str) -> Apart:
             processes=1,
             steps_per_generation=steps,
         )
-        more: dict[str, Any] = {"denominator": trl_settings.denominator_of(kind, micro)}
+        more: dict[str, Any] = {"denominator": divisor}
         if bonus:
             weight = batch.mask / batch.mask.sum() / accumulation
             more |= {"entropy": batch.entropy, "entropy_coefficient": bonus, "entropy_weight": weight}

@@ -16,6 +16,7 @@ from typing import Any
 
 from grpo_core import __version__
 from grpo_core.errors import RunFileError, shortened
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import read_limited
 from grpo_core.runs.database import explained
 from grpo_core.runs.files import new_folder, require_space_for
@@ -127,12 +128,8 @@ def _weights(folder: Path) -> Path:
 
 def _about(folder: Path) -> Mapping[str, Any]:
     with explained(folder / ABOUT):
-        content = read_limited(folder / ABOUT, LARGEST_ABOUT)
-    try:
-        about = json.loads(content or b"")
-    except (ValueError, RecursionError):
-        about = None
-    if not isinstance(about, dict) or about.get("checkpoint") != 1 or not isinstance(about.get("versions"), dict):
+        about = object_in(read_limited(folder / ABOUT, LARGEST_ABOUT))
+    if about is None or about.get("checkpoint") != 1 or not isinstance(about.get("versions"), dict):
         raise RunFileError(
             tr("{path} is empty, damaged, or from a newer version of GRPO Lab.").format(path=folder / ABOUT)
         )

@@ -94,7 +94,7 @@ def export_model(
         raise GrpoError(tr("Unknown export “{kind}”; choose one of {kinds}.").format(kind=kind, kinds=", ".join(KINDS)))
     with new_folder(out) as folder, standing_after(run, number, poll) as standing:
         from grpo_core.trainers.hf.folder import look
-        from grpo_core.trainers.hf.model_card import MEASURED, Training, card
+        from grpo_core.trainers.hf.model_card import card
         from grpo_core.trainers.hf.saving import write_adapter, write_whole
 
         policy, step = standing.learner.policy, standing.step
@@ -105,15 +105,9 @@ def export_model(
         else:
             require_space_for(out, 4 * files.parameters)
             write_whole(policy, files, folder)
-        reader = standing.reader
-        training = Training(
-            title=reader.meta.title or run.stem,
-            version=reader.meta.version,
-            settings={first: settings for first, settings in reader.settings_changes() if first <= step.step},
-            last=step.step,
-            series={name: reader.series(name)[: step.step].tolist() for name in MEASURED},
-        )
-        (folder / "README.md").write_text(card(training, files, kind), encoding="utf-8")
+        title = standing.reader.meta.title or run.stem
+        text = card(standing.reader, step.step, title, files, kind)
+        (folder / "README.md").write_text(text, encoding="utf-8")
     written = {
         "adapter": tr(
             "{out} contains the adapter of update {step} in the format of peft, with a model card; its base model is "

@@ -145,7 +145,7 @@ def packed() -> dict[str, type]:
     from grpo_core.foreign.recording import Completions, Report, Texts
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
-    from grpo_core.trainers.claims import advice, faults, findings, group_size, measured, measures, put_right
+    from grpo_core.trainers.claims import advice, faults, findings, group_size, measured, put_right
     from grpo_core.trainers.columns import Column
     from grpo_core.trainers.health import Diagnosis, Evidence, Finding, Healthy, Link, NotLookedAt
     from grpo_core.trainers.health.checks import CLAIMS
@@ -154,11 +154,13 @@ def packed() -> dict[str, type]:
     from grpo_core.trainers.recorded_jobs import Verdict
 
     claims = (
-        advice.Advice, measures.AllCounted, findings.Clipped, measures.CutOff, measures.CutOffMore, measures.Drifts,
-        findings.EntropyFar, findings.EqualGroups, findings.EqualShares, faults.Fault, measures.FirstPassApart,
-        measures.ImportanceCut, group_size.LargerGroups, measured.Measured, put_right.Righted, measures.SamplerApart,
-        measures.Stale, measures.Unwritten,
-    )  # fmt: skip # table
+        advice.Advice,
+        findings.EqualGroups,
+        faults.Fault,
+        group_size.LargerGroups,
+        measured.Measured,
+        put_right.Righted,
+    )
     return {
         "column": Column,
         "completions": Completions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -29,37 +30,22 @@ def raw_arrays(update: Update) -> Seen:
     none = Completions(prompts=(), completions=(), group=np.zeros(0, int), rewards=np.zeros(0))
     table, step = update.table or none, update.step
     reported = tuple(pair for report in update.reports for pair in report.numbers.items())
-    log = Seen(label=update.label, settings=update.settings, rewards=none.rewards, group=none.group, reported=reported)
+    log = Seen(**vars(none), label=update.label, settings=update.settings, reported=reported)
     entropy, length, cut = _mean_entropy(table, step), log.logged("length"), log.logged("truncated")
-    return Seen(
-        label=update.label,
-        settings=update.settings,
-        rewards=table.rewards,
-        group=table.group,
-        counted=table.counted,
-        advantage=table.advantage,
-        parts=table.reward_parts,
-        names=table.reward_names,
-        weights=table.reward_weights,
-        truncated=table.truncated,
+    return dataclasses.replace(
+        log,
+        **vars(table),
         step=step,
-        entropy=log.logged("entropy") if entropy is None else entropy,
-        lengths=table.length,
-        length=length if table.length is None else float(table.length.sum() / len(table.length)),
+        mean_entropy=log.logged("entropy") if entropy is None else entropy,
+        mean_length=length if table.length is None else float(table.length.sum() / len(table.length)),
         cut=(None if cut is None else (cut * (rows := len(table.rewards) or 1), rows))
         if table.truncated is None
         else (float(table.truncated.sum()), len(table.truncated)),
         from_sampler=_from_sampler(step),
         turns=_turns_of(table),
-        staleness=table.staleness,
-        reward_range=table.reward_range,
         answered=None
         if table.trajectories is None
         else np.array([row is not None and len(row.turns) > 1 for row in table.trajectories]),
-        prompts=table.prompts,
-        completions=table.completions,
-        answers=table.answers,
-        reported=reported,
     )
 
 

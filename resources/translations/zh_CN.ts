@@ -15988,10 +15988,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>第 {step} 步，第 {number} 遍，记录的与改正原因之后的：</translation>
     </message>
     <message>
-        <source>The cause cannot be applied to this update.</source>
-        <translation>这个原因不能应用于这次更新。</translation>
-    </message>
-    <message>
         <source>The loss of this pass, its micro-batches added.</source>
         <translation>这一遍的损失，各 micro-batch 相加。</translation>
     </message>
@@ -19100,13 +19096,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>The token export of step {label} is still being written.</source>
         <translation>第 {label} 步的 token 导出仍在写入。</translation>
-    </message>
-    <message numerus="yes">
-        <source>it is longer than {most:,} byte</source>
-        <comment>it is longer than {most:,} bytes</comment>
-        <translation>
-            <numerusform>它超过 {most:,} 个字节</numerusform>
-        </translation>
     </message>
     <message>
         <source>it is not an object</source>

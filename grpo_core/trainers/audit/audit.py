@@ -6,6 +6,7 @@ record itself shows that a tensor is wrong, the cause is searched for (``causes.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ class StepAudit:
         comparisons: every number of the trainer compared with ours.
         skipped: the reason why a comparison was not possible; empty if all were.
         precision: precision of log-probabilities in the file, if lower than the trainer's; otherwise None.
+        measured: measurements of the tensors that the loss takes as given; empty for an unreadable update.
+        figures: the trainer's own metrics, compared with those that follow from the record.
     """
 
     position: int
@@ -64,6 +67,8 @@ class StepAudit:
     comparisons: tuple[Comparison, ...] = ()
     skipped: str = ""
     precision: Precision | None = None
+    measured: tuple[given.Measured, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
     @property
     def departing(self) -> tuple[Comparison, ...]:
@@ -156,15 +161,6 @@ def audit(
     return auditing.result()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Taken:
-    """Data collected from one update: comparisons, measurements of given tensors, and the trainer's own metrics."""
-
-    audit: StepAudit
-    measured: tuple[given.Measured, ...]
-    figures: tuple[Figure, ...]
-
-
 class Auditing:
     """An audit that processes one update after another.
 
@@ -174,12 +170,12 @@ class Auditing:
 
     def __init__(self, run: Traced) -> None:
         self.updates = Updates(run)
-        self._taken: dict[int, _Taken] = {}
+        self._taken: dict[int, StepAudit] = {}
 
     @property
     def departing(self) -> int:
         """Number of updates with a deviation."""
-        return sum(bool(taken.audit.departing) for taken in self._taken.values())
+        return sum(bool(step.departing) for step in self._taken.values())
 
     @np.errstate(all="ignore")
     def take(self, position: int, run: Traced | None = None) -> None:
@@ -189,24 +185,22 @@ class Auditing:
         """
         if run is not None:
             self.updates.begin_anew(run, position)
-        self._taken[position] = _Taken(
-            audit=_step_audit(self.updates, position),
-            measured=self.updates.readable(
-                position, lambda update: (given.measured(update, self.updates.run.labels[position - 1]),)
-            ),
+        label = self.updates.run.labels[position - 1]
+        self._taken[position] = dataclasses.replace(
+            _step_audit(self.updates, position),
+            measured=self.updates.readable(position, lambda update: (given.measured(update, label),)),
             figures=self.updates.readable(position, lambda update: tuple(figures(update))),
         )
 
     @np.errstate(all="ignore")
     def result(self) -> Audit:
         """Return the audit of the updates processed so far, with the causes of deviations."""
-        every = [self._taken[position] for position in sorted(self._taken)]
-        steps = [taken.audit for taken in every]
-        measured = [one for taken in every for one in taken.measured]
-        seen = [one for taken in every for one in taken.figures]
+        steps = [self._taken[position] for position in sorted(self._taken)]
+        measured = [one for step in steps for one in step.measured]
+        seen = [one for step in steps for one in step.figures]
         found = list(_causes(self.updates, steps, measured))
         if not _explained(found, "loss"):
-            found += causes.of_given(list(given.other_ratios(seen)))
+            found += given.other_ratios(seen)
         unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
         shape = remainder.shape([[c for c in step.comparisons if c.what in unexplained] for step in steps])
         return Audit(
@@ -316,7 +310,7 @@ def _causes(updates: Updates, steps: Sequence[StepAudit], measured: Sequence[giv
             if (each := [c.excess for c in step.comparisons if c.what == what])
         ]
         yield from causes.of_departures(what, compared, updates.update)
-    yield from causes.of_given(list(given.misplaced(measured, updates.trainer_values)))
+    yield from given.misplaced(measured, updates.trainer_values)
 
 
 def _put_right(updates: Updates, steps: Sequence[StepAudit], found: Sequence[Cause]) -> PutRight | None:

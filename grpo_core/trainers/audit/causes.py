@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED, Cause
-from grpo_core.trainers.audit.given import Misplaced as Found
+from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, Cause
 from grpo_core.trainers.audit.solver import Explanation, Search, alike
 from grpo_core.trainers.changes import of_advantage, of_loss
 from grpo_core.trainers.changes.numbers import Numbers, Update
 from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
 from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
-from grpo_core.trainers.claims.causes import Done, Explained, Misplaced, settings_of
+from grpo_core.trainers.claims.causes import Done, Explained, settings_of
 from grpo_core.trainers.claims.effects import effects, sides
 
 SEARCHED, ENOUGH = 8, 4
@@ -70,13 +69,6 @@ def of_departures(what: str, compared: Sequence[Departing], read: Callable[[int]
         yield from held
         if held:
             return
-
-
-def of_given(found: Sequence[Found]) -> Iterator[Cause]:
-    """Yield the causes that are evident from the record itself."""
-    for each in found:
-        claim = Misplaced(done=Done(cause=each.name, values=each.values, detail=each.detail))
-        yield Cause(grade=NAMED if each.sure else SUSPECTED, claims=(claim,), since=each.since)
 
 
 def _search(what: str, updates: Sequence[Update]) -> Search:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,24 +71,22 @@ class Comparison:
 def losses(update: Update) -> list[Comparison]:
     """Compare the loss of each micro-batch with the trainer's."""
     return [
-        Comparison(what="loss", ours=ours, theirs=theirs, allowed=allowed, passed=passed, part=part)
-        for ours, theirs, allowed, (passed, part) in _rows(of_loss(update))
+        Comparison(what="loss", passed=passed, part=part, **numbers)
+        for (passed, part), numbers in _rows(of_loss(update))
     ]
 
 
 def advantages(update: Update) -> list[Comparison]:
     """Compare the recorded advantage of each completion with the one that follows from rewards and settings."""
     return [
-        Comparison(
-            what="advantage", ours=ours, theirs=theirs, allowed=allowed, row=row, group=int(update.step.group[row])
-        )
-        for ours, theirs, allowed, (_, row) in _rows(of_advantage(update))
+        Comparison(what="advantage", row=row, group=int(update.step.group[row]), **numbers)
+        for (_, row), numbers in _rows(of_advantage(update))
     ]
 
 
-def _rows(numbers: Numbers | None) -> list[tuple[float, float, float, tuple[int, int]]]:
-    if numbers is None:
-        return []
-    places = [(int(a), int(b)) for a, b in numbers.places]
-    values = (array.tolist() for array in (numbers.ours, numbers.theirs, numbers.allowed))
-    return list(zip(*values, places, strict=True))
+def _rows(numbers: Numbers | None) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+    """Yield the place of each number, and the number as fields of a comparison."""
+    if numbers is not None:
+        columns = {name: getattr(numbers, name).tolist() for name in ("ours", "theirs", "allowed")}
+        for n, (first, second) in enumerate(numbers.places.tolist()):
+            yield (first, second), {name: values[n] for name, values in columns.items()}

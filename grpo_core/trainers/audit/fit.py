@@ -31,16 +31,13 @@ Residuals = Callable[[Parameters], np.ndarray | None]
 """Differences relative to the rounding tolerance, (K,). None if they cannot be computed."""
 
 
-def followed(few: Residuals, every: Residuals, starts: Sequence[Parameters], low: float, high: float) -> Parameters:
-    """Return the parameters with the smallest sum of squares, found by Gauss–Newton steps from the best of ``starts``.
-
-    ``few`` returns the residuals of some updates, used for choosing and following starts; ``every`` returns those of
-    all.
+def followed(residuals: Residuals, starts: Sequence[Parameters], low: float, high: float) -> Parameters:
+    """Return the parameters with the smallest sum of squares, found by Gauss–Newton steps from the best of ``starts``,
+    and further steps from the best result.
     """
-    scored = sorted((squares(few(start)), start) for start in starts)
-    found = [_descended(few, start, low, high) for _, start in scored[:STARTS]]
-    best = min(found, key=lambda p: squares(few(p)))
-    return best if few is every else _descended(every, best, low, high)
+    scored = sorted((squares(residuals(start)), start) for start in starts)
+    found = [_descended(residuals, start, low, high) for _, start in scored[:STARTS]]
+    return _descended(residuals, min(found, key=lambda p: squares(residuals(p))), low, high)
 
 
 def squares(residuals: np.ndarray | None) -> float:

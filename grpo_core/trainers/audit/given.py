@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.changes import given
 from grpo_core.trainers.changes.figures import Figure, added_length, clipped_at_first
 from grpo_core.trainers.changes.given import RECORDED, Prefixes, Sums
 from grpo_core.trainers.changes.numbers import Update
+from grpo_core.trainers.claims.causes import Done, Misplaced
 from grpo_core.trainers.importers import nemo_rl_settings, prime_rl_settings, verl_settings
 
 FAR, NEARER = 0.05, 0.1
@@ -63,17 +65,6 @@ class Measured:
     coarse: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Misplaced:
-    """A finding: the cause's name, its variant, its numbers, and the trainer's number for the first affected update."""
-
-    name: str
-    detail: str = ""
-    values: tuple[float, ...] = ()
-    since: int | None = None
-    sure: bool = True
-
-
 def measured(update: Update, label: int) -> Measured:
     """Measure the given tensors of ``update``, whose number is ``label``."""
     step = update.step
@@ -94,13 +85,13 @@ def measured(update: Update, label: int) -> Measured:
     )
 
 
-def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
-    """Yield all findings, the certain ones first. ``settings`` are the trainer's own."""
+def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Cause]:
+    """Yield the causes that are evident from the record, the certain ones first. ``settings`` are the trainer's own."""
     if not updates:
         return
     shift = sum((u.prefixes for u in updates), Prefixes()).shift
     if shift:
-        yield Misplaced(name="all_logp_shifted", detail=shift)
+        yield _cause("all_logp_shifted", detail=shift)
     yield from _zero(updates)
     yield from _old(updates, settings)
     yield from _reference(updates)
@@ -109,15 +100,23 @@ def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> It
         yield from _sharper(updates, settings)
 
 
-def _zero(updates: Sequence[Measured]) -> Iterator[Misplaced]:
+def _cause(
+    name: str, *, detail: str = "", values: tuple[float, ...] = (), since: int | None = None, sure: bool = True
+) -> Cause:
+    """Return a cause with its variant, its numbers, and the trainer's number for the first affected update."""
+    claim = Misplaced(done=Done(cause=name, values=values, detail=detail))
+    return Cause(grade=NAMED if sure else SUSPECTED, claims=(claim,), since=since)
+
+
+def _zero(updates: Sequence[Measured]) -> Iterator[Cause]:
     for name in ("old", "ref"):
         counts = [getattr(u, f"{name}_zero") for u in updates]
         zero, every = sum(a for a, _ in counts), sum(b for _, b in counts)
         if every >= FEWEST and zero >= MOSTLY * every:
-            yield Misplaced(name=f"{name}_zero", since=_since(updates, [b > 0 and a >= MOSTLY * b for a, b in counts]))
+            yield _cause(f"{name}_zero", since=_since(updates, [b > 0 and a >= MOSTLY * b for a, b in counts]))
 
 
-def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
+def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Cause]:
     """Compare old log-probabilities with those of the first pass.
 
     Both belong to the same policy, unless the sampler's are used instead.
@@ -132,13 +131,13 @@ def _old(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterato
         if nearest.count >= FEWEST and nearest.distance < NEARER * recorded.distance:
             began = _since(updates, [u in far for u in updates])
             kind, detail = ("old_stale", "") if name == "stale" else ("old_shifted", name)
-            yield Misplaced(name=kind, detail=detail, since=began)
+            yield _cause(kind, detail=detail, since=began)
             return
     if not zero and settings.get(verl_settings.MODE) != verl_settings.BYPASS:
         yield from _other_policy(updates)
 
 
-def _other_policy(updates: Sequence[Measured]) -> Iterator[Misplaced]:
+def _other_policy(updates: Sequence[Measured]) -> Iterator[Cause]:
     """Check for old log-probabilities that are aligned with their tokens but differ from those of the first pass."""
     apart = [u for u in updates if u.old and u.old[RECORDED].distance > 0]
     whole = sum((u.old[RECORDED] for u in apart), Sums())
@@ -149,13 +148,13 @@ def _other_policy(updates: Sequence[Measured]) -> Iterator[Misplaced]:
     left = np.sqrt(max(other - cov**2 / var, 0.0)) if var > 0 else np.inf
     steeper = abs(whole.slope - 1) > SLOPE and whole.correlation > CORRELATION
     if steeper and left < MOSTLY * whole.distance:
-        yield Misplaced(name="old_temperature", values=(whole.slope, whole.correlation), sure=False)
+        yield _cause("old_temperature", values=(whole.slope, whole.correlation), sure=False)
     else:
         began = _since(updates, [u in apart for u in updates])
-        yield Misplaced(name="old_noisy", values=(whole.distance, whole.correlation), since=began, sure=False)
+        yield _cause("old_noisy", values=(whole.distance, whole.correlation), since=began, sure=False)
 
 
-def _reference(updates: Sequence[Measured]) -> Iterator[Misplaced]:
+def _reference(updates: Sequence[Measured]) -> Iterator[Cause]:
     zero = sum(u.ref_zero[0] for u in updates) >= MOSTLY * max(sum(u.ref_zero[1] for u in updates), 1)
     those = [u for u in updates if len(u.ref) > 1]
     if zero or not those:
@@ -166,21 +165,21 @@ def _reference(updates: Sequence[Measured]) -> Iterator[Misplaced]:
         there = [u for u in told if u.ref[name].correlation > ALIKE and not u.ref[RECORDED].correlation > ALIKE]
         if there and len(there) >= MOSTLY * (len(here) + len(there)):
             kind, detail = ("ref_stale", "") if name == "stale" else ("ref_shifted", name)
-            yield Misplaced(name=kind, detail=detail, since=_since(updates, [u in there for u in updates]))
+            yield _cause(kind, detail=detail, since=_since(updates, [u in there for u in updates]))
             return
 
 
-def _masks(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
+def _masks(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Cause]:
     templated = prime_rl_settings.KIND in settings  # a message there begins with the chat template's tokens
     left_out = [u.without_first and not templated for u in updates]
     if any(left_out) and sum(left_out) >= MOSTLY * len(updates):
-        yield Misplaced(name="mask_first", since=_since(updates, left_out))
+        yield _cause("mask_first", since=_since(updates, left_out))
     added = [u.added for u in updates if u.added is not None]
     if len(added) > 1 and all(abs(each - 1) < 1e-3 for each in added):
-        yield Misplaced(name="mask_last")
+        yield _cause("mask_last")
 
 
-def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Misplaced]:
+def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Iterator[Cause]:
     """Check whether tokens were sampled from a distribution other than the scored one.
 
     Nothing is checked if sampling excluded tokens or used another engine.
@@ -196,14 +195,14 @@ def _sharper(updates: Sequence[Measured], settings: Mapping[str, object]) -> Ite
     gap = (whole.y - whole.x) / whole.count
     error = np.sqrt(max(whole.distance**2 - gap**2, 0.0) / whole.count)
     if abs(gap) > NATS and abs(gap) > SIGMAS * error:
-        yield Misplaced(name="scored_temperature", values=(gap,), sure=False)
+        yield _cause("scored_temperature", values=(gap,), sure=False)
 
 
-def other_ratios(found: Sequence[Figure]) -> Iterator[Misplaced]:
+def other_ratios(found: Sequence[Figure]) -> Iterator[Cause]:
     """Check whether the trainer clipped in first passes although the recorded log-probabilities make every ratio 1."""
     still, clipped, share = clipped_at_first(found)
     if clipped > max(1, SOME * still):
-        yield Misplaced(name="old_other", values=(share,), sure=False)
+        yield _cause("old_other", values=(share,), sure=False)
 
 
 def _since(updates: Sequence[Measured], shown: Sequence[bool]) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,12 +10,11 @@ import numpy as np
 from grpo_core.claims.pushes import Pair
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Numbers
-from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.audit.cause import NAMED, Cause
-from grpo_core.trainers.changes.numbers import Update, advantages
-from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
+from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.claims.causes import Explained
+from grpo_core.trainers.claims.effects import side_by_side
 from grpo_core.trainers.claims.put_right import Righted, lengths, turned
 from grpo_core.what_if import Compared, WhatIf, compared
 
@@ -76,8 +74,13 @@ def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
     None if one side cannot be computed.
     """
     try:
-        ran, other, passed = _sides(claim, update)
-        whole = WhatIf(ran=Numbers(ran), other=Numbers(other), differences=())
+        base, passed = claim.base(update), 0
+        if base is not None and claim.what == "loss":  # the pass that deviates most
+            passed = int(base.places[int(np.argmax(base.excess())), 0])
+        pair = side_by_side(claim, update, passed)
+        if pair is None:
+            return None
+        whole = WhatIf(ran=Numbers(pair.ran), other=Numbers(pair.other), differences=())
         rows = [row for row in compared(whole, passed) if row.name in SHOWN and not row.same]
         losses = _losses(claim, update, passed)
         if losses is not None and any(row.name == "loss" for row in rows) | (losses[0] != losses[1]):
@@ -86,7 +89,6 @@ def put_right(claim: Explained, update: Update, label: int) -> PutRight | None:
             rows = [loss, *(row for row in rows if row.name != "loss")]
     except GrpoError:
         return None
-    pair = Pair(ran=ran, other=other, passes=(passed, passed))
     return PutRight(step=label, number=passed + 1, rows=tuple(rows), claims=_claims(pair), moved=_moved(pair))
 
 
@@ -97,19 +99,6 @@ Numbers of the policy after the update are left out, because they exist only onc
 """
 
 
-def _sides(claim: Explained, update: Update) -> tuple[Step, Step, int]:
-    """Return the update as recorded, its correction, and the pass that deviates most."""
-    if claim.what == "advantage":
-        bare = dataclasses.replace(update.step, advantage=None)
-        return update.step, dataclasses.replace(bare, advantage=advantages(update, bare)), 0
-    base = loss_numbers(update)
-    passed = 0 if base is None else int(base.places[int(np.argmax(base.excess())), 0])
-    ran = claim.stood(update, passed)
-    if ran is None:
-        raise GrpoError(tr("The cause cannot be applied to this update."))
-    return ran, update.step, passed
-
-
 def _losses(claim: Explained, update: Update, passed: int) -> tuple[float, float] | None:
     """Return the loss of the pass, summed over its micro-batches, as recorded and corrected.
 
@@ -117,7 +106,7 @@ def _losses(claim: Explained, update: Update, passed: int) -> tuple[float, float
     """
     if claim.what == "advantage":
         return None
-    sides = claim.numbers(update), loss_numbers(update)
+    sides = claim.numbers(update), claim.base(update)
     ran, other = (None if n is None else float(n.ours[n.places[:, 0] == passed].sum()) for n in sides)
     return None if ran is None or other is None else (ran / update.processes, other / update.processes)
 

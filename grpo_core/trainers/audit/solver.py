@@ -185,18 +185,10 @@ class Search:
         few, count = self.updates[:FEW], len(change.starts[0])
         if sum(len(each.theirs) for each in self.base) <= count + 1:
             return
-        start = followed(
-            lambda p: residuals(p, few), lambda p: residuals(p, few), change.starts, change.low, change.high
-        )
+        start = followed(lambda p: residuals(p, few), change.starts, change.low, change.high)
         if not self._fits(before, change, start, few):
             return
-        best = followed(
-            lambda p: residuals(p, self.updates),
-            lambda p: residuals(p, self.updates),
-            (start,),
-            change.low,
-            change.high,
-        )
+        best = followed(lambda p: residuals(p, self.updates), (start,), change.low, change.high)
         if not self._fits(before, change, best, self.updates):
             return
         values = rounded(best, lambda p: self._fits(before, change, p, self.updates))

@@ -12,7 +12,7 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.record import Step
-from grpo_core.trainers.changes.change import Change, Factor, Parameters, fitted, switched, under
+from grpo_core.trainers.changes.change import Change, Factor, Parameters, fitted, replaced, switched, under
 from grpo_core.trainers.changes.numbers import Update
 
 EPSILONS = ((1e-6,), (1e-3,), (1e-2,), (0.1,), (0.5,), (1.0,), (3.0,))
@@ -58,7 +58,9 @@ def limited(part: str) -> Iterator[Change]:
     """Yield changes that clip the advantages, on both sides or at 0."""
     starts = ((0.3,), (0.6,), (1.0,), (1.5,), (3.0,))
     yield Change(name="advantage_limit", part=part, apply=_limited, starts=starts, low=1e-6)
-    yield Change(name="advantage_positive", part=part, apply=_positive)
+    yield replaced(
+        "advantage_positive", part, advantage=lambda update, step, n: np.maximum(recompute.advantage(step), 0.0)
+    )
 
 
 def of_advantage(step: Step) -> Iterator[Change]:
@@ -168,10 +170,6 @@ def _stale(update: Update, step: Step, n: int, p: Parameters) -> Step | None:
 
 def _limited(update: Update, step: Step, n: int, p: Parameters) -> Step:
     return dataclasses.replace(step, advantage=np.clip(recompute.advantage(step), -p[0], p[0]))
-
-
-def _positive(update: Update, step: Step, n: int, p: Parameters) -> Step:
-    return dataclasses.replace(step, advantage=np.maximum(recompute.advantage(step), 0.0))
 
 
 def _unweighted(update: Update, step: Step, n: int, p: Parameters) -> Step:

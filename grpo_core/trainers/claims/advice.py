@@ -124,12 +124,12 @@ def _k3(gap: np.ndarray) -> np.ndarray:
 
 def _pays_length(data: Run, sign: int) -> bool:
     """Return whether rewards and lengths of the completions of a prompt vary together in this direction."""
-    each = [(u.lengths[m], u.rewards[m]) for u in data if u.lengths is not None for m in u.groups]
+    each = [(u.length[m], u.rewards[m]) for u in data if u.length is not None for m in u.groups]
     return sign * sum(float((lengths - lengths.mean()) @ rewards) for lengths, rewards in each) > 0
 
 
 def _drift(data: Run) -> float:
-    before, after, _ = thirds([update.length for update in data if update.length is not None] or [0.0])
+    before, after, _ = thirds([update.mean_length for update in data if update.mean_length is not None] or [0.0])
     return after - before
 
 
@@ -139,7 +139,7 @@ def _is_broken(update: Seen) -> bool:
 
 def _spreads(data: Run) -> np.ndarray:
     """Return the largest spread within a prompt of each reward function of the first update with any, (K,)."""
-    each = [np.ptp(u.parts[m], axis=0) for u in data if u.parts is not None for m in u.groups]
+    each = [np.ptp(u.reward_parts[m], axis=0) for u in data if u.reward_parts is not None for m in u.groups]
     return np.asarray(np.nanmax([one for one in each if len(one) == len(each[0])], axis=0)) if each else np.ones(0)
 
 
@@ -257,7 +257,7 @@ ADVICE: dict[str, Row] = {
     "read_around": _row(
         tr("Read completions from before and after that step, fix the reward that can be earned without solving the "
            "task, and continue from a checkpoint before it."),
-        lambda data: len(data) > 1 and any(update.parts is not None for update in data)),
+        lambda data: len(data) > 1 and any(update.reward_parts is not None for update in data)),
     "hold": _row(tr("A larger β may keep the policy closer to its reference."), bool, _holds_back),
     "read_longest": _row(
         tr("Read the longest completions: if they are no better, remove what pays for length from the reward, or "
@@ -313,7 +313,7 @@ ADVICE: dict[str, Row] = {
     "read_blow_up": _row(
         tr("Read completions from before and after that step. If they got worse, a lower learning rate may help, or "
            "a smaller coefficient of the entropy bonus, if there is one; check whether the rewards are noise."),
-        lambda data: len(data) > 1 and any(update.entropy is not None for update in data)),
+        lambda data: len(data) > 1 and any(update.mean_entropy is not None for update in data)),
     "schedule": _row(
         tr("Look at the schedule: its number of steps, and the step at which a resumed run enters it."),
         lambda data: any(update.logged("learning_rate") == 0 for update in data)),

@@ -72,7 +72,7 @@ class Explained(Claim[Recorded]):
     done: tuple[Done, ...]
 
     def check(self, data: Recorded) -> bool:
-        base = [self._numbers(update, (), None, 1.0) for update in data]
+        base = [self.base(update) for update in data]
         if all(each is None or each.excess().max() <= 1 for each in base):
             return False
         changes, factor, value = self._applied(data[0].step)
@@ -88,6 +88,10 @@ class Explained(Claim[Recorded]):
         if changes:
             step = combined(*(change.bound(done.values) for change, done in changes))(update, update.step, passed)
         return step if step is None or factor is None else scaled(step, factor, value)
+
+    def base(self, update: Update) -> Numbers | None:
+        """Return the trainer's numbers of an update next to those that the settings give."""
+        return self._numbers(update, (), None, 1.0)
 
     def numbers(self, update: Update) -> Numbers | None:
         """Return the trainer's numbers of an update next to those that follow from the claimed cause."""

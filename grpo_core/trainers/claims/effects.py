@@ -16,9 +16,8 @@ from grpo_core.claims.claim import Kind, Tabled, agrees
 from grpo_core.claims.pushes import Pair
 from grpo_core.text import plural, tr
 from grpo_core.trainers.changes.numbers import Update, advantages
-from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
-from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
 from grpo_core.trainers.claims.causes import Explained
+from grpo_core.trainers.claims.put_right import ratio_and_cosine
 
 ALIKE, NOTHING = 1e-5, 1e-9
 """Largest difference between equal pushes, and largest push that counts as 0, relative to the largest push."""
@@ -30,20 +29,26 @@ def sides(claim: Explained, updates: Sequence[Update]) -> list[Pair]:
 
     Empty if the cause cannot be represented in an update.
     """
-    found, numbers = [], advantage_numbers if claim.what == "advantage" else loss_numbers
+    found = []
     for update in updates:
-        base = numbers(update)
+        base = claim.base(update)
         if base is None or base.excess().max() <= 1:
             continue
         for passed in range(update.step.passes):
-            ran, other = claim.stood(update, passed), update.step
-            if claim.what == "advantage":
-                bare = dataclasses.replace(update.step, advantage=None)
-                ran, other = update.step, dataclasses.replace(bare, advantage=advantages(update, bare))
-            if ran is None or claim.adds(update.step):
+            pair = side_by_side(claim, update, passed)
+            if pair is None or claim.adds(update.step):
                 return []
-            found.append(Pair(ran=ran, other=other, passes=(passed, passed)))
+            found.append(pair)
     return found
+
+
+def side_by_side(claim: Explained, update: Update, passed: int) -> Pair | None:
+    """Return a pass of an update as trained under the claimed cause, and as set. None if the cause does not apply."""
+    ran, other = claim.stood(update, passed), update.step
+    if claim.what == "advantage":
+        bare = dataclasses.replace(update.step, advantage=None)
+        ran, other = update.step, dataclasses.replace(bare, advantage=advantages(update, bare))
+    return None if ran is None else Pair(ran=ran, other=other, passes=(passed, passed))
 
 
 def pushes(data: Sides, *, surrogate: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -80,8 +85,7 @@ def factors(data: Sides) -> tuple[float, float] | None:
 def gradients(data: Sides) -> tuple[float, float]:
     """Return the length of the gradient as trained, relative to the one as set, and the cosine between the two."""
     ran, other, _ = pushes(data)
-    a, b = float(np.linalg.norm(ran)), float(np.linalg.norm(other))
-    return (a / b, float(np.clip(np.vdot(ran, other) / (a * b), -1.0, 1.0))) if a and b else (float("nan"),) * 2
+    return ratio_and_cosine(ran, other)
 
 
 def in_loss(data: Sides) -> int:

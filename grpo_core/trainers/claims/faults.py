@@ -22,6 +22,7 @@ from grpo_core.trainers.claims.findings import Run, Seen, idle_groups
 from grpo_core.trainers.claims.hacks import HACKS
 from grpo_core.trainers.claims.links import LINKS
 from grpo_core.trainers.claims.logged import LOGGED
+from grpo_core.trainers.claims.measures import MEASURES
 from grpo_core.trainers.concepts import concept_of
 
 PLACES = {
@@ -42,8 +43,8 @@ def not_finite(update: Seen) -> Iterator[tuple[str, str, int, float]]:
 
     A reward of NaN is an unscored completion, which is not a fault.
     """
-    parts = update.rewards[:, None] if update.parts is None else update.parts
-    names = update.names or (tr("reward"),) * parts.shape[1]
+    parts = update.rewards[:, None] if update.reward_parts is None else update.reward_parts
+    names = update.reward_names or (tr("reward"),) * parts.shape[1]
     for row, k in np.argwhere(np.isinf(parts)):
         yield "reward", names[k], 0, float(parts[row, k])
     step = update.step
@@ -100,22 +101,22 @@ def _parts(data: Run) -> Iterator[tuple[Seen, np.ndarray, np.ndarray]]:
     """
     first: tuple[str, ...] | None = None
     for update in data:
-        if update.parts is None:
+        if update.reward_parts is None:
             continue
-        rows = np.isfinite(update.parts).all(axis=1)
+        rows = np.isfinite(update.reward_parts).all(axis=1)
         if update.counted is not None:
             rows &= update.counted
-        first = update.names if first is None and rows.any() else first
-        if rows.any() and update.names == first:
-            yield update, np.flatnonzero(rows), update.parts * np.asarray(update.weights or 1.0)
+        first = update.reward_names if first is None and rows.any() else first
+        if rows.any() and update.reward_names == first:
+            yield update, np.flatnonzero(rows), update.reward_parts * np.asarray(update.reward_weights or 1.0)
 
 
 def _column(data: Run, name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the values of the reward part ``name``: one array per prompt of each update, and one array per update."""
     by_prompt, whole = [], []
     for update, rows, _ in _parts(data):
-        assert update.parts is not None
-        values = update.parts[:, update.names.index(name)]
+        assert update.reward_parts is not None
+        values = update.reward_parts[:, update.reward_names.index(name)]
         whole.append(values[rows])
         by_prompt += [values[rows[update.group[rows] == g]] for g in np.unique(update.group[rows])]
     return by_prompt, whole
@@ -141,7 +142,7 @@ def _adds_nothing(data: Run, v: Any) -> bool:
     if not BASELINES[o.baseline].within_group:
         return False
     for update, rows, weighted in _parts(data):
-        kept = [k for k, name in enumerate(update.names) if name not in v.names]
+        kept = [k for k, name in enumerate(update.reward_names) if name not in v.names]
         every, less = weighted[rows].sum(axis=1), weighted[rows][:, kept].sum(axis=1)
         group = update.group[rows]
         for g in np.unique(group):
@@ -160,7 +161,7 @@ def _fights(data: Run, v: Any) -> bool:
     for update, rows, weighted in _parts(data):
         for g in np.unique(update.group[rows]):
             members = weighted[rows[update.group[rows] == g]]
-            places = [update.names.index(v.one), update.names.index(v.other)]
+            places = [update.reward_names.index(v.one), update.reward_names.index(v.other)]
             centred.append((members - members.mean(axis=0))[:, places])
     one, other = np.concatenate(centred).T
     sizes = float(one @ one), float(other @ other)
@@ -176,8 +177,8 @@ def _is_exploited(data: Run, v: Any) -> bool:
     for update, rows, weighted in _parts(data):
         if len(rows) < 2:
             continue
-        assert update.parts is not None
-        columns = [update.parts[rows, update.names.index(name)] for name in (v.up, v.down)]
+        assert update.reward_parts is not None
+        columns = [update.reward_parts[rows, update.reward_names.index(name)] for name in (v.up, v.down)]
         means.append([float(column.mean()) for column in columns])
         sums.append(float(weighted[rows].sum(axis=1).mean()))
     third = len(means) // 3
@@ -264,6 +265,7 @@ FAULTS: dict[str, Kind[Run]] = {
     **HACKS,
     **LINKS,
     **LOGGED,
+    **MEASURES,
     **{f"not_finite:{place}": _not_finite_at(place) for place in PLACES},
     "unscored": Kind(
         text=tr("{share:.1%} of the rewards are missing, {count:,} of {all:,}: the first at step {label}."),
@@ -329,7 +331,7 @@ FAULTS: dict[str, Kind[Run]] = {
         holds=lambda data, v: v.limit == data[0].settings.recorded.max_tokens,
     ),
 }
-"""The kinds of claims in this module, in ``hacks.py``, ``links.py`` and ``logged.py``, by name."""
+"""The kinds of claims in this module, in ``hacks.py``, ``links.py``, ``logged.py`` and ``measures.py``, by name."""
 
 
 class Fault(Tabled[Run]):

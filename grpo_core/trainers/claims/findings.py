@@ -1,20 +1,18 @@
-"""Claims of a diagnosis: groups of equal rewards, entropy, clipped tokens.
-
-They are checked against the updates as read.
-"""
+"""The updates of a run as input to a diagnosis, and its claim about groups of equal rewards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from grpo_core import recompute
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
+from grpo_core.foreign.recording import Completions
 from grpo_core.record import Step
-from grpo_core.text import plural, tr
+from grpo_core.text import tr
 from grpo_core.trainers.concepts import names_of
 
 SILENT = 1e-3
@@ -27,59 +25,32 @@ ALIKE, NEAR = 1e-12, 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seen:
-    """One update as input to a diagnosis, with B completions as recorded.
+class Seen(Completions):
+    """One update as input to a diagnosis: its completions as recorded, none without a table, and what is beside them.
 
     Attributes:
         label: the trainer's number for the update.
         settings: settings of the training.
-        rewards, group: (B,), rewards and prompts of the completions.
-        counted: (B,) boolean, whether a completion takes part in comparisons; None if all do.
-        advantage: (B,) as recorded, NaN if none was assigned; None if none is recorded.
-        parts: (B, K), parts of the reward before weighting; None if not recorded.
-        names, weights: names and weights of the parts.
-        truncated: (B,) boolean, whether a limit ended the completion; None if not recorded.
-        entropy: mean in nats per token; None if unknown.
         step: the tokens; None if the source only contains text.
-        length: mean number of tokens of the completions; None if unknown.
-        lengths: number of tokens of each completion, (B,); None if not recorded.
+        mean_entropy: in nats per token; None if unknown.
+        mean_length: mean number of tokens of the completions; None if unknown.
         cut: number of completions cut off by a limit, and number of completions; None if unknown.
         from_sampler: trainer's minus sampler's log-probability of each token scored by both; None if not recorded.
         turns: (n, 2) integer, for each turn whether the model wrote it, and its number of tokens in the loss mask; None
             if not recorded.
-        reward_range: (B, 2), the lowest and the highest reward that the task can pay; None if unknown.
-        staleness: (B,) training steps since the policy that wrote each completion, NaN if unknown; None if not
-            recorded.
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
-        prompts: (B,) as text; None if not recorded.
-        completions: (B,) as text, None if one is not recorded; empty without a table.
-        answers: (B,) the right answers, None if one is not known; None if they are not recorded.
         reported: the trainer's metrics: name -> numbers.
     """
 
     label: int
     settings: Settings
-    rewards: np.ndarray
-    group: np.ndarray
-    counted: np.ndarray | None = None
-    advantage: np.ndarray | None = None
-    parts: np.ndarray | None = None
-    names: tuple[str, ...] = ()
-    weights: tuple[float, ...] = ()
-    truncated: np.ndarray | None = None
-    entropy: float | None = None
     step: Step | None = None
-    length: float | None = None
-    lengths: np.ndarray | None = None
+    mean_entropy: float | None = None
+    mean_length: float | None = None
     cut: tuple[float, int] | None = None
     from_sampler: np.ndarray | None = None
     turns: np.ndarray | None = None
-    reward_range: np.ndarray | None = None
-    staleness: np.ndarray | None = None
     answered: np.ndarray | None = None
-    prompts: tuple[str | None, ...] | None = None
-    completions: tuple[str | None, ...] = ()
-    answers: tuple[str | None, ...] | None = None
     reported: tuple[tuple[str, float], ...] = ()
 
     def logged(self, concept: str) -> float | None:
@@ -177,6 +148,12 @@ class EqualGroups(Claim[Run]):
         return " ".join((equal, tr("Compared only within such a group, they give no advantage.")))
 
 
+def is_mean(claimed: float, values: Iterable[Any]) -> bool:
+    """Return whether a number is the mean of others, of which there is at least one."""
+    known = [float(value) for value in values]
+    return bool(known) and agrees(claimed, sum(known) / len(known))
+
+
 def one_text(completions: Sequence[str | None], members: np.ndarray) -> bool:
     """Return whether the ``members`` of a group are recorded, and all the same text."""
     return len(found := {completions[row] for row in members}) == 1 and None not in found
@@ -205,124 +182,3 @@ def _kind(reward: float, low: float, high: float) -> str:
     if high - low <= near:
         return "right" if abs(reward - 1) <= NEAR else "wrong" if reward <= 0 else "same"
     return "right" if high - reward <= near else "wrong" if reward - low <= near else "same"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EntropyFar(Claim[Run]):
-    """Claims that the entropy, initially ``start`` nats, has fallen or risen far in ``count`` of ``of`` updates.
-
-    The updates are those from ``since`` on. Far means ``part`` times the initial value or beyond; a rise must also be
-    at least half a nat. The entropy is farthest at step ``where``: ``end``.
-    """
-
-    start: float
-    part: float
-    count: int
-    of: int
-    since: int
-    end: float
-    where: int
-
-    def check(self, data: Run) -> bool:
-        known = [(update.label, update.entropy) for update in data if update.entropy is not None]
-        later = [(label, value) for label, value in known if label >= self.since]
-        if not later or not agrees(self.start, known[0][1]) or later[0][0] != self.since:
-            return False
-        values = np.array([value for _, value in later])
-        fell = self.part < 1
-        far = (
-            values <= self.part * self.start
-            if fell
-            else (values >= self.part * self.start) & (values >= self.start + 0.5)
-        )
-        end = float(values.min() if fell else values.max())
-        here = dict(later).get(self.where, np.nan)
-        return (int(far.sum()), len(values)) == (self.count, self.of) and agrees(self.end, end) and agrees(here, end)
-
-    def words(self) -> str:
-        facts = {"start": self.start, "count": self.count, "all": self.of, "label": self.since, "where": self.where}
-        if self.part < 1:
-            return plural(
-                "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is a "
-                "tenth of that or less, {end:.3g} (step {where}).",
-                "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} "
-                "it is a tenth of that or less; the least is {end:.3g} (step {where}).",
-                self.of,
-            ).format(end=self.end, **facts)
-        return plural(
-            "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is three "
-            "times that or more, {end:.3g} (step {where}).",
-            "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} it "
-            "is three times that or more; the most is {end:.3g} (step {where}).",
-            self.of,
-        ).format(end=self.end, **facts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EqualShares(Claim[Run]):
-    """Claims that the mean share of groups with equal rewards is ``before`` until update ``since``, then ``after``."""
-
-    since: int
-    before: float
-    after: float
-
-    def check(self, data: Run) -> bool:
-        parts = [[u for u in data if (u.label >= self.since) == later and u.groups] for later in (False, True)]
-        if not all(parts):
-            return False
-        shares = [np.mean([np.mean([u.is_equal(members) for members in u.groups]) for u in part]) for part in parts]
-        return agrees(self.before, float(shares[0])) and agrees(self.after, float(shares[1]))
-
-    def words(self) -> str:
-        return tr("Groups whose rewards are all equal: {before:.0%} before, {after:.0%} since.").format(
-            before=self.before, after=self.after
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clipped(Claim[Run]):
-    """Claims that from update ``since`` on, at most the share ``share`` of a pass's tokens is clipped.
-
-    Of an update's clipped tokens, at most the share ``pulled`` has a gradient from the rest of the loss.
-    """
-
-    since: int
-    share: float
-    pulled: float
-
-    def check(self, data: Run) -> bool:
-        later = [update.step for update in data if update.label >= self.since and update.step is not None]
-        if not later:
-            return False
-        found = [_clipped(step) for step in later]
-        return agrees(self.share, max(one[0] for one in found)) and agrees(self.pulled, max(one[1] for one in found))
-
-    def words(self) -> str:
-        what = tr(
-            "Up to {share:.0%} of the tokens of a pass are clipped: there the advantage gives no gradient."
-        ).format(share=self.share)
-        if not self.pulled:
-            return what
-        rest = tr("Up to {share:.0%} of them still get a gradient from the rest of the loss.").format(share=self.pulled)
-        return f"{what} {rest}"
-
-
-def _clipped(step: Step) -> tuple[float, float]:
-    """Return the largest share of clipped tokens in a pass, and the share of all clipped tokens with another gradient.
-
-    It comes from a KL in the loss or an entropy bonus.
-    """
-    o, shares = step.settings.objective, [0.0]
-    stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
-    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))
-    for passed in range(step.passes):
-        used = recompute.used(step, passed)
-        terms, pull = recompute.terms(step, passed), recompute.token_gradient(step, passed)[1]
-        used &= np.isfinite(terms.ratio)
-        if not used.any():
-            continue
-        here = terms.clipped & used
-        shares.append(float(here.sum() / used.sum()))
-        stopped |= here
-        pulled |= here & (everywhere | (pull != 0 if pull is not None else False))
-    return max(shares), float(pulled.sum() / stopped.sum()) if stopped.any() else 0.0

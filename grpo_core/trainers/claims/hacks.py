@@ -10,7 +10,7 @@ from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, one_text
+from grpo_core.trainers.claims.findings import Run, is_mean, one_text
 from grpo_core.trainers.flow import thirds
 
 
@@ -50,12 +50,11 @@ def _are_answered(data: Run, v: Any) -> bool:
 
 
 def _pays_length(data: Run, v: Any) -> bool:
-    known = [(u, u.lengths) for u in data if u.lengths is not None and u.compared.any()]
+    known = [(u, u.length) for u in data if u.length is not None and u.compared.any()]
     pairs = []
     for update, lengths in known:
-        for g in np.unique(update.group[update.compared]):
-            here = update.compared & (update.group == g)
-            both = np.stack([update.rewards[here], lengths[here]])
+        for members in update.groups:
+            both = np.stack([update.rewards[members], lengths[members]])
             pairs.append(both - both.mean(axis=1, keepdims=True))
     if not pairs:
         return False
@@ -80,9 +79,8 @@ def _cut_costs(data: Run, v: Any) -> bool:
     for update in data:
         if update.truncated is None:
             continue
-        for g in np.unique(update.group[update.compared]):
-            here = update.compared & (update.group == g)
-            ended, paid = ~update.truncated[here], update.rewards[here]
+        for members in update.groups:
+            ended, paid = ~update.truncated[members], update.rewards[members]
             if ended.any() and not ended.all():
                 whole += (paid[ended] - paid.mean()).tolist()
                 cut += (paid[~ended] - paid.mean()).tolist()
@@ -117,7 +115,7 @@ def _earns(data: Run, v: Any) -> bool:
         rows = np.isfinite(update.rewards) & (high > low)
         each = ((update.rewards - low)[rows] / (high - low)[rows]).tolist()
         shares += [sum(each) / len(each)] if each else []
-    return bool(shares) and agrees(v.share, sum(shares) / len(shares))
+    return is_mean(v.share, shares)
 
 
 def _is_unmoved(data: Run, v: Any) -> bool:

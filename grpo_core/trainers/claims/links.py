@@ -13,7 +13,7 @@ import numpy as np
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.record import Step
 from grpo_core.text import tr
-from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.claims.findings import Run, Seen, is_mean
 from grpo_core.trainers.concepts import concept_of
 from grpo_core.trainers.flow import (
     NEARLY,
@@ -56,13 +56,9 @@ def _counts_none(data: Run, v: Any) -> bool:
 
 
 def _weighs_little(data: Run, v: Any) -> bool:
-    every = [factors(step) for _, step in _with_signal(_later(data, v))]
-    every = [each for each in every if len(each)]
-    if not every:
-        return False
-    left = sum(float(np.minimum(each, 1).sum()) / len(each) for each in every) / len(every)
-    zero = sum(float((each == 0).sum()) / len(each) for each in every) / len(every)
-    return agrees(v.left, left) and agrees(v.zero, zero)
+    every = [each for _, step in _with_signal(_later(data, v)) if len(each := factors(step))]
+    zero = [(each == 0).mean() for each in every]
+    return is_mean(v.left, [np.minimum(each, 1).mean() for each in every]) and is_mean(v.zero, zero)
 
 
 def _weighs_otherwise(data: Run, v: Any) -> bool:
@@ -121,7 +117,7 @@ def _ends_on(data: Run, v: Any) -> bool:
 
 def _leaves_out(data: Run, v: Any) -> bool:
     given = [float(each) for u in data if u.step is not None for each in apart(u.step)]
-    return len(given) == v.count > 0 and agrees(v.mean, sum(given) / len(given))
+    return len(given) == v.count and is_mean(v.mean, given)
 
 
 def _is_still(data: Run, v: Any) -> bool:
@@ -143,11 +139,7 @@ def _sampler_is_still(data: Run, v: Any) -> bool:
 def _samples_the_reference(data: Run, v: Any) -> bool:
     known = [away_from(u.step) for u in _later(data, v) if u.step is not None]
     there = [each for each in known if each is not None]
-    return (
-        bool(there)
-        and agrees(v.gap, max(each[0] for each in there))
-        and agrees(v.away, sum(each[1] for each in there) / len(there))
-    )
+    return is_mean(v.away, [each[1] for each in there]) and agrees(v.gap, max(each[0] for each in there))
 
 
 def _means(data: Run) -> list[float]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.text import tr
-from grpo_core.trainers.claims.findings import Run
+from grpo_core.trainers.claims.findings import Run, is_mean
 from grpo_core.trainers.concepts import clipped_share
 from grpo_core.trainers.flow import ZERO
 
@@ -19,11 +19,6 @@ def _known(data: Run, v: Any, concept: str) -> list[float]:
     return [value for value in known if value is not None and np.isfinite(value)]
 
 
-def _means(data: Run, v: Any, concept: str, claimed: float) -> bool:
-    known = _known(data, v, concept)
-    return bool(known) and agrees(claimed, sum(known) / len(known))
-
-
 def _never_differ(data: Run, v: Any) -> bool:
     spreads = _known(data, v, "reward_std")
     return (sum(spread <= ZERO for spread in spreads), len(spreads)) == (v.count, v.all) and v.count > 0
@@ -32,8 +27,12 @@ def _never_differ(data: Run, v: Any) -> bool:
 def _end_early(data: Run, v: Any) -> bool:
     names = ("truncated", "length", "length_max")
     shares, lengths, longest = ([known for u in data if (known := u.logged(name)) is not None] for name in names)
-    fits = agrees(v.share, sum(shares) / len(shares)) and agrees(v.mean, sum(lengths) / len(lengths))
-    return fits and v.longest == max(longest) and v.share * v.longest > 2 * v.mean
+    return (
+        is_mean(v.share, shares)
+        and is_mean(v.mean, lengths)
+        and v.longest == max(longest)
+        and v.share * v.longest > 2 * v.mean
+    )
 
 
 def _clips(data: Run, v: Any) -> bool:
@@ -48,7 +47,7 @@ LOGGED: dict[str, Kind[Run]] = {
             "Since step {since}, the trainer logs that in {share:.0%} of the groups all rewards are equal, on average. "
             "Compared only within such a group, they give no advantage."
         ),
-        holds=lambda data, v: _means(data, v, "dead_groups", v.share),
+        holds=lambda data, v: is_mean(v.share, _known(data, v, "dead_groups")),
     ),
     "dead_all_logged": Kind(
         text=tr(
@@ -76,7 +75,7 @@ LOGGED: dict[str, Kind[Run]] = {
             "Since step {since}, the trainer logs that the log-probabilities which sampler and trainer give to the "
             "same tokens differ by {gap:.3g} nats on average."
         ),
-        holds=lambda data, v: _means(data, v, "sampler_gap", v.gap),
+        holds=lambda data, v: is_mean(v.gap, _known(data, v, "sampler_gap")),
     ),
 }
 """The kinds of claims in this module, by name."""

@@ -1,249 +1,239 @@
-"""Claims of a diagnosis about lengths, masks, and log-probabilities that should agree.
+"""Claims of a diagnosis about entropy, clipping, lengths, masks, and log-probabilities that should agree.
 
 They are checked against the updates as read.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Kind, agrees
 from grpo_core.recompute import USUAL_CAP
+from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, Seen
+from grpo_core.trainers.claims.findings import Run, Seen, is_mean
 
 FACTOR = 2.0
 """Factor between a token's two probabilities at which they count as far apart."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drifts(Claim[Run]):
-    """Claims that the mean length is ``before`` tokens in the first third of the updates, and ``after`` in the last.
+def _since(data: Run, v: Any) -> list[Seen]:
+    """Return the updates from ``v.since`` on. Empty if no update has that label."""
+    return [u for u in data if u.label >= v.since] if any(u.label == v.since for u in data) else []
 
-    Updates with unknown lengths are ignored.
+
+def _in_thirds(values: list[float], v: Any) -> bool:
+    """Return whether ``v.before`` and ``v.after`` are the means of the first and the last third of the values."""
+    third = len(values) // 3
+    return is_mean(v.before, values[:third]) and is_mean(v.after, values[-third:])
+
+
+def _lengths(data: Run) -> list[float]:
+    return [update.mean_length for update in data if update.mean_length is not None]
+
+
+def _is_cut_off(data: Run, v: Any) -> bool:
+    known = [update.cut for update in data if update.cut is not None]
+    every = sum(rows for _, rows in known)
+    return every > 0 and agrees(v.share, sum(count for count, _ in known) / every)
+
+
+def _is_cut_off_more(data: Run, v: Any) -> bool:
+    shares = [update.cut[0] / update.cut[1] for update in data if update.cut is not None]
+    return v.after > v.before and _in_thirds(shares, v)
+
+
+def _first_pass_is_apart(data: Run, v: Any) -> bool:
+    gaps = []
+    for update in _since(data, v):
+        if update.step is None:
+            continue
+        used = recompute.used(update.step, 0)
+        away = update.step.logp[0][used].astype(float) - update.step.old_logp[used]
+        away = away[np.isfinite(away)]
+        if away.any():
+            gaps.append(float(np.abs(away).sum() / away.size))
+    return is_mean(v.gap, gaps) and v.noise < max(gaps)
+
+
+def _from_sampler(data: Run, v: Any) -> list[np.ndarray]:
+    """Return the trainer's minus the sampler's log-probabilities of each update from ``v.since`` on that has any."""
+    known = [update.from_sampler for update in _since(data, v)]
+    return [away for away in known if away is not None and away.size]
+
+
+def _sampler_is_apart(data: Run, v: Any) -> bool:
+    sizes = [np.abs(away) for away in _from_sampler(data, v)]
+    far = [(np.exp(size) > FACTOR).mean() for size in sizes]
+    return is_mean(v.gap, [size.mean() for size in sizes]) and is_mean(v.far, far)
+
+
+def _weights_are_cut(data: Run, v: Any) -> bool:
+    known = _from_sampler(data, v)
+    cut = [(away > np.log(USUAL_CAP)).mean() for away in known]
+    return is_mean(v.divergence, [(np.expm1(away) - away).mean() for away in known]) and is_mean(v.cut, cut)
+
+
+def _is_stale(data: Run, v: Any) -> bool:
+    every = [update.staleness for update in _since(data, v) if update.staleness is not None]
+    known = [ages[np.isfinite(ages)] for ages in every if np.isfinite(ages).any()]
+    return is_mean(v.mean, [ages.mean() for ages in known]) and agrees(v.oldest, max(map(np.max, known)))
+
+
+def _is_unwritten(data: Run, v: Any) -> bool:
+    known = [update.turns for update in _since(data, v) if update.turns is not None]
+    counted = sum(int(turns[:, 1].sum()) for turns in known)
+    others = sum(int(turns[turns[:, 0] == 0, 1].sum()) for turns in known)
+    return others > 0 and agrees(v.share, others / counted)
+
+
+def _all_count(data: Run, v: Any) -> bool:
+    count = every = 0
+    for update in _since(data, v):
+        if update.answered is not None and update.step is not None:
+            whole = (update.step.mask == update.step.there).all(axis=1)
+            count, every = count + int((whole & update.answered).sum()), every + int(update.answered.sum())
+    return count > 0 and (count, every) == (v.count, v.all)
+
+
+def _entropy_is_far(data: Run, v: Any, *, fell: bool) -> bool:
+    known = [(update.label, update.mean_entropy) for update in data if update.mean_entropy is not None]
+    later = [(label, value) for label, value in known if label >= v.label]
+    if not later or not agrees(v.start, known[0][1]) or later[0][0] != v.label:
+        return False
+    values = np.array([value for _, value in later])
+    far = values <= v.part * v.start if fell else values >= max(v.part * v.start, v.start + 0.5)
+    end = float(values.min() if fell else values.max())
+    here = dict(later).get(v.where, np.nan)
+    return (int(far.sum()), len(values)) == (v.count, v.all) and agrees(v.end, end) and agrees(here, end)
+
+
+def _have_equal_shares(data: Run, v: Any) -> bool:
+    parts = [[u for u in data if (u.label >= v.since) == later and u.groups] for later in (False, True)]
+    shares = [[np.mean([u.is_equal(members) for members in u.groups]) for u in part] for part in parts]
+    return is_mean(v.before, shares[0]) and is_mean(v.after, shares[1])
+
+
+def _clipped(step: Step) -> tuple[float, float]:
+    """Return the largest share of clipped tokens in a pass, and the share of all clipped tokens with another gradient.
+
+    It comes from a KL in the loss or an entropy bonus.
     """
-
-    before: float
-    after: float
-
-    def check(self, data: Run) -> bool:
-        lengths = [update.length for update in data if update.length is not None]
-        third = len(lengths) // 3
-        if not third or self.before == self.after:
-            return False
-        return agrees(self.before, sum(lengths[:third]) / third) and agrees(self.after, sum(lengths[-third:]) / third)
-
-    def words(self) -> str:
-        if self.after > self.before:
-            told = tr(
-                "Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."
-            )
-        else:
-            told = tr(
-                "Completions shrink from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."
-            )
-        return told.format(before=self.before, after=self.after)
+    o, shares = step.settings.objective, [0.0]
+    stopped, pulled = np.zeros(step.mask.shape, bool), np.zeros(step.mask.shape, bool)
+    everywhere = bool(o.entropy_bonus) or (o.kl == "exact" and not o.kl_in_reward and bool(o.beta))
+    for passed in range(step.passes):
+        used = recompute.used(step, passed)
+        terms, pull = recompute.terms(step, passed), recompute.token_gradient(step, passed)[1]
+        used &= np.isfinite(terms.ratio)
+        if not used.any():
+            continue
+        here = terms.clipped & used
+        shares.append(float(here.sum() / used.sum()))
+        stopped |= here
+        pulled |= here & (everywhere | (pull != 0 if pull is not None else False))
+    return max(shares), float(pulled.sum() / stopped.sum()) if stopped.any() else 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class CutOff(Claim[Run]):
-    """Claims that a limit cut off the share ``share`` of all completions."""
-
-    share: float
-
-    def check(self, data: Run) -> bool:
-        known = [update.cut for update in data if update.cut is not None]
-        every = sum(rows for _, rows in known)
-        return every > 0 and agrees(self.share, sum(count for count, _ in known) / every)
-
-    def words(self) -> str:
-        return tr("{share:.0%} of all completions are cut off by a limit before they end.").format(share=self.share)
+def _largest_share(data: Run, v: Any, which: int) -> bool:
+    found = [_clipped(u.step)[which] for u in data if u.label >= v.since and u.step is not None]
+    return bool(found) and agrees(v.share, max(found))
 
 
-@dataclass(frozen=True, kw_only=True)
-class CutOffMore(Claim[Run]):
-    """Claims that the mean share of truncated completions is ``before`` in the first third, and higher in the last."""
-
-    before: float
-    after: float
-
-    def check(self, data: Run) -> bool:
-        shares = [update.cut[0] / update.cut[1] for update in data if update.cut is not None]
-        third = len(shares) // 3
-        if not third or self.after <= self.before:
-            return False
-        return agrees(self.before, sum(shares[:third]) / third) and agrees(self.after, sum(shares[-third:]) / third)
-
-    def words(self) -> str:
-        return tr("The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}.").format(
-            before=self.before, after=self.after
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FirstPassApart(Claim[Run]):
-    """Claims that from update ``since`` on, old and new log-probabilities of the first pass differ by ``gap`` nats.
-
-    ``gap`` is averaged over the tokens of an update and then over the updates in which any differ. In at least one
-    update, the average exceeds ``noise``, which rounding explains.
-    """
-
-    since: int
-    gap: float
-    noise: float
-
-    def check(self, data: Run) -> bool:
-        gaps = []
-        for update in _since(data, self.since):
-            if update.step is None:
-                continue
-            used = recompute.used(update.step, 0)
-            away = update.step.logp[0][used].astype(float) - update.step.old_logp[used]
-            away = away[np.isfinite(away)]
-            if away.any():
-                gaps.append(float(np.abs(away).sum() / away.size))
-        return bool(gaps) and agrees(self.gap, sum(gaps) / len(gaps)) and self.noise < max(gaps)
-
-    def words(self) -> str:
-        return tr(
+MEASURES: dict[str, Kind[Run]] = {
+    "entropy_collapsed": Kind(
+        text=lambda v: plural(
+            "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is a "
+            "tenth of that or less, {end:.3g} (step {where}).",
+            "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} "
+            "it is a tenth of that or less; the least is {end:.3g} (step {where}).",
+            v.all,
+        ),
+        holds=lambda data, v: _entropy_is_far(data, v, fell=True),
+    ),
+    "entropy_blown_up": Kind(
+        text=lambda v: plural(
+            "The entropy began at {start:.3g} nats per token; in the only update since step {label} it is three "
+            "times that or more, {end:.3g} (step {where}).",
+            "The entropy began at {start:.3g} nats per token; in {count} of the {all} updates since step {label} it "
+            "is three times that or more; the most is {end:.3g} (step {where}).",
+            v.all,
+        ),
+        holds=lambda data, v: _entropy_is_far(data, v, fell=False),
+    ),
+    "equal_shares": Kind(
+        text=tr("Groups whose rewards are all equal: {before:.0%} before, {after:.0%} since."),
+        holds=_have_equal_shares,
+    ),
+    "clipped": Kind(
+        text=tr("Up to {share:.0%} of the tokens of a pass are clipped: there the advantage gives no gradient."),
+        holds=lambda data, v: _largest_share(data, v, 0),
+    ),
+    "pulled": Kind(
+        text=tr("Up to {share:.0%} of them still get a gradient from the rest of the loss."),
+        holds=lambda data, v: _largest_share(data, v, 1),
+    ),
+    "grows": Kind(
+        text=tr("Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."),
+        holds=lambda data, v: v.after > v.before and _in_thirds(_lengths(data), v),
+    ),
+    "shrinks": Kind(
+        text=tr(
+            "Completions shrink from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."
+        ),
+        holds=lambda data, v: v.after < v.before and _in_thirds(_lengths(data), v),
+    ),
+    "cut_off": Kind(
+        text=tr("{share:.0%} of all completions are cut off by a limit before they end."), holds=_is_cut_off
+    ),
+    "cut_off_more": Kind(
+        text=tr("The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}."),
+        holds=_is_cut_off_more,
+    ),
+    "first_pass_apart": Kind(
+        text=tr(
             "Before anything was learned from a batch, old and new log-probabilities differ by {gap:.3g} nats on "
             "average; the precision of this run explains {noise:g}. The ratios start away from 1."
-        ).format(gap=self.gap, noise=self.noise)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SamplerApart(Claim[Run]):
-    """Claims that from update ``since`` on, sampler and trainer differ by ``gap`` nats per token.
-
-    For the share ``far`` of the tokens, the probabilities differ by a factor of two or more. Both are averaged over an
-    update and then over the updates.
-    """
-
-    since: int
-    gap: float
-    far: float
-
-    def check(self, data: Run) -> bool:
-        known = [update.from_sampler for update in _since(data, self.since)]
-        sizes = [np.abs(away) for away in known if away is not None and away.size]
-        if not sizes:
-            return False
-        gap = sum(float(size.sum() / size.size) for size in sizes) / len(sizes)
-        far = sum(float((np.exp(size) > FACTOR).sum() / size.size) for size in sizes) / len(sizes)
-        return agrees(self.gap, gap) and agrees(self.far, far)
-
-    def words(self) -> str:
-        return tr(
+        ),
+        holds=_first_pass_is_apart,
+    ),
+    "sampler_apart": Kind(
+        text=tr(
             "Sampler and trainer give the same tokens log-probabilities that differ by {gap:.3g} nats on average; "
             "{far:.1%} of the tokens differ by a factor of two or more."
-        ).format(gap=self.gap, far=self.far)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImportanceCut(Claim[Run]):
-    """Claims that from update ``since`` on, the KL of the sampler from the trainer is ``divergence`` nats per token.
-
-    Truncating importance weights at :data:`USUAL_CAP` would affect the share ``cut`` of the tokens. Both are averaged
-    over an update and then over the updates.
-    """
-
-    since: int
-    divergence: float
-    cut: float
-
-    def check(self, data: Run) -> bool:
-        known = [update.from_sampler for update in _since(data, self.since)]
-        there = [away for away in known if away is not None and away.size]
-        if not there:
-            return False
-        divergence = sum(float((np.expm1(away) - away).mean()) for away in there) / len(there)
-        cut = sum(float((away > np.log(USUAL_CAP)).mean()) for away in there) / len(there)
-        return agrees(self.divergence, divergence) and agrees(self.cut, cut)
-
-    def words(self) -> str:
-        return tr(
+        ),
+        holds=_sampler_is_apart,
+    ),
+    "importance_cut": Kind(
+        text=tr(
             "By the sampled tokens the KL of the sampler from the trainer is {divergence:.3g} nats per token (k3). A "
             "truncated importance weight would be cut at {cut:.1%} of the tokens with a cap of 2, as in verl."
-        ).format(divergence=self.divergence, cut=self.cut)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stale(Claim[Run]):
-    """Claims that from update ``since`` on, the sampling policy was ``mean`` steps old, and at most ``oldest``.
-
-    The mean is taken over an update's completions and then over the updates.
-    """
-
-    since: int
-    mean: float
-    oldest: float
-
-    def check(self, data: Run) -> bool:
-        every = [update.staleness for update in _since(data, self.since) if update.staleness is not None]
-        known = [ages[np.isfinite(ages)] for ages in every if np.isfinite(ages).any()]
-        if not known:
-            return False
-        mean = sum(float(ages.sum() / ages.size) for ages in known) / len(known)
-        return agrees(self.mean, mean) and agrees(self.oldest, max(float(ages.max()) for ages in known))
-
-    def words(self) -> str:
-        return tr(
+        ),
+        holds=_weights_are_cut,
+    ),
+    "stale": Kind(
+        text=tr(
             "By the steps that the file gives, the policy that wrote a completion is {mean:.1f} steps old on average, "
             "the oldest {oldest:g} steps."
-        ).format(mean=self.mean, oldest=self.oldest)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unwritten(Claim[Run]):
-    """Claims that from update ``since`` on, the model did not write the share ``share`` of the tokens in the loss."""
-
-    since: int
-    share: float
-
-    def check(self, data: Run) -> bool:
-        known = [update.turns for update in _since(data, self.since) if update.turns is not None]
-        counted = sum(int(turns[:, 1].sum()) for turns in known)
-        others = sum(int(turns[turns[:, 0] == 0, 1].sum()) for turns in known)
-        return others > 0 and agrees(self.share, others / counted)
-
-    def words(self) -> str:
-        return tr("{share:.1%} of the tokens in the loss are not the model's own words: the mask counts them.").format(
-            share=self.share
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllCounted(Claim[Run]):
-    """Claims that from update ``since`` on, the loss counts every token of ``count`` of ``of`` completions.
-
-    ``of`` is the number of completions in which a tool or a user answers the model.
-    """
-
-    since: int
-    count: int
-    of: int
-
-    def check(self, data: Run) -> bool:
-        count = of = 0
-        for update in _since(data, self.since):
-            if update.answered is not None and update.step is not None:
-                whole = (update.step.mask == update.step.there).all(axis=1)
-                count, of = count + int((whole & update.answered).sum()), of + int(update.answered.sum())
-        return count > 0 and (count, of) == (self.count, self.of)
-
-    def words(self) -> str:
-        return plural(
+        ),
+        holds=_is_stale,
+    ),
+    "unwritten": Kind(
+        text=tr("{share:.1%} of the tokens in the loss are not the model's own words: the mask counts them."),
+        holds=_is_unwritten,
+    ),
+    "all_counted": Kind(
+        text=lambda v: plural(
             "In {count} of {all} completion in which a tool or a user answers, the loss counts every token: words "
             "that the model did not write are learned.",
             "In {count} of {all} completions in which a tool or a user answers, the loss counts every token: words "
             "that the model did not write are learned.",
-            self.of,
-        ).format(count=self.count, all=self.of)
-
-
-def _since(data: Run, label: int) -> list[Seen]:
-    """Return the updates from ``label`` on. Empty if no update has that label."""
-    return [u for u in data if u.label >= label] if any(u.label == label for u in data) else []
+            v.all,
+        ),
+        holds=_all_count,
+    ),
+}
+"""The kinds of claims in this module, by name. What is said of a run from a step on are means over its updates."""

@@ -19,15 +19,17 @@ def turned(data: Pair) -> tuple[int, int]:
 
 
 def lengths(data: Pair) -> tuple[float, float]:
-    """Return the norm of the corrected gradient relative to the recorded one, and the cosine between the two.
-
-    NaN if one of them is 0 or not finite.
-    """
+    """Return the norm of the corrected gradient relative to the recorded one, and the cosine between the two."""
     ran, other = data.tokens
-    a, b = float(np.linalg.norm(ran)), float(np.linalg.norm(other))
+    return ratio_and_cosine(other, ran)
+
+
+def ratio_and_cosine(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """Return the norm of ``one`` relative to ``other``, and their cosine. NaN if a norm is 0 or not finite."""
+    a, b = float(np.linalg.norm(one)), float(np.linalg.norm(other))
     if not (a and b and np.isfinite(a) and np.isfinite(b)):
         return float("nan"), float("nan")
-    return b / a, float(np.clip(np.vdot(ran, other) / (a * b), -1.0, 1.0))
+    return a / b, float(np.clip(np.vdot(one, other) / (a * b), -1.0, 1.0))
 
 
 PUT_RIGHT: dict[str, Kind[Pair]] = {

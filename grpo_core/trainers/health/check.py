@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -39,6 +40,11 @@ class Measure:
     value: float
     more: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
+
+    @classmethod
+    def of(cls, update: Update, value: float, *evidence: Evidence, **more: Any) -> Measure:
+        """Return the measurement of ``update``."""
+        return cls(label=update.label, value=value, more=more, evidence=evidence)
 
 
 Bad = Callable[[Measure, Measure], bool]
@@ -223,6 +229,11 @@ def spans(marks: Sequence[bool], least: int) -> list[Span]:
         if before and not score and reported:
             found.append(Span(first=first, last=last, ended=True))
     return [*found, Span(first=first, last=last, ended=False)] if score and reported else found
+
+
+def against(name: str, compared: Callable[[float, float], bool] = operator.ge) -> Bad:
+    """Return the function that compares the value of a measure with a threshold."""
+    return lambda measure, first: compared(measure.value, limit(name))
 
 
 def lasting(measures: Sequence[Measure], bad: Bad, least: int) -> Sequence[Measure]:

@@ -16,7 +16,7 @@ from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import SILENT, EqualGroups, one_text
 from grpo_core.trainers.claims.group_size import LargerGroups, pattern
 from grpo_core.trainers.flow import thirds
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
@@ -53,27 +53,24 @@ def dead_groups(update: Update) -> Measure | None:
     dead = [m for m in equal if gained is None or np.abs(np.nan_to_num(gained[m])).max() <= SILENT]
     known = tuple(gained is not None and bool((gained[rows_of] == 0).all()) for rows_of in dead)
     dead.sort(key=lambda members: float(table.rewards[members[0]]))
-    rewards = tuple(float(table.rewards[members[0]]) for members in dead)
     cut, ends = table.truncated, table.reward_range
-    return Measure(
-        label=update.label,
-        value=len(dead) / len(groups),
-        more={
-            "groups": len(groups),
-            "dead": rewards,
-            "rows": tuple(int(members[0]) + 1 for members in dead),
-            "equal": len(equal) / len(groups),
-            "known": known,
-            "patterns": tuple(pattern(table.rewards[members]) for members in groups),
-            "mean": float(table.rewards[rows].mean()),
-            "paid": tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
-            "low": float(table.rewards[rows].min()),
-            "high": float(table.rewards[rows].max()),
-            "ranges": tuple(None if ends is None else (*ends[members[0]].tolist(),) for members in dead),
-            "cut": tuple(cut is not None and bool(cut[members].all()) for members in dead),
-            "alike": tuple(one_text(table.completions, members) for members in dead),
-        },
-        evidence=_examples(update, table, dead),
+    return Measure.of(
+        update,
+        len(dead) / len(groups),
+        *_examples(update, table, dead),
+        groups=len(groups),
+        dead=tuple(float(table.rewards[members[0]]) for members in dead),
+        rows=tuple(int(members[0]) + 1 for members in dead),
+        equal=len(equal) / len(groups),
+        known=known,
+        patterns=tuple(pattern(table.rewards[members]) for members in groups),
+        mean=float(table.rewards[rows].mean()),
+        paid=tuple((table.prompts[members[0]], float(table.rewards[members[0]])) for members in dead),
+        low=float(table.rewards[rows].min()),
+        high=float(table.rewards[rows].max()),
+        ranges=tuple(None if ends is None else (*ends[members[0]].tolist(),) for members in dead),
+        cut=tuple(cut is not None and bool(cut[members].all()) for members in dead),
+        alike=tuple(one_text(table.completions, members) for members in dead),
     )
 
 
@@ -102,7 +99,7 @@ def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict
     "sparse" groups are wrong, and enough others have a signal.
     """
     kind = "wrong" if sort == "sparse" else sort
-    since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
+    since = lasting(measures, against("dead"), min(2, len(measures)))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
         return None

@@ -31,11 +31,7 @@ def no_cap(update: Update) -> str:
 def cap(update: Update) -> Measure:
     """Measure the cap."""
     value = update.settings.objective.clip_high
-    return Measure(
-        label=update.label,
-        value=value,
-        evidence=(update.evidence(tr("the cap is {cap:g}").format(cap=value)),),
-    )
+    return Measure.of(update, value, update.evidence(tr("the cap is {cap:g}").format(cap=value)))
 
 
 def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -72,7 +68,7 @@ def reach(update: Update) -> Measure | None:
         return None
     ratios = [t.ratio[update.used(n)] for n, t in enumerate(update.terms)]
     away = [float(np.abs(r[np.isfinite(r)] - 1).max(initial=0)) for r in ratios]
-    return Measure(label=update.label, value=measure.value, more={"away": max(away)}, evidence=measure.evidence)
+    return Measure.of(update, measure.value, *measure.evidence, away=max(away))
 
 
 def _rounded_up(value: float) -> float:

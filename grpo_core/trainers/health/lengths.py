@@ -7,13 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import Run
-from grpo_core.trainers.claims.measures import CutOff, CutOffMore, Drifts
 from grpo_core.trainers.flow import commonest_end, own_ends, thirds
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
 from grpo_core.trainers.health.groups import counted, mean_reward, no_rewards, rises
@@ -41,7 +38,7 @@ def length(update: Update) -> Measure | None:
     if value is None or not math.isfinite(value):
         return None
     seen = update.evidence(tr("mean length {value:.1f} tokens").format(value=value))
-    return Measure(label=update.label, value=value, more={"reward": mean_reward(update)}, evidence=(seen,))
+    return Measure.of(update, value, seen, reward=mean_reward(update))
 
 
 def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -52,7 +49,7 @@ def judge_drift(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     before, after, began = moved
     return Verdict(
         grade=grade("rises" if rises([m.more["reward"] for m in measures]) else "length_drift"),
-        what=[Drifts(before=before, after=after)],
+        what=[Fault.of("grows" if after > before else "shrinks", before=before, after=after)],
         began=began,
         evidence=worst([measures[0], measures[-1]]),
         advice=("paid_more", "if_divided", "divided") if after > before else ("paid_less",),
@@ -117,7 +114,7 @@ def other_ends(update: Update) -> Measure | None:
     place = int(update.step.there[row].sum()) - 1
     what = tr("it ends on token {token}").format(token=update.token(row, place))
     seen = (update.evidence(what, row, place),) if share else ()
-    return Measure(label=update.label, value=share, more={"last": last}, evidence=seen)
+    return Measure.of(update, share, *seen, last=last)
 
 
 def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -147,19 +144,17 @@ def cut_off(update: Update) -> Measure | None:
     if table is not None and table.truncated is not None and table.truncated.any():
         first = int(table.truncated.argmax())
     costs = None if table is None else _costs(table)
-    return Measure(
-        label=update.label,
-        value=count / rows,
-        more={
-            "count": count,
-            "rows": rows,
-            "costs": costs,
-            "logged": of_log,
-            "reward": mean_reward(update),
-            "mean": update.logged("length"),
-            "longest": update.logged("length_max"),
-        },
-        evidence=(update.evidence(what, first),),
+    return Measure.of(
+        update,
+        count / rows,
+        update.evidence(what, first),
+        count=count,
+        rows=rows,
+        costs=costs,
+        logged=of_log,
+        reward=mean_reward(update),
+        mean=update.logged("length"),
+        longest=update.logged("length_max"),
     )
 
 
@@ -196,7 +191,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         bad, began = grade("other_end"), measures[0].label
         return Verdict(grade=bad, what=[early], began=began, evidence=worst(measures), advice=("which_end",))
     if sure and sure >= limit("cut"):
-        what: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+        what = [Fault.of("cut_off", share=count / rows), *where]
         bad = grade("rises" if rises([m.more["reward"] for m in measures]) else "cut")
         return Verdict(grade=bad, what=what, began=measures[0].label, evidence=worst(measures))
     third = len(measures) // 3
@@ -205,13 +200,13 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
         since = lasting(measures, lambda m, _: m.value >= (few + many) / 2, 2)
         if since and before <= few and after >= many:
-            what = [CutOffMore(before=before, after=after), *where]
+            what = [Fault.of("cut_off_more", before=before, after=after), *where]
             return Verdict(grade=grade("cut_many_after"), what=what, began=since[0].label, evidence=worst(since))
     if not sure or sure < limit("cut_many"):
         return None
     costs = np.concatenate([m.more["costs"] for m in measures if m.more["costs"] is not None] or [np.zeros((0, 2))])
     cost = _loss(costs) if len(costs) >= limit("rows") else None
-    claims: list[Claim[Run]] = [CutOff(share=count / rows), *where]
+    claims = [Fault.of("cut_off", share=count / rows), *where]
     if cost is not None:
         claims.append(Fault.of("cut_costs", loss=cost[0], spreads=cost[1]))
     bad = grade("cut_many" if cost is None else "cut_costs")
@@ -269,22 +264,12 @@ def together(update: Update) -> Measure | None:
         return None
     mean = float(table.length.mean())
     longest, shortest = (int(rows[k(table.length[rows])]) for k in (np.argmax, np.argmin))
-    return Measure(
-        label=update.label,
-        value=mean,
-        more={"products": pairs.T @ pairs, "rows": len(rows)},
-        evidence=tuple(
-            update.evidence(
-                plural(
-                    "{length} token, reward {reward:.4g}",
-                    "{length} tokens, reward {reward:.4g}",
-                    int(table.length[row]),
-                ).format(length=int(table.length[row]), reward=table.rewards[row]),
-                row,
-            )
-            for row in (longest, shortest)
-        ),
-    )
+    seen = []
+    for row in (longest, shortest):
+        tokens, reward = int(table.length[row]), table.rewards[row]
+        what = plural("{length} token, reward {reward:.4g}", "{length} tokens, reward {reward:.4g}", tokens)
+        seen.append(update.evidence(what.format(length=tokens, reward=reward), row))
+    return Measure.of(update, mean, *seen, products=pairs.T @ pairs, rows=len(rows))
 
 
 def judge_paid(sign: int, measures: Sequence[Measure], settings: Settings) -> Verdict | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,13 +23,17 @@ from grpo_core.trainers.flow import (
     weights_by_settings,
     within,
 )
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import counted, dead_groups
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.numerics import noise
 from grpo_core.trainers.health.policy_checks import NO_LOSS
 from grpo_core.trainers.health.update import Update
+
+is_zero = against("gradient_zero", operator.le)
+is_gone = against("weight_left", operator.lt)
+is_otherwise = against("other_weights", operator.gt)
 
 
 def members(update: Update) -> Measure | None:
@@ -39,11 +44,8 @@ def members(update: Update) -> Measure | None:
     if not rows.any():
         return None
     given = update.signals if table.advantage is None else np.nan_to_num(table.advantage) != 0
-    return Measure(
-        label=update.label,
-        value=float(np.unique(table.group[rows], return_counts=True)[1].max()),
-        more={"rows": int(rows.sum()), "given": None if given is None else bool(given.any())},
-    )
+    largest = float(np.unique(table.group[rows], return_counts=True)[1].max())
+    return Measure.of(update, largest, rows=int(rows.sum()), given=None if given is None else bool(given.any()))
 
 
 def judge_alone(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -71,12 +73,7 @@ def given(update: Update) -> Measure | None:
         return None
     mean = float(np.abs(np.nan_to_num(table.advantage)).mean())
     seen = update.evidence(tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
-    return Measure(label=update.label, value=mean, evidence=(seen,))
-
-
-def is_zero(measure: Measure, first: Measure) -> bool:
-    """Return whether nothing was measured, up to rounding."""
-    return measure.value <= limit("gradient_zero")
+    return Measure.of(update, mean, seen)
 
 
 def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -109,17 +106,7 @@ def left(update: Update) -> Measure | None:
         "{tokens:,} token counts; the mean factor is {share:.2g}", "{tokens:,} tokens count; the mean factor is "
         "{share:.2g}", len(each),
     ).format(tokens=len(each), share=share)  # fmt: skip
-    return Measure(
-        label=update.label,
-        value=share,
-        more={"tokens": len(each), "zero": zero},
-        evidence=(update.evidence(what),),
-    )
-
-
-def is_gone(measure: Measure, first: Measure) -> bool:
-    """Return whether little of the loss is left."""
-    return measure.value < limit("weight_left")
+    return Measure.of(update, share, update.evidence(what), tokens=len(each), zero=zero)
 
 
 def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -153,19 +140,10 @@ def otherwise(update: Update) -> Measure | None:
     known = other_weights(update.step)
     if known is None:
         return None
-    summed = other_weights(update.step, summed=True)
-    what = tr("mean weight {theirs:.3g}, and {ours:.3g} by the settings").format(theirs=known[1], ours=known[2])
-    return Measure(
-        label=update.label,
-        value=known[0],
-        more={"theirs": known[1], "ours": known[2], "summed": 1.0 if summed is None else summed[0]},
-        evidence=(update.evidence(what),),
-    )
-
-
-def is_otherwise(measure: Measure, first: Measure) -> bool:
-    """Return whether many importance weights are not those of the settings."""
-    return measure.value > limit("other_weights")
+    share, theirs, ours = known
+    summed, *_ = other_weights(update.step, summed=True) or (1.0,)
+    what = tr("mean weight {theirs:.3g}, and {ours:.3g} by the settings").format(theirs=theirs, ours=ours)
+    return Measure.of(update, share, update.evidence(what), theirs=theirs, ours=ours, summed=summed)
 
 
 def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -197,7 +175,7 @@ def push(update: Update) -> Measure | None:
         return None
     total = update.push
     seen = update.evidence(tr("the sum of |push| is {total:.3g}").format(total=total))
-    return Measure(label=update.label, value=total, evidence=(seen,))
+    return Measure.of(update, total, seen)
 
 
 def no_norm(update: Update) -> str:
@@ -222,7 +200,7 @@ def norm(update: Update) -> Measure | None:
     if not premise:
         return None
     seen = update.evidence(tr("grad_norm is {value:.3g}").format(value=value))
-    return Measure(label=update.label, value=value, more={"premise": premise}, evidence=(seen,))
+    return Measure.of(update, value, seen, premise=premise)
 
 
 def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -240,7 +218,7 @@ def rate(update: Update) -> Measure:
     """Measure the logged learning rate."""
     value = update.logged("learning_rate") or 0.0
     seen = update.evidence(tr("the learning rate is {value:.3g}").format(value=value))
-    return Measure(label=update.label, value=value, evidence=(seen,))
+    return Measure.of(update, value, seen)
 
 
 def not_scored_again(update: Update) -> str:
@@ -269,9 +247,9 @@ def moved(update: Update) -> Measure | None:
         "apart": from_reference(step),
     }
     if change is None:
-        return Measure(label=update.label, value=float("nan"), more=more)
+        return Measure.of(update, float("nan"), **more)
     seen = update.evidence(tr("the largest change is {change:.3g} nats").format(change=change))
-    return Measure(label=update.label, value=change, more=more, evidence=(seen,))
+    return Measure.of(update, change, seen, **more)
 
 
 def over_updates(measures: Sequence[Measure]) -> list[Measure]:
@@ -327,7 +305,7 @@ def start(update: Update) -> Measure:
     assert update.step is not None
     away = from_reference(update.step, np.median)
     assert away is not None
-    return Measure(label=update.label, value=away, more={"noise": noise(update)})
+    return Measure.of(update, away, noise=noise(update))
 
 
 def judge_start(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -347,12 +325,9 @@ def delivered(update: Update) -> Measure | None:
         return None
     gap, other, trained = (float("nan"),) * 3 if away is None else away
     what = tr("the sampler is {gap:.1e} nats from the reference and {other:.3g} from the trainer")
-    return Measure(
-        label=update.label,
-        value=gap,
-        more={"other": other, "noise": noise(update), "trained": trained, "first": update.first_tokens},
-        evidence=() if away is None else (update.evidence(what.format(gap=gap, other=other)),),
-    )
+    seen = () if away is None else (update.evidence(what.format(gap=gap, other=other)),)
+    more = {"other": other, "noise": noise(update), "trained": trained, "first": update.first_tokens}
+    return Measure.of(update, gap, *seen, **more)
 
 
 def is_reference(measure: Measure, first: Measure) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.concepts import CONCEPTS, clipped_share
 from grpo_core.trainers.flow import ZERO
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import rises
 from grpo_core.trainers.health.limits import grade, limit
@@ -26,7 +25,7 @@ def _measure(update: Update, value: float | None, concept: str, **more: float | 
     if value is None or not np.isfinite(value) or not (0 <= value <= 1 or concept == "sampler_gap"):  # else a share
         return None
     what = tr("{title}: {value:.3g}").format(title=CONCEPTS[concept].title, value=value)
-    return Measure(label=update.label, value=value, more=more, evidence=(update.evidence(what),))
+    return Measure.of(update, value, update.evidence(what), **more)
 
 
 def no_groups(update: Update) -> str:
@@ -47,7 +46,7 @@ def groups(update: Update) -> Measure | None:
 
 def judge_groups(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for many groups with equal rewards."""
-    since = lasting(measures, lambda m, _: m.value >= limit("dead"), min(2, len(measures)))
+    since = lasting(measures, against("dead"), min(2, len(measures)))
     if not since:
         return None
     of_spread = [m for m in since if m.more["spread"] is not None]
@@ -84,16 +83,12 @@ def judge_clips(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     """Check for steps in which most tokens are clipped. Unless the settings say so, the ratio may be of completions."""
     of_tokens = settings.recorded.names_loss and not LEVELS[settings.objective.level].of_completion
     names = ("clipped" if of_tokens else "clipped_completions", "clipped_many")
-    spans = ((name, lasting(measures, partial(_beyond, name), min(2, len(measures)))) for name in names)
+    spans = ((name, lasting(measures, against(name), min(2, len(measures)))) for name in names)
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
         return None
     what = Fault.of("clip_logged", since=since[0].label, share=max(m.value for m in since))
     return Verdict(grade=grade(name), what=[what], began=since[0].label, evidence=worst(since))
-
-
-def _beyond(name: str, measure: Measure, first: Measure) -> bool:
-    return measure.value >= limit(name)
 
 
 def no_gap(update: Update) -> str:
@@ -111,7 +106,7 @@ def gap(update: Update) -> Measure | None:
 
 def judge_gap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(measures, partial(_beyond, "sampler"), min(2, len(measures)))
+    since = lasting(measures, against("sampler"), min(2, len(measures)))
     if not since:
         return None
     what = Fault.of("sampler_logged", since=since[0].label, gap=float(np.mean([m.value for m in since])))

@@ -10,7 +10,6 @@ from grpo_core.config import Settings
 from grpo_core.foreign.trajectory import Turn
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.measures import AllCounted, Unwritten
 from grpo_core.trainers.flow import apart
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
@@ -55,9 +54,7 @@ def unwritten(update: Update) -> Measure | None:
         ).format(count=turn.in_loss, role=turn.role)
         text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
         evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=text))
-    return Measure(
-        label=update.label, value=share, more={"others": sum(others), "counted": counted}, evidence=tuple(evidence)
-    )
+    return Measure.of(update, share, *evidence, others=sum(others), counted=counted)
 
 
 def no_answers(update: Update) -> str:
@@ -84,12 +81,7 @@ def all_counted(update: Update) -> Measure | None:
         return None
     bad = answered & (update.step.mask == update.step.there).all(axis=1)
     seen = [update.evidence(tr("none of its tokens is left out of the loss"), int(bad.argmax()))] if bad.any() else []
-    return Measure(
-        label=update.label,
-        value=float(bad.sum() / answered.sum()),
-        more={"count": int(bad.sum()), "of": int(answered.sum())},
-        evidence=tuple(seen),
-    )
+    return Measure.of(update, float(bad.sum() / answered.sum()), *seen, count=int(bad.sum()), of=int(answered.sum()))
 
 
 def beside_left_out(update: Update) -> Measure | None:
@@ -99,9 +91,7 @@ def beside_left_out(update: Update) -> Measure | None:
     if not len(given):
         return None
     what = tr("mean advantage of those that count: {mean:+.3g}").format(mean=given.mean())
-    return Measure(
-        label=update.label, value=float(given.mean()), more={"given": given}, evidence=(update.evidence(what),)
-    )
+    return Measure.of(update, float(given.mean()), update.evidence(what), given=given)
 
 
 def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -121,7 +111,7 @@ def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdic
     count, of = (sum(m.more[name] for m in since) for name in ("count", "of"))
     if not count or count < limit("all_counted") * of:
         return None
-    what = [AllCounted(since=since[0].label, count=count, of=of)]
+    what = [Fault.of("all_counted", since=since[0].label, count=count, all=of)]
     return Verdict(grade=grade("all_counted"), what=what, began=since[0].label, evidence=worst(since))
 
 
@@ -136,9 +126,5 @@ def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict 
     others, counted = (sum(m.more[name] for m in since) for name in ("others", "counted"))
     if not others or (share := others / counted) < limit("unwritten"):
         return None
-    return Verdict(
-        grade=grade("unwritten"),
-        what=[Unwritten(since=since[0].label, share=share)],
-        began=since[0].label,
-        evidence=worst(since),
-    )
+    what = [Fault.of("unwritten", since=since[0].label, share=share)]
+    return Verdict(grade=grade("unwritten"), what=what, began=since[0].label, evidence=worst(since))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,13 +10,12 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
-from grpo_core.parsing import ParseError, from_json
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
-from grpo_core.trainers.claims.measures import FACTOR, FirstPassApart, ImportanceCut, SamplerApart, Stale
+from grpo_core.trainers.claims.measures import FACTOR
 from grpo_core.trainers.concepts import names_of
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
@@ -24,13 +24,14 @@ from grpo_core.trainers.health.update import Update
 SAME_PROGRAM = tr("The program that trains also sampled: the two differ only by what was learned in between.")
 
 
+is_stale = against("stale", operator.gt)
+
+
 def non_finite(update: Update) -> Measure:
     """Count the non-finite numbers, with the first ones as evidence."""
     found = list(_not_finite(update))
     more = {"first": found[0][1:]} if found else {}
-    return Measure(
-        label=update.label, value=float(len(found)), more=more, evidence=tuple(seen for seen, _, _ in found[:3])
-    )
+    return Measure.of(update, float(len(found)), *(seen for seen, _, _ in found[:3]), **more)
 
 
 def _not_finite(update: Update) -> Iterator[tuple[Evidence, str, dict[str, Any]]]:
@@ -110,11 +111,8 @@ def first_pass(update: Update) -> Measure | None:
         return None
     coarse = noise(update) > limit("noise_single")
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
-    return Measure(
-        label=update.label,
-        value=gap,
-        more={"limit": limit("first_pass_half" if coarse else "first_pass_single"), "noise": noise(update)},
-        evidence=evidence,
+    return Measure.of(
+        update, gap, *evidence, limit=limit("first_pass_half" if coarse else "first_pass_single"), noise=noise(update)
     )
 
 
@@ -128,9 +126,8 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
     since = lasting(measures, is_apart, min(2, len(measures)))
     if not since:
         return None
-    what = FirstPassApart(
-        since=since[0].label, gap=float(np.mean([m.value for m in since])), noise=since[0].more["noise"]
-    )
+    gap = float(np.mean([m.value for m in since]))
+    what = Fault.of("first_pass_apart", since=since[0].label, gap=gap, noise=since[0].more["noise"])
     return Verdict(grade=grade("first_pass_single"), what=[what], began=since[0].label, evidence=worst(since))
 
 
@@ -145,7 +142,7 @@ def no_sampler(update: Update) -> str:
         return SAME_PROGRAM
     if scored:
         return ""
-    trainer = trainer_settings(update.settings)
+    trainer = update.settings.recorded.trainer_values
     if trainer.get("use_vllm") is False and not trainer.get("rollout_func"):
         return SAME_PROGRAM
     if table is not None and table.sampling_logp is not None and table.training_logp is not None:
@@ -175,7 +172,7 @@ def sampler(update: Update) -> Measure | None:
         "cut": float((flat > np.log(USUAL_CAP)).mean()),
         "divergence": float((np.expm1(flat) - flat).mean()),
     }
-    return Measure(label=update.label, value=float(np.abs(flat).mean()), more=more, evidence=evidence)
+    return Measure.of(update, float(np.abs(flat).mean()), *evidence, **more)
 
 
 def is_far(measure: Measure, first: Measure) -> bool:
@@ -188,20 +185,14 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, is_far, min(2, len(measures)))
     if not since:
         return None
-    what = SamplerApart(
-        since=since[0].label,
-        gap=float(np.mean([m.value for m in since])),
-        far=float(np.mean([m.more["far"] for m in since])),
-    )
-    weights = ImportanceCut(
-        since=since[0].label,
-        divergence=float(np.mean([m.more["divergence"] for m in since])),
-        cut=float(np.mean([m.more["cut"] for m in since])),
-    )
+    first, gap = since[0].label, float(np.mean([m.value for m in since]))
+    far, divergence, cut = (float(np.mean([m.more[name] for m in since])) for name in ("far", "divergence", "cut"))
+    what = Fault.of("sampler_apart", since=first, gap=gap, far=far)
+    weights = Fault.of("importance_cut", since=first, divergence=divergence, cut=cut)
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]
-    return Verdict(grade=grade("sampler"), what=[what, weights], began=since[0].label, evidence=evidence)
+    return Verdict(grade=grade("sampler"), what=[what, weights], began=first, evidence=evidence)
 
 
 def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
@@ -236,18 +227,9 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
 def noise(update: Update) -> float:
     """Return what rounding explains of a difference of log-probabilities, in nats, by settings or digits."""
     assert update.step is not None
-    trainer, values = trainer_settings(update.settings), update.step.logp[0][update.used(0)]
+    trainer, values = update.settings.recorded.trainer_values, update.step.logp[0][update.used(0)]
     half = trainer.get("bf16") or trainer.get("fp16") or _like_half(values)
     return limit("noise_half" if half else "noise_single")
-
-
-def trainer_settings(settings: Settings) -> dict[str, Any]:
-    """Return the trainer's own settings by name. Empty if none are recorded."""
-    try:
-        trainer = from_json(settings.recorded.trainer_settings or "{}")
-    except ParseError:
-        return {}
-    return trainer if isinstance(trainer, dict) else {}
 
 
 def _like_half(values: np.ndarray) -> bool:
@@ -272,12 +254,8 @@ def staleness(update: Update) -> Measure | None:
     ages = update.table.staleness
     known = np.flatnonzero(np.isfinite(ages))
     oldest = known[np.argsort(-ages[known], kind="stable")[:2]].tolist()
-    return Measure(
-        label=update.label,
-        value=float(ages[known].mean()),
-        more={"oldest": float(ages[known].max())},
-        evidence=tuple(_evidence(update, row, float(ages[row])) for row in oldest),
-    )
+    seen = (_evidence(update, row, float(ages[row])) for row in oldest)
+    return Measure.of(update, float(ages[known].mean()), *seen, oldest=float(ages[known].max()))
 
 
 def _evidence(update: Update, row: int, age: float) -> Evidence:
@@ -296,19 +274,11 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
     return update.evidence(what, row, token)
 
 
-def is_stale(measure: Measure, first: Measure) -> bool:
-    """Return whether the samples are too old."""
-    return measure.value > limit("stale")
-
-
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for samples of a policy that is too old."""
     since = lasting(measures, is_stale, min(2, len(measures)))
     if not since:
         return None
-    what = Stale(
-        since=since[0].label,
-        mean=float(np.mean([m.value for m in since])),
-        oldest=max(m.more["oldest"] for m in since),
-    )
+    mean, oldest = float(np.mean([m.value for m in since])), max(m.more["oldest"] for m in since)
+    what = Fault.of("stale", since=since[0].label, mean=mean, oldest=oldest)
     return Verdict(grade=grade("stale"), what=[what], began=since[0].label, evidence=worst(since))

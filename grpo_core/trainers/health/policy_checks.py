@@ -13,8 +13,8 @@ from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import Clipped, EntropyFar, EqualShares, Run
-from grpo_core.trainers.health.check import Bad, Measure, Verdict, lasting, share_earned, worst
+from grpo_core.trainers.claims.findings import Run
+from grpo_core.trainers.health.check import Bad, Measure, Verdict, against, lasting, share_earned, worst
 from grpo_core.trainers.health.groups import dead_groups, no_rewards
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
@@ -55,7 +55,7 @@ def entropy(update: Update) -> Measure | None:
     seen = update.evidence(tr("entropy {value:.3g} nats").format(value=value))
     groups = None if no_rewards(update) else dead_groups(update)
     equal = None if groups is None else groups.more["equal"]
-    return Measure(label=update.label, value=value, more={"equal": equal, "earned": update.earned}, evidence=(seen,))
+    return Measure.of(update, value, seen, equal=equal, earned=update.earned)
 
 
 def is_collapsed(measure: Measure, first: Measure) -> bool:
@@ -72,7 +72,7 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     claims: list[Claim[Run]] = [_far(since, measures[0], "entropy_collapsed", is_collapsed, least)]
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
-        claims.append(EqualShares(since=since[0].label, before=before, after=after))
+        claims.append(Fault.of("equal_shares", since=since[0].label, before=before, after=after))
     seen, began, bad = worst([measures[0], *since]), since[0].label, grade("entropy_collapsed")
     advice: tuple[str, ...] = ()
     if (share := share_earned(since)) is not None:
@@ -82,14 +82,15 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     return Verdict(grade=bad, what=claims, began=began, evidence=seen, advice=advice)
 
 
-def _far(since: Sequence[Measure], first: Measure, name: str, bad: Bad, extreme: Measure) -> EntropyFar:
+def _far(since: Sequence[Measure], first: Measure, name: str, bad: Bad, extreme: Measure) -> Fault:
     """Return the claim that the entropy is far from its value in the ``first`` update."""
-    return EntropyFar(
+    return Fault.of(
+        name,
         start=first.value,
         part=limit(name),
         count=sum(bad(m, first) for m in since),
-        of=len(since),
-        since=since[0].label,
+        all=len(since),
+        label=since[0].label,
         end=extreme.value,
         where=extreme.label,
     )
@@ -165,38 +166,27 @@ def clipped(update: Update) -> Measure | None:
         what = tr("{share:.0%} of the tokens are clipped in pass {number} of {count}; the ratio here is {ratio:.3g}")
         seen = update.evidence(what.format(ratio=float(terms.ratio[row, token]), **facts), row, token)
     pulled = None if not stopped.any() else float(other.sum() / stopped.sum())
-    return Measure(
-        label=update.label,
-        value=shares[n],
-        evidence=(seen,),
-        more={
-            "pulled": pulled,
-            "passes": len(shares),
-            "many": float(np.mean([share >= limit("clipped_many") for share in shares])),
-        },
-    )
+    many = float(np.mean([share >= limit("clipped_many") for share in shares]))
+    return Measure.of(update, shares[n], seen, pulled=pulled, passes=len(shares), many=many)
 
 
 def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for passes in which most tokens have no gradient."""
-    of_completion = LEVELS[settings.objective.level].of_completion
-    beyond: dict[str, Bad] = {
-        "clipped": lambda m, _: m.value >= limit("clipped"),
-        "clipped_passes": lambda m, _: m.more["many"] > limit("clipped_passes"),
-        "clipped_many": lambda m, _: m.value >= limit("clipped_many"),
-    }
-    if of_completion:
-        beyond = {"clipped_completions": lambda m, _: m.value >= limit("clipped_completions")}
+    beyond: dict[str, Bad] = {name: against(name) for name in ("clipped", "clipped_passes", "clipped_many")}
+    beyond["clipped_passes"] = lambda m, _: m.more["many"] > limit("clipped_passes")
+    if LEVELS[settings.objective.level].of_completion:
+        beyond = {"clipped_completions": against("clipped_completions")}
     spans = ((name, lasting(measures, bad, min(2, len(measures)))) for name, bad in beyond.items())
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
         return None
     pulled = max((m.more["pulled"] or 0.0 for m in since), default=0.0)
-    what = Clipped(since=since[0].label, share=max(m.value for m in since), pulled=pulled)
+    what = [Fault.of("clipped", since=since[0].label, share=max(m.value for m in since))]
+    what += [Fault.of("pulled", since=since[0].label, share=pulled)] if pulled else []
     once = all(m.more["passes"] == 1 for m in since)
     return Verdict(
         grade=grade("clipped_actions" if settings.recorded.longest == limit("clipped_actions") else name),
-        what=[what],
+        what=what,
         began=since[0].label,
         evidence=worst(since),
         advice=("sampler_age",) if once else (),
@@ -230,22 +220,13 @@ def far_tokens(update: Update) -> Measure | None:
     carried = float(estimate[far].sum() / total) if np.isfinite(total) else 1.0
     order = np.argsort(-estimate, axis=None)[:3]
     places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, estimate.shape), strict=True)]
-    return Measure(
-        label=update.label,
-        value=carried,
-        more={"tokens": int(far.sum()), "of": int(used.sum()), "earned": update.earned},
-        evidence=tuple(
-            update.evidence(
-                tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
-                    kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
-                ),
-                row,
-                token,
-            )
-            for row, token in places
-            if estimate[row, token] >= limit("kl_token")
-        ),
-    )
+    seen = []
+    for row, token in (place for place in places if far[place]):
+        what = tr("KL {kl:.4g} nats at token {token}: log π_ref − log π is {gap:.3g}").format(
+            kl=estimate[row, token], token=update.token(row, token), gap=gap[row, token]
+        )
+        seen.append(update.evidence(what, row, token))
+    return Measure.of(update, carried, *seen, tokens=int(far.sum()), of=int(used.sum()), earned=update.earned)
 
 
 def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -271,9 +252,4 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
     o = settings.objective
     if settings.recorded.names_loss and o.beta == limit("kl_watched"):
         bad = grade("kl_watched")
-    return Verdict(
-        grade=bad,
-        what=claims,
-        began=those[0].label,
-        evidence=worst(those),
-    )
+    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=worst(those))

@@ -33,12 +33,8 @@ def unscored(update: Update) -> Measure | None:
     if not len(rows):
         return None
     lost = rows[np.isnan(table.rewards[rows])]
-    return Measure(
-        label=update.label,
-        value=len(lost) / len(rows),
-        more={"lost": len(lost), "rows": len(rows)},
-        evidence=tuple(update.evidence(tr("it has no reward"), row) for row in lost[:2]),
-    )
+    seen = (update.evidence(tr("it has no reward"), row) for row in lost[:2])
+    return Measure.of(update, len(lost) / len(rows), *seen, lost=len(lost), rows=len(rows))
 
 
 def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -81,16 +77,14 @@ def spread_of_parts(update: Update) -> Measure | None:
     sums = np.zeros((int(group.max()) + 1, parts.shape[1]))
     np.add.at(sums, group, parts)
     centred = parts - (sums / np.maximum(np.bincount(group), 1)[:, None])[group]
-    return Measure(
-        label=update.label,
-        value=float(len(parts)),
-        more={
-            "names": names,
-            "weights": weights,
-            "covariance": centred.T @ centred,
-            "low": parts.min(axis=0),
-            "high": parts.max(axis=0),
-        },
+    return Measure.of(
+        update,
+        float(len(parts)),
+        names=names,
+        weights=weights,
+        covariance=centred.T @ centred,
+        low=parts.min(axis=0),
+        high=parts.max(axis=0),
     )
 
 
@@ -178,21 +172,14 @@ def largest_advantage(update: Update) -> Measure | None:
     if not len(known):
         return None
     order = known[np.argsort(-sizes[known])][:3]
-    return Measure(
-        label=update.label,
-        value=float(sizes[order[0]]),
-        more={"median": float(np.median(sizes[known])), "share": float(sizes[order[0]] / sizes[known].sum())},
-        evidence=tuple(
-            update.evidence(
-                tr("advantage {value:.4g}, reward {reward:.4g}").format(
-                    value=table.advantage[row], reward=table.rewards[row]
-                ),
-                row,
-            )
-            for row in order
-            if sizes[row] >= limit("advantage_large")
-        ),
+    largest, median = float(sizes[order[0]]), float(np.median(sizes[known]))
+    what = tr("advantage {value:.4g}, reward {reward:.4g}")
+    seen = (
+        update.evidence(what.format(value=table.advantage[row], reward=table.rewards[row]), row)
+        for row in order
+        if sizes[row] >= limit("advantage_large")
     )
+    return Measure.of(update, largest, *seen, median=median, share=float(largest / sizes[known].sum()))
 
 
 def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -230,9 +217,7 @@ def far_rewards(update: Update) -> Measure | None:
     paid = table.rewards[rows]
     most = int(rows[np.argmax(np.abs(paid - np.median(paid)))])
     seen = update.evidence(tr("reward {reward:.4g}").format(reward=table.rewards[most]), most)
-    return Measure(
-        label=update.label, value=float(np.abs(paid - np.median(paid)).max()), more={"paid": paid}, evidence=(seen,)
-    )
+    return Measure.of(update, float(np.abs(paid - np.median(paid)).max()), seen, paid=paid)
 
 
 def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -276,20 +261,11 @@ def answered(update: Update) -> Measure | None:
     right = [row for row in lowest if ends_on(table.completions[row] or "", table.answers[row] or "")]
     if not lowest:
         return None
-    return Measure(
-        label=update.label,
-        value=len(right) / len(lowest),
-        more={"low": low, "right": len(right), "all": len(lowest)},
-        evidence=tuple(
-            update.evidence(
-                tr("reward {reward:.4g}; the right answer is {answer}").format(
-                    reward=table.rewards[row], answer=shortened(table.answers[row] or "", 40)
-                ),
-                int(row),
-            )
-            for row in right[:SHOWN]
-        ),
-    )
+    seen = []
+    for row in right[:SHOWN]:
+        facts = {"reward": table.rewards[row], "answer": shortened(table.answers[row] or "", 40)}
+        seen.append(update.evidence(tr("reward {reward:.4g}; the right answer is {answer}").format(**facts), int(row)))
+    return Measure.of(update, len(right) / len(lowest), *seen, low=low, right=len(right), all=len(lowest))
 
 
 def judge_answered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -324,15 +300,9 @@ def means_of_parts(update: Update) -> Measure | None:
     if rows.sum() < 2:
         return None
     (names, weights), parts = parts_of(table), table.reward_parts[rows]
-    return Measure(
-        label=update.label,
-        value=float((parts @ weights).mean()),
-        more={
-            "names": names,
-            "weights": weights,
-            "means": parts.mean(axis=0),
-            "spreads": parts.std(axis=0, ddof=1),
-        },
+    means, spreads = parts.mean(axis=0), parts.std(axis=0, ddof=1)
+    return Measure.of(
+        update, float((parts @ weights).mean()), names=names, weights=weights, means=means, spreads=spreads
     )
 
 

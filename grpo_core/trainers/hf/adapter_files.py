@@ -7,7 +7,6 @@ expressions, modules to import, changes to the model's own weights. Fields that 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from grpo_core.errors import SettingsError, shortened
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 from grpo_core.trainers.hf.refusal import refuse
@@ -137,11 +137,8 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
 
 
 def _config(folder: Path) -> dict[str, Any]:
-    try:
-        read = json.loads(read_limited(folder / CONFIG, LARGEST_CONFIG) or b"")
-    except (ValueError, RecursionError):
-        read = None
-    if not isinstance(read, dict):
+    read = object_in(read_limited(folder / CONFIG, LARGEST_CONFIG))
+    if read is None:
         raise refuse(folder, tr("its {file} is empty or not JSON").format(file=CONFIG))
     return read
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 from grpo_core.config import Settings, folder_settings
 from grpo_core.errors import shortened
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.text import plural, tr
 from grpo_core.trainers import token_text
@@ -132,7 +132,7 @@ def vocabulary(files: ModelFiles) -> tuple[str, ...]:
     """Return the text of each token, indexed by token number, (V,)."""
     if not files.gguf:
         return token_text.vocabulary(files.whole)
-    metadata = header_of(files.path).metadata
+    metadata, _ = header_of(files.path)
     kind = str(metadata.get("tokenizer.ggml.model"))
     return tuple(token_text.piece(str(text), byte_level=kind == "gpt2") for text in metadata["tokenizer.ggml.tokens"])
 
@@ -215,19 +215,19 @@ def _whole_model(path: Path) -> ModelFiles:
 
 
 def _looked_at_gguf(path: Path) -> ModelFiles:
-    header = header_of(path)
-    kind = header.metadata.get("general.architecture")
-    tokens = header.metadata.get("tokenizer.ggml.tokens")
+    metadata, shapes = header_of(path)
+    kind = metadata.get("general.architecture")
+    tokens = metadata.get("tokenizer.ggml.tokens")
     if not isinstance(kind, str) or len(kind) > LONGEST_KIND or not isinstance(tokens, list) or not tokens:
         raise refuse(path, tr("it does not name an architecture or does not contain a tokenizer"))
-    context = header.metadata.get(f"{kind}.context_length")
+    context = metadata.get(f"{kind}.context_length")
     return ModelFiles(
         path=path,
         gguf=True,
         kind=kind,
-        shapes=header.shapes,
-        parameters=numbers(header.shapes),
-        licence=str(header.metadata.get("general.license", ""))[:60],
+        shapes=shapes,
+        parameters=numbers(shapes),
+        licence=str(metadata.get("general.license", ""))[:60],
         digest=_digest([], [path]),
         size=path.stat().st_size,
         context=context if isinstance(context, int) else None,
@@ -240,12 +240,8 @@ def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
         if absent is None:
             return {}
         raise refuse(path, absent or tr("it does not contain {file}").format(file=name))
-    content = read_limited(path / name, LARGEST_JSON)
-    try:
-        read = json.loads(content or b"")
-    except (ValueError, RecursionError):
-        read = None
-    if not isinstance(read, dict):
+    read = object_in(read_limited(path / name, LARGEST_JSON))
+    if read is None:
         raise refuse(path, tr("its {file} is empty or not JSON").format(file=name))
     return read
 

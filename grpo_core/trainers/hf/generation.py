@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import shortened
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 
@@ -34,10 +34,9 @@ LARGEST = 1 << 20
 def generation_settings(path: Path) -> dict[str, Any]:
     """Return the generation settings of the model at ``path``, as written in its file. Empty if there are none."""
     try:
-        read = json.loads(read_limited(path / "generation_config.json", LARGEST) or b"")
-    except (OSError, ValueError, RecursionError):
+        return object_in(read_limited(path / "generation_config.json", LARGEST)) or {}
+    except (OSError, ValueError):
         return {}
-    return read if isinstance(read, dict) else {}
 
 
 def ignored(path: Path) -> tuple[str, ...]:

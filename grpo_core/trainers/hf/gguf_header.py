@@ -6,7 +6,6 @@ The layout follows the GGUF specification, versions 2 and 3 (ggml's ``docs/gguf.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,21 +21,11 @@ _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _TEXT, _LIST = 8, 9
 
 
-@dataclass(frozen=True, kw_only=True)
-class GgufHeader:
-    """The header of a GGUF file.
-
-    Attributes:
-        metadata: key -> number, string or list of these.
-        shapes: name of a tensor -> its shape, (rows, columns).
-    """
-
-    metadata: dict[str, Any]
-    shapes: dict[str, tuple[int, ...]]
-
-
-def header_of(path: Path) -> GgufHeader:
+def header_of(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     """Read the header of a GGUF file.
+
+    Returns:
+        Its metadata, key -> number, string or list of these; and the shape of each tensor by name, (rows, columns).
 
     Raises:
         SettingsError: the file is empty, truncated, or not a GGUF file.
@@ -63,7 +52,7 @@ def header_of(path: Path) -> GgufHeader:
         raise refuse(path, tr("its header cannot be read; it is damaged or cut short")) from None
     if path.stat().st_size <= start + furthest:
         raise refuse(path, tr("it is cut short; copy it again"))
-    return GgufHeader(metadata=metadata, shapes=shapes)
+    return metadata, shapes
 
 
 def _number(file: BinaryIO, kind: str) -> Any:

@@ -6,10 +6,10 @@ import json
 import math
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from grpo_core import __version__
 from grpo_core.config import Settings, folder_settings
+from grpo_core.runs.run_file import RunReader
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.versions import installed
 
@@ -29,25 +29,6 @@ tokenizer = AutoTokenizer.from_pretrained("THIS FOLDER")""",
 """Python code that loads each kind of export."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """Facts about a run up to the exported update.
-
-    Attributes:
-        title: title of the run.
-        version: version of the program that started the run.
-        settings: the settings in force, by the first update that they applied to.
-        last: number of the exported update.
-        series: metric -> its values at all updates up to that one, NaN where not measured.
-    """
-
-    title: str
-    version: str
-    settings: Mapping[int, Settings]
-    last: int
-    series: Mapping[str, list[float]]
-
-
 MEASURED = {
     "reward_mean": "mean reward of the update's completions",
     "accuracy": "right answers, sampled in training",
@@ -58,9 +39,18 @@ MEASURED = {
 """Series in the card's table of results, with their descriptions."""
 
 
-def card(training: Training, files: ModelFiles, kind: str) -> str:
-    """Return the text of an export's README.md. ``kind`` is "adapter" or "merged"."""
-    settings = training.settings[max(training.settings)]
+def card(reader: RunReader, last: int, title: str, files: ModelFiles, kind: str) -> str:
+    """Return the text of an export's README.md.
+
+    Args:
+        reader: the run, of which only the updates up to the exported one count.
+        last: number of the exported update.
+        title: title of the run.
+        files: the model that was trained.
+        kind: "adapter" or "merged".
+    """
+    changes = {first: settings for first, settings in reader.settings_changes() if first <= last}
+    settings = changes[max(changes)]
     what = {
         "adapter": f"A LoRA adapter (rank {settings.model.adapter_rank}, alpha {settings.model.adapter_alpha:g})",
         "merged": "An entire model",
@@ -68,9 +58,9 @@ def card(training: Training, files: ModelFiles, kind: str) -> str:
     versions = [f"{name} {version}" for name, version in installed(LIBRARIES).items()]
     parts = [
         _front(files, kind),
-        f"# {training.title}",
+        f"# {title}",
         f"{what} for {files.whole.name}, trained by GRPO (group relative policy optimization) for "
-        f"{_counted(training.last)} with GRPO Lab {training.version}.",
+        f"{_counted(last)} with GRPO Lab {reader.meta.version}.",
         "## Use",
         f"```python\n{USE[kind]}\n```",
         "## Base model",
@@ -80,9 +70,9 @@ def card(training: Training, files: ModelFiles, kind: str) -> str:
         "## Task and reward",
         _task(settings),
         "## Result",
-        _result(training),
+        _result(reader, last),
         "## Training",
-        _training(training),
+        _training(changes, last),
         "## Versions",
         ", ".join([f"Exported by GRPO Lab {__version__}", f"Python {platform.python_version()}", *versions]) + ".",
     ]
@@ -110,19 +100,19 @@ def _task(settings: Settings) -> str:
     )
 
 
-def _result(training: Training) -> str:
+def _result(reader: RunReader, last: int) -> str:
     rows = ["| measured | first | last | update |", "|---|---|---|---|"]
     for name, words in MEASURED.items():
-        known = [(n, value) for n, value in enumerate(training.series.get(name, ()), 1) if math.isfinite(value)]
+        known = [(n, value) for n, value in enumerate(reader.series(name)[:last].tolist(), 1) if math.isfinite(value)]
         if known:
             rows.append(f"| {words} | {known[0][1]:.3f} | {known[-1][1]:.3f} | {known[-1][0]} |")
     return "\n".join(rows) + "\n\nEach is measured in the update, before its step."
 
 
-def _training(training: Training) -> str:
-    first = training.settings[min(training.settings)]
-    lines = [f"Seed {first.seed}, {_counted(training.last)}. Settings that differ from the defaults of GRPO Lab:"]
-    for start, settings in sorted(training.settings.items()):
+def _training(changes: Mapping[int, Settings], last: int) -> str:
+    first = changes[min(changes)]
+    lines = [f"Seed {first.seed}, {_counted(last)}. Settings that differ from the defaults of GRPO Lab:"]
+    for start, settings in sorted(changes.items()):
         base = folder_settings(settings.model.folder, settings.model.digest)
         different = {path: here for path, (here, _) in settings.differences(base).items() if path not in _PLACES}
         shown = json.dumps(different, indent=1, sort_keys=True, default=str, ensure_ascii=False)

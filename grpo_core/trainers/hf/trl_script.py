@@ -6,13 +6,13 @@ rejected with an error message. The script records its training, so that the run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grpo_core.config import LanguageTask, Objective, Settings
+from grpo_core.config import LanguageTask, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.lm.final_answer import NUMBER
 from grpo_core.lm.problems import Prompt
@@ -152,53 +152,35 @@ def refuse_what_trl_cannot(settings: Settings) -> None:
     """
     if not settings.is_language or not settings.model.folder:
         raise SettingsError("model.folder", "", tr("TRL trains a model from a folder; choose one"))
-    objective = settings.objective
-    for field, fits in _CAN.items():
-        if not fits(objective):
-            raise SettingsError(
-                f"objective.{field}", getattr(objective, field), tr("TRL's GRPOTrainer does not support this")
-            )
-    if (objective.surrogate, objective.reduction, objective.level) not in LOSSES:
-        raise SettingsError(
-            "objective.reduction",
-            objective.reduction,
-            tr(
-                "TRL's GRPOTrainer has no loss with surrogate {surrogate}, reduction {reduction} and level {level}"
-            ).format(surrogate=objective.surrogate, reduction=objective.reduction, level=objective.level),
-        )
-    if objective.importance_cap is not None:
-        raise SettingsError(
-            "objective.importance_cap",
-            objective.importance_cap,
-            tr("TRL supports it only if vLLM samples, but the script samples with transformers; leave it empty"),
-        )
-    if settings.learner.critic:
-        raise SettingsError("learner.critic", True, tr("TRL's GRPOTrainer has no critic"))
-    if settings.learner.resample_dead:
-        raise SettingsError("learner.resample_dead", True, tr("TRL's GRPOTrainer does not draw groups again"))
-    for name in settings.language.rewards:
-        if name not in _SCRIPTED and (paid := getattr(settings.language, name)):
-            raise SettingsError(
-                f"task.{name}", paid, tr("the script for TRL does not compute this reward; set it to 0")
-            )
-    if settings.language.from_file and settings.language.checker not in _CHECKED:
-        raise SettingsError(
-            "task.checker", settings.language.checker, tr("the script for TRL does not compare answers in this way")
-        )
-    if settings.optimizer.kind != "adam":
-        raise SettingsError("optimizer.kind", settings.optimizer.kind, tr("the script uses AdamW"))
+    for path, fits, why in _demands(settings):
+        if not fits:
+            raise SettingsError(path, settings.get(path), why)
 
 
-_CAN: dict[str, Callable[[Objective], bool]] = {
-    "baseline": lambda o: o.baseline == "group_mean",
-    "std": lambda o: o.std in SCALES,
-    "std_epsilon": lambda o: o.std == "none" or o.std_epsilon == 1e-4,
-    "kl": lambda o: o.beta == 0 or o.kl == "k3",
-    "kl_in": lambda o: o.beta == 0 or not o.kl_in_reward,
-    "log_ratio_limit": lambda o: o.log_ratio_limit is None,
-    "max_tokens": lambda o: o.reduction != "constant" or o.max_tokens is not None,
-}
-"""Field of the objective -> whether TRL supports its value."""
+def _demands(settings: Settings) -> Iterator[tuple[str, bool, str]]:
+    """Yield each setting that TRL or the script restricts, whether its value fits, and what to say if not."""
+    o, learner, task = settings.objective, settings.learner, settings.language
+    no = tr("TRL's GRPOTrainer does not support this")
+    yield "objective.baseline", o.baseline == "group_mean", no
+    yield "objective.std", o.std in SCALES, no
+    yield "objective.std_epsilon", o.std == "none" or o.std_epsilon == 1e-4, no
+    yield "objective.kl", o.beta == 0 or o.kl == "k3", no
+    yield "objective.kl_in", o.beta == 0 or not o.kl_in_reward, no
+    yield "objective.log_ratio_limit", o.log_ratio_limit is None, no
+    yield "objective.max_tokens", o.reduction != "constant" or o.max_tokens is not None, no
+    loss = tr("TRL's GRPOTrainer has no loss with surrogate {surrogate}, reduction {reduction} and level {level}")
+    loss = loss.format(surrogate=o.surrogate, reduction=o.reduction, level=o.level)
+    yield "objective.reduction", (o.surrogate, o.reduction, o.level) in LOSSES, loss
+    sampler = tr("TRL supports it only if vLLM samples, but the script samples with transformers; leave it empty")
+    yield "objective.importance_cap", o.importance_cap is None, sampler
+    yield "learner.critic", not learner.critic, tr("TRL's GRPOTrainer has no critic")
+    yield "learner.resample_dead", not learner.resample_dead, tr("TRL's GRPOTrainer does not draw groups again")
+    for name in task.rewards:
+        paid = name not in _SCRIPTED and bool(getattr(task, name))
+        yield f"task.{name}", not paid, tr("the script for TRL does not compute this reward; set it to 0")
+    compared = not task.from_file or task.checker in _CHECKED
+    yield "task.checker", compared, tr("the script for TRL does not compare answers in this way")
+    yield "optimizer.kind", settings.optimizer.kind == "adam", tr("the script uses AdamW")
 
 
 def _adapter(settings: Settings, files: ModelFiles) -> str:

@@ -8,7 +8,6 @@ losses.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp, read_twice
 from grpo_core.foreign.trajectory import as_plain, from_plain
+from grpo_core.parsing import object_in
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
 from grpo_core.runs.meta import all_rows
@@ -193,11 +193,8 @@ def table_from(plain: dict[str, Any]) -> Completions:
 
 
 def _parsed(text: object, path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
+    value = object_in(text)
+    if value is None:
         raise _damaged(path, ValueError("a row is missing"))
     return value
 

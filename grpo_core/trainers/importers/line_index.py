@@ -21,8 +21,6 @@ import numpy as np
 from grpo_core.regular_file import opened_regular, read_limited, write_whole
 from grpo_core.trainers.importers.jsonl import LONGEST_LINE, Place, placed_lines
 
-TAIL = 192 << 20
-"""Number of bytes at the end of a file that are scanned first if the file is larger."""
 SUFFIX = ".lines.npz"
 LARGEST = 1 << 30
 """Maximum size of a stored index in bytes: 24 per line."""
@@ -66,22 +64,38 @@ class LineIndex:
         return np.asarray(self.starts < self.byte)
 
 
-def read_on(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | None = None) -> LineIndex:
+def begun(folder: Path | None, path: Path, key_of: KeyOf, most: int) -> LineIndex | None:
+    """Return the stored index of ``path`` in ``folder``, or that of the end of a new file of more than ``most`` bytes.
+
+    None if there is neither or no folder, so that the file is read as a whole.
+    """
+    if folder is None:
+        return None
+    kept = kept_index(folder, path)
+    return read_end(path, key_of, most) if kept is None and path.stat().st_size > most else kept
+
+
+def read_on(
+    path: Path, key_of: KeyOf, notes: list[str], before: LineIndex | None = None, folder: Path | None = None
+) -> LineIndex:
     """Index all of ``path``, continuing from ``before``, or from the start if the file has been replaced.
 
-    Lines that are not JSON are skipped and noted.
+    Lines that are not JSON are skipped and noted. If much was scanned, the index is stored in ``folder``, if given.
     """
     facts = path.stat()
     if before is None or before.first or before.file != facts.st_ino or facts.st_size < before.byte:
         before = LineIndex(file=facts.st_ino)
-    return _extended(path, key_of, notes, before)
+    index = _extended(path, key_of, notes, before)
+    if folder is not None and index.byte - before.byte >= WORTH_KEEPING:
+        keep_index(folder, path, index)
+    return index
 
 
-def read_end(path: Path, key_of: KeyOf, size: int | None = None) -> LineIndex:
-    """Index the last ``size`` bytes, by default :data:`TAIL`, except for the line that begins before."""
+def read_end(path: Path, key_of: KeyOf, size: int) -> LineIndex:
+    """Index the last ``size`` bytes, except for the line that begins before."""
     with opened_regular(path) as file:
         facts = os.fstat(file.fileno())
-        first = max(facts.st_size - (TAIL if size is None else size), 0)
+        first = max(facts.st_size - size, 0)
         if first:
             file.seek(first)
             first += len(file.readline(LONGEST_LINE))

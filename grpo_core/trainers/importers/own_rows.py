@@ -28,7 +28,7 @@ from grpo_core.parsing import from_json
 from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.text import tr
 from grpo_core.trainers.importers.jsonl import LONGEST_LINE
-from grpo_core.trainers.importers.line_index import WORTH_KEEPING, LineIndex, keep_index, kept_index, read_end, read_on
+from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
 from grpo_core.trainers.importers.records import LINES, MOST_ROWS, SUFFIXES, Record, records, rows_in, sample
 from grpo_core.trainers.importers.row_columns import OBJECTS, OF_PARTS, PART, meanings
 from grpo_core.trainers.importers.rows import MALFORMED, OF_TOKENS, Row, RowRun, number, tokens_of
@@ -171,12 +171,10 @@ class OwnRows(RowRun):
         source = self._writer or tr("a trainer of one's own")
         self.settings = recorded_settings(source)
         self._describe(names)
-        if index is not None and path.is_file() and path.suffix.lower() in LINES:
-            kept = kept_index(index, path)
-            self.partial = kept is None and path.stat().st_size > END
-            self._indexes = {} if kept is None else {path: kept}
+        known = begun(index, path, self._key_of, END) if path.is_file() and path.suffix.lower() in LINES else None
+        if known is not None:
+            self._indexes, self.partial = {path: known}, known.first > 0
         if self.partial:
-            self._indexes[path] = read_end(path, self._key_of, END)
             self._take([(None, path)])
         else:
             self.refresh()
@@ -205,12 +203,8 @@ class OwnRows(RowRun):
         notes: list[str] = []
         for number_of_file, file in found:
             if file.suffix.lower() in LINES and (number_of_file is None or "step" in self._columns):
-                before = self._indexes.get(file)
-                index = read_on(file, self._key_of, notes, before)
-                self._indexes[file] = index
-                done = 0 if before is None or before.first else before.byte
-                if self._index_folder is not None and file == self.path and index.byte - done >= WORTH_KEEPING:
-                    keep_index(self._index_folder, file, index)
+                kept_in = self._index_folder if file == self.path else None
+                self._indexes[file] = read_on(file, self._key_of, notes, self._indexes.get(file), kept_in)
         self.note(*notes)
         self.partial = False
         self._take(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,7 @@ class Columns:
             raise GrpoError(NEEDS_PYARROW) from None
         self._path = path
         self._loaded: Any = None
-        self._errors = (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError)
-        try:
+        with self._readable():
             content = read_limited(path, IN_MEMORY)
             source = pyarrow.OSFile(str(path)) if content is None else pyarrow.BufferReader(content)
             self._file = pyarrow.parquet.ParquetFile(source)
@@ -98,8 +98,6 @@ class Columns:
             values = max((sum(group.column(i).num_values for group in groups) for i in columns), default=0)
             self.names = tuple(self._file.schema_arrow.names)
             self.rows = int(facts.num_rows)
-        except self._errors as error:
-            raise self._unreadable(error) from None
         for what, count, most in (
             (tr("bytes"), size, LARGEST),
             (tr("rows"), self.rows, MOST_ROWS),
@@ -126,10 +124,8 @@ class Columns:
         Raises:
             RunFileError: one of them is damaged.
         """
-        try:
+        with self._readable():
             self._loaded = self._bounded([name for name in self.names if name not in left_out])
-        except self._errors as error:
-            raise self._unreadable(error) from None
         return self
 
     def head(self, count: int) -> list[dict[str, Any]]:
@@ -138,11 +134,9 @@ class Columns:
         Raises:
             RunFileError: they are damaged.
         """
-        try:
+        with self._readable():
             batch = next(iter(self._file.iter_batches(count, use_threads=False)), None)
             rows: list[dict[str, Any]] = [] if batch is None else _plain(batch).to_pylist()
-        except self._errors as error:
-            raise self._unreadable(error) from None
         return rows
 
     def records(self, names: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -186,12 +180,9 @@ class Columns:
         """
         if name not in self.names:
             raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
-        try:
-            if self._loaded is not None and name in self._loaded.column_names:
-                return self._loaded.column(name).combine_chunks()
-            return self._bounded([name]).column(0).combine_chunks()
-        except self._errors as error:
-            raise self._unreadable(error) from None
+        with self._readable():
+            known = self._loaded is not None and name in self._loaded.column_names
+            return (self._loaded if known else self._bounded([name])).column(name).combine_chunks()
 
     def numbers(self, name: str, kind: Any) -> np.ndarray:
         """Return a column of numbers, (rows,).
@@ -208,10 +199,8 @@ class Columns:
                     self.rows,
                 ).format(name=name, file=self._path.name, count=column.null_count, rows=self.rows)
             )
-        try:
+        with self._readable():
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=kind)
-        except (TypeError, ValueError) as error:
-            raise self._unreadable(error) from None
 
     def values(self, name: str, *, optional: bool = False) -> list[Any]:
         """Return a column as Python values, (rows,). If an ``optional`` column is missing, every row is None.
@@ -221,10 +210,8 @@ class Columns:
         """
         if optional and name not in self.names:
             return [None] * self.rows
-        try:
+        with self._readable():
             values: list[Any] = self.array(name).to_pylist()
-        except self._errors as error:
-            raise self._unreadable(error) from None
         return values
 
     def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
@@ -239,17 +226,14 @@ class Columns:
         if optional and name not in self.names:
             return [None] * self.rows
         column = self._of_numbers(name, (0, 1), tr("a list of numbers per row"))
-        try:
+        with self._readable():
+            there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
             if not hasattr(column, "flatten"):
                 plain = np.asarray(column.to_numpy(zero_copy_only=False))
-                there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
                 return [np.array([x], kind) if ok else None for x, ok in zip(plain, there, strict=True)]
             flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=kind)
             ends = np.cumsum(lengths := _lengths(column))
-        except (TypeError, ValueError, AttributeError) as error:
-            raise self._unreadable(error) from None
-        there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-        return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
+            return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
 
     def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
         """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
@@ -262,15 +246,13 @@ class Columns:
         column = self._of_numbers(name, (2,), tr("a list of lists of numbers per row"))
         if column.null_count == len(column):
             return [[] for _ in range(self.rows)]
-        try:
+        with self._readable():
             inner = column.flatten()
             flat = np.asarray(inner.flatten().to_numpy(zero_copy_only=False), dtype=kind)
             ends, counts = np.cumsum(lengths := _lengths(inner)), _lengths(column)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise self._unreadable(error) from None
-        arrays = [flat[e - n : e] for e, n in zip(ends, lengths, strict=True)]
-        starts = np.cumsum(counts) - counts
-        return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
+            arrays = [flat[e - n : e] for e, n in zip(ends, lengths, strict=True)]
+            starts = np.cumsum(counts) - counts
+            return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
 
     def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
         """Return column ``name`` as one Arrow array, whose nesting depth must be one of ``depths``.
@@ -296,12 +278,21 @@ class Columns:
             )
         return column
 
-    def _unreadable(self, error: BaseException) -> RunFileError:
-        return RunFileError(
-            tr("{name} cannot be read as Parquet: {error}.").format(
-                name=self._path.name, error=_short(error).rstrip(".")
-            )
-        )
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Context manager that turns errors of pyarrow, or due to values of another type, into an error message.
+
+        Raises:
+            RunFileError: there was one.
+        """
+        import pyarrow
+
+        others = (OSError, ValueError, TypeError, AttributeError, OverflowError, MemoryError)
+        try:
+            yield
+        except (pyarrow.ArrowException, *others) as error:
+            sentence = tr("{name} cannot be read as Parquet: {error}.")
+            raise RunFileError(sentence.format(name=self._path.name, error=_short(error).rstrip("."))) from None
 
 
 def _plain(batch: Any) -> Any:

@@ -26,11 +26,9 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import file_stamp
-from grpo_core.parsing import from_json, from_toml
 from grpo_core.record import Step
-from grpo_core.regular_file import read_limited
-from grpo_core.text import plural, tr
-from grpo_core.trainers.importers import prime_rl_settings
+from grpo_core.text import tr
+from grpo_core.trainers.importers import prime_rl_settings, recipe
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.text_run import names_in, numbered
 from grpo_core.trainers.importers.verifiers_tokens import MOST_PLACES, RowTokens
@@ -46,27 +44,17 @@ SETTLED = 1e-6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedSequence:
-    """A sequence of the token export, (L,) each. NaN if the trainer's number was not finite.
+    """A sequence of the token export.
 
     Attributes:
-        ids: token IDs, from the prompt on.
-        mask: tokens of the component "rl".
-        sampler, trainer: log-probabilities in nats.
-        advantage: advantage of each token.
-        entropy: entropy of the policy, in nats.
-        dropped: tokens whose push the trust region dropped; None if the export does not record it.
+        tokens: its tokens, from the prompt on. NaN if the trainer's number was not finite. The loss counts those of the
+            component "rl"; the trust region dropped some.
         micro_step: number of the micro-batch on its process.
         other: reason why the loss of its update is not that of the component "rl" alone with weights of 1; empty if
             it is.
     """
 
-    ids: np.ndarray
-    mask: np.ndarray
-    sampler: np.ndarray
-    trainer: np.ndarray
-    advantage: np.ndarray
-    entropy: np.ndarray
-    dropped: np.ndarray | None
+    tokens: RowTokens
     micro_step: int
     other: str
 
@@ -76,20 +64,15 @@ class PackedSequence:
         The row can be longer.
         """
 
-        def cut(values: np.ndarray, empty: Any) -> np.ndarray:
-            whole = np.full(len(row.ids), empty, values.dtype)
+        def cut(values: np.ndarray) -> np.ndarray:
+            whole = np.full(len(row.ids), False if values.dtype == bool else np.nan, values.dtype)
             whole[: len(values) - first] = values[first:]
             return whole
 
-        return dataclasses.replace(
-            row,
-            mask=cut(self.mask, False),
-            sampler=cut(self.sampler, np.nan),
-            trainer=cut(self.trainer, np.nan),
-            entropy=cut(self.entropy, np.nan),
-            advantage=cut(self.advantage, np.nan),
-            dropped=None if self.dropped is None else cut(self.dropped, False),
-        )
+        names = ("mask", "sampler", "trainer", "entropy", "advantage", "dropped")
+        own: dict[str, Any] = {name: getattr(self.tokens, name) for name in names}
+        own = {name: None if values is None else cut(values) for name, values in own.items()}
+        return dataclasses.replace(row, **own)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,7 +90,7 @@ class Exported:
     @property
     def tokens(self) -> int:
         """The number of tokens of the component "rl", by which the loss is divided, at least 1."""
-        return max(sum(int(one.mask.sum()) for one in self.sequences), 1)
+        return max(sum(int(one.tokens.mask.sum()) for one in self.sequences), 1)
 
 
 class PrimeRlFolder:
@@ -236,7 +219,7 @@ class PrimeRlFolder:
                         )
                     )
                     continue
-                places += len(one.ids)
+                places += len(one.tokens.ids)
                 if places > MOST_PLACES:
                     reasons.append(tr("The token export of step {label} is too large.").format(label=label))
                     break
@@ -283,11 +266,11 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
         if ids is not None:
             by_tokens.setdefault(ids.tobytes(), []).append(i)
     left = 0
-    for one in sorted(exported.sequences, key=lambda one: -len(one.ids)):
-        same = by_tokens.get(one.ids.tobytes())
+    for one in sorted(exported.sequences, key=lambda one: -len(one.tokens.ids)):
+        same = by_tokens.get(one.tokens.ids.tobytes())
         place = same.pop(0) if same else _longer(one, whole, trained)
         row = None if place is None else rows[place]
-        if place is None or row is None or row.before is None or len(row.before) >= len(one.ids):
+        if place is None or row is None or row.before is None or len(row.before) >= len(one.tokens.ids):
             left += 1
             continue
         trained[place] = True
@@ -302,13 +285,9 @@ def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.n
 
     The trainer truncates long completions, so a sequence can be shorter.
     """
+    own = one.tokens.ids
     for i, ids in enumerate(whole):
-        if (
-            ids is not None
-            and not taken[i]
-            and len(ids) > len(one.ids)
-            and np.array_equal(ids[: len(one.ids)], one.ids)
-        ):
+        if ids is not None and not taken[i] and len(ids) > len(own) and np.array_equal(ids[: len(own)], own):
             return i
     return None
 
@@ -361,14 +340,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         OSError: there is no such file.
         ValueError: it is neither JSON nor TOML, or not an object, or too long.
     """
-    text = read_limited(path, LARGEST_CONFIG)
-    if text is None:
-        raise ValueError(
-            plural("it is longer than {most:,} byte", "it is longer than {most:,} bytes", LARGEST_CONFIG).format(
-                most=LARGEST_CONFIG
-            )
-        )
-    value = from_toml(text.decode("utf-8")) if path.suffix == ".toml" else from_json(text)
+    value = recipe.parsed(path, LARGEST_CONFIG)
     if not isinstance(value, dict):
         raise ValueError(tr("it is not an object"))
     return value
@@ -415,14 +387,14 @@ def _sequence(line: Any) -> PackedSequence:
             "prime-rl weights tokens of this update by factors other than 0 and 1 (rl_weights); it also weights its "
             "KL term by them, which the loss here cannot express."
         )
-    return PackedSequence(
+    tokens = RowTokens(
         ids=np.array(line["token_ids"], np.int64),
         mask=mask & (weights != 0),
         sampler=floats("inference_logprobs"),
         trainer=floats("trainer_logprobs"),
+        reference=np.full(length, np.nan),
         advantage=floats("advantages"),
         entropy=floats("entropy"),
         dropped=np.array(whole, bool) if known else None,
-        micro_step=micro_step,
-        other=other,
     )
+    return PackedSequence(tokens=tokens, micro_step=micro_step, other=other)

@@ -62,16 +62,16 @@ def beside(folders: list[Path], known: Callable[[dict[str, Any]], bool]) -> Reci
     return Recipe(notes=tuple(notes))
 
 
-def parsed(path: Path) -> Any:
-    """Parse a recipe by its suffix.
+def parsed(path: Path, largest: int = LARGEST) -> Any:
+    """Parse a recipe of at most ``largest`` bytes by its suffix.
 
     Raises:
         ImportError: it is YAML, and PyYAML is not installed.
         OSError, ValueError: it cannot be read or parsed, or exceeds a limit.
     """
-    content = read_limited(path, LARGEST)
+    content = read_limited(path, largest)
     if content is None:
-        raise ValueError(tr("it is longer than {most:,} bytes").format(most=LARGEST))
+        raise ValueError(tr("it is longer than {most:,} bytes").format(most=largest))
     match path.suffix.lower():
         case ".json":
             return from_json(content)

@@ -13,7 +13,7 @@ import numpy as np
 
 from grpo_core.errors import NotRecordedError, RunFileError, shortened
 from grpo_core.foreign.recording import Completions
-from grpo_core.foreign.trajectory import trajectories_in
+from grpo_core.foreign.trajectory import Trajectory, trajectories_in
 from grpo_core.parsing import from_json
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
@@ -38,6 +38,7 @@ class Row:
         group: key that the completions of a prompt share; None if unknown.
         reward: the reward; if it is NaN, the sum of the parts is used.
         parts: name -> value of each part of the reward.
+        weights: name -> weight of a part; 1 for a part without one.
         metrics: name -> value of the environment's numbers that are not rewards.
         advantage: the trainer's advantage.
         length: number of tokens that the policy sampled.
@@ -52,6 +53,7 @@ class Row:
     group: Hashable = None
     reward: float = math.nan
     parts: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     advantage: float = math.nan
     length: int | None = None
@@ -68,12 +70,8 @@ class RowRun(TextRun):
         """Return the completions of an update. Unreadable ones are noted."""
         raise NotImplementedError
 
-    def completions(self, position: int) -> Completions:
-        table = table_of(self._some(position))
-        self.compare_groups(position, table.group)
-        if not any(table.completions):  # token numbers alone
-            return table
-        return self.with_repeats_marked(position, table, lambda other: table_of(self._some(other)))
+    def table(self, position: int) -> Completions:
+        return table_of(self._some(position))
 
     def step(self, position: int) -> Step:
         return self._step(position, self._some(position))
@@ -144,14 +142,14 @@ class RowRun(TextRun):
         raise NotImplementedError
 
 
-def table_of(rows: Sequence[Row]) -> Completions:
-    """Return rows as the table of an update."""
-    names = tuple(dict.fromkeys(name for row in rows for name in row.parts))[:MOST_REWARDS]
-    measured = tuple(dict.fromkeys(name for row in rows for name in row.metrics))[:MOST_REWARDS]
-    parts = np.array([[row.parts.get(name, math.nan) for name in names] for row in rows]).reshape(len(rows), -1)
+def table_of(rows: Sequence[Row], trajectories: tuple[Trajectory | None, ...] | None = None) -> Completions:
+    """Return rows as the table of an update, by default with the ``trajectories`` in their texts."""
+    names, parts = _columns([row.parts for row in rows])
+    measured, metrics = _columns([row.metrics for row in rows])
+    factors = np.array([[row.weights.get(name, 1.0) for name in names] for row in rows]).reshape(parts.shape)
     rewards = np.array([row.reward for row in rows])
     if names:
-        rewards = np.where(np.isnan(rewards), weighted(parts, np.ones(len(names))), rewards)
+        rewards = np.where(np.isnan(rewards), weighted(parts * factors, np.ones(len(names))), rewards)
     prompts, completions = tuple(row.prompt for row in rows), tuple(row.completion for row in rows)
     tokens = [row.tokens for row in rows]
     known = [row.length if row.tokens is None else int(row.tokens.mask.sum()) for row in rows]
@@ -165,7 +163,8 @@ def table_of(rows: Sequence[Row]) -> Completions:
         rewards=rewards,
         reward_names=names,
         reward_parts=parts if names else None,
-        trajectories=trajectories_in(prompts, completions),
+        reward_weights=_weights(factors, ~np.isnan(parts)) if any(row.weights for row in rows) else (),
+        trajectories=trajectories_in(prompts, completions) if trajectories is None else trajectories,
         advantage=None if np.isnan(advantage).all() else advantage,
         length=None if (length < 0).any() else length,
         truncated=None if None in cut else np.array(cut, bool),
@@ -173,10 +172,25 @@ def table_of(rows: Sequence[Row]) -> Completions:
         sampling_logp=_scores(tokens, "sampler"),
         training_logp=_scores(tokens, "trainer"),
         metric_names=measured,
-        metrics=np.array([[row.metrics.get(name, math.nan) for name in measured] for row in rows])
-        if measured
-        else None,
+        metrics=metrics if measured else None,
     )
+
+
+def _columns(rows: Sequence[Mapping[str, float]]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return the names in some rows, and a table (B, K) of their values, NaN where a row has none."""
+    names = tuple(dict.fromkeys(name for row in rows for name in row))[:MOST_REWARDS]
+    return names, np.array([[row.get(name, math.nan) for name in names] for row in rows]).reshape(len(rows), -1)
+
+
+def _weights(factors: np.ndarray, known: np.ndarray) -> tuple[float, ...]:
+    """Return the weight of each reward function, or an empty tuple if the completions disagree on one.
+
+    Args:
+        factors: the weight of each score, (B, K).
+        known: whether a completion was scored by a function, boolean (B, K).
+    """
+    columns = [np.unique(factors[known[:, k], k]) for k in range(factors.shape[1])]
+    return tuple(float(each[0]) for each in columns) if all(len(each) == 1 for each in columns) else ()
 
 
 def _key(row: Row, place: int) -> Hashable:

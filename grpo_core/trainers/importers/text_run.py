@@ -33,7 +33,7 @@ def answers_in(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, ...] | No
 class TextRun:
     """A source of completions without tokens, a :class:`~grpo_core.foreign.recording.Source`.
 
-    Subclasses for each format implement :meth:`completions`.
+    Subclasses for each format implement :meth:`table`.
 
     Attributes:
         why_no_step: message about what is missing for a step and how to get it, for formats that never have one.
@@ -62,8 +62,14 @@ class TextRun:
     def step(self, position: int) -> Step:
         raise NotRecordedError(self.why_no_step)
 
-    def completions(self, position: int) -> Completions:
+    def table(self, position: int) -> Completions:
+        """Return the completions of the update at ``position``, without a comparison with other updates."""
         raise NotImplementedError
+
+    def completions(self, position: int) -> Completions:
+        table = self.table(position)
+        self.compare_groups(position, table.group)
+        return self._with_repeats_marked(position, table)
 
     def last_readable(self) -> Completions:
         """Return the completions of the last update that can be read, from which a format infers its settings.
@@ -129,19 +135,15 @@ class TextRun:
         self.labels = list(self.files)
         return len(self.labels)
 
-    def with_repeats_marked(self, position: int, table: Completions, read: Callable[[int], Completions]) -> Completions:
-        """Mark and note ``table`` if it repeats the completions of the previous update.
-
-        Args:
-            position: position of the update.
-            table: its completions.
-            read: function that reads the completions of another update.
-        """
+    def _with_repeats_marked(self, position: int, table: Completions) -> Completions:
+        """Mark and note the completions of an update if they are text that repeats the previous update's."""
+        if not any(table.completions):
+            return table
         digest = self._digests[position] = _digest(table)
         if position > 1 and position - 1 not in self._digests:
             with suppress(RunFileError, NotRecordedError):
-                self._digests[position - 1] = _digest(read(position - 1))
-        if not table.prompts or digest != self._digests.get(position - 1):
+                self._digests[position - 1] = _digest(self.table(position - 1))
+        if digest != self._digests.get(position - 1):
             return table
         self.note(
             tr(

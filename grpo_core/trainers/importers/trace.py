@@ -30,7 +30,7 @@ from grpo_core.trainers.importers.arrays import Arrays, columns_of
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
-from grpo_core.trainers.importers.trace_step import ProcessColumns, StepAssembly, generations_of, stacked
+from grpo_core.trainers.importers.trace_step import StepAssembly, generations_of, stacked
 from grpo_core.trainers.importers.trl_table import weighted
 from grpo_core.trainers.importers.verl_step import VerlAssembly
 
@@ -166,7 +166,7 @@ class Trace:
             )
         if self._unsupported:
             notes.append(self._unsupported)
-        dropped = min(steps[-1].pieces.items())[1].index.get("dropped") if steps else None  # of the lowest rank
+        dropped = next(iter(steps[-1].pieces.values())).index.get("dropped") if steps else None  # of the lowest rank
         if is_whole(dropped) and dropped:
             notes.append(
                 plural(
@@ -238,16 +238,12 @@ class Trace:
 
     def _columns(self, position: int, left_out: Container[str] = ()) -> list[Columns | Arrays]:
         """Return the columns of each process's file, in order of rank."""
-        return [columns_of(piece.path).load(left_out) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+        return [columns_of(piece.path).load(left_out) for piece in self.steps[position - 1].pieces.values()]
 
     def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
         """Return the update without its text."""
         files = self.steps[position - 1]
-        pieces = [
-            ProcessColumns(rank=rank, index=piece.index, columns=each)
-            for each, (rank, piece) in zip(columns, sorted(files.pieces.items()), strict=True)
-        ]
-        return self._kind.assembly(pieces, self.processes, self._trainer).step(position, files, self.settings)
+        return self._kind.assembly(files, columns, self.processes, self._trainer).step(position, self.settings)
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
@@ -259,7 +255,7 @@ class Trace:
         try:
             yield
         except (LookupError, ValueError, TypeError, OverflowError, MemoryError, AssertionError) as error:
-            files = listed(piece.path.name for _, piece in sorted(self.steps[position - 1].pieces.items()))
+            files = listed(piece.path.name for piece in self.steps[position - 1].pieces.values())
             raise RunFileError(
                 tr("{files} and its line in the index do not match ({error}); one of them is damaged.").format(
                     files=files, error=shortened(repr(error))
@@ -267,11 +263,11 @@ class Trace:
             ) from None
 
     def texts(self, position: int) -> Texts:
-        return _texts([columns_of(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())])
+        return _texts([columns_of(piece.path) for piece in self.steps[position - 1].pieces.values()])
 
     def completions(self, position: int) -> Completions:
         with self._fitting(position):
-            columns = [columns_of(piece.path) for _, piece in sorted(self.steps[position - 1].pieces.items())]
+            columns = [columns_of(piece.path) for piece in self.steps[position - 1].pieces.values()]
             return self._table(columns, _texts(columns))
 
     def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
@@ -312,7 +308,7 @@ class Trace:
 
     def stamp(self, position: int) -> tuple[int, ...]:
         files = self.steps[position - 1]
-        of_files = [file_stamp(piece.path) for _, piece in sorted(files.pieces.items())]
+        of_files = [file_stamp(piece.path) for piece in files.pieces.values()]
         digest = zlib.crc32(repr((files.attempt, files.missing, of_files)).encode())
         return (files.last_step, digest, len(self.reports(position)))
 

@@ -6,7 +6,6 @@ the same optimizer steps, the later one is used and the earlier one is noted.
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import RunFileError
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import read_limited
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.jsonl import complete_lines
@@ -51,7 +51,7 @@ class StepFiles:
         last_step: the trainer's number for the optimizer step with which it ends.
         passes: number of optimizer steps in it.
         trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.
-        pieces: rank -> the piece of that process.
+        pieces: rank -> the piece of that process, in order of rank.
         missing: ranks without a piece.
     """
 
@@ -71,15 +71,11 @@ def description_of(folder: Path) -> dict[str, Any]:
     """
     path = folder / TRACE
     try:
-        text = read_limited(path, LONGEST_DESCRIPTION)
+        facts = object_in(read_limited(path, LONGEST_DESCRIPTION))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=why)) from None
-    try:
-        facts = None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
-        facts = None
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("settings"), dict):
+    if facts is None or facts.get("format") != FORMAT or not isinstance(facts.get("settings"), dict):
         raise RunFileError(tr("{path} is not the description of a recorded run.").format(path=path))
     if not isinstance(facts.get("version"), int) or facts["version"] > VERSION:
         raise RunFileError(
@@ -108,7 +104,7 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
             last_step=some["global_step"],
             passes=some["passes"],
             trainer_steps=some.get("trainer_steps", some["passes"]),
-            pieces=pieces,
+            pieces=dict(sorted(pieces.items())),
             missing=missing,
         )
         steps.append(files)

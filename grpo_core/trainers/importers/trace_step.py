@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,8 @@ from grpo_core.text import tr
 from grpo_core.trainers.importers.arrays import Arrays
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import StepFiles
-from grpo_core.trainers.importers.trl_settings import MicroBatch, denominator_of
+from grpo_core.trainers.importers.trl_settings import denominator_of
 from grpo_core.trainers.importers.trl_table import weighted
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProcessColumns:
-    """One process's part of a step: its rank, its line of the index, and the columns of its file."""
-
-    rank: int
-    index: dict[str, Any]
-    columns: Columns | Arrays
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
@@ -46,19 +36,23 @@ def stacked(rows: list[np.ndarray | None]) -> np.ndarray | None:
 class StepAssembly:
     """Combines the parts of all processes into one step, padded to the longest completion."""
 
-    def __init__(self, pieces: Sequence[ProcessColumns], processes: int, trainer: dict[str, Any]) -> None:
-        self.pieces = pieces
+    def __init__(
+        self, files: StepFiles, columns: Sequence[Columns | Arrays], processes: int, trainer: dict[str, Any]
+    ) -> None:
+        """Begin with the ``columns`` of each of the ``files``, in order of rank."""
+        self.files, self.columns = files, columns
+        self.index = {rank: piece.index["micro_batches"] for rank, piece in files.pieces.items()}
         self.processes, self.trainer = processes, trainer
         self.ids = self._lists("completion_ids", np.int64)
         self.length = max((len(ids) for ids in self.ids if ids is not None), default=0)
         if not self.length:
             raise NotRecordedError(tr("This step contains no tokens."))
         self.batch = len(self.ids)
-        self.generation = np.concatenate([generations_of(piece.columns) for piece in pieces])
+        self.generation = np.concatenate([generations_of(each) for each in columns])
         self.part, self.entry, self.optimizer_step = (np.empty(0, np.int64) for _ in range(3))
-        self.width = 1 + max((int(m["part"]) for piece in pieces for m in piece.index["micro_batches"]), default=0)
+        self.width = 1 + max((int(m["part"]) for micro in self.index.values() for m in micro), default=0)
 
-    def step(self, position: int, files: StepFiles, settings: Settings) -> Step:
+    def step(self, position: int, settings: Settings) -> Step:
         """Create the step with all recorded data."""
         self._place_uses()
         mask = self._rows("mask", bool, False)
@@ -71,11 +65,11 @@ class StepAssembly:
         weights = np.asarray(settings.recorded.reward_weights or (1.0,), np.float64)
         advantage = self._advantage()
         coefficient, weight = self._entropy_bonus(mask)
-        group = np.concatenate([piece.columns.numbers("group", np.int64) for piece in self.pieces])
+        group = np.concatenate([each.numbers("group", np.int64) for each in self.columns])
         total = None if rewards is None else weighted(rewards, weights)
         return Step(
             step=position,
-            label=files.last_step,
+            label=self.files.last_step,
             settings=settings,
             group=np.unique(group + self.generation * self.batch, return_inverse=True)[1],
             row_id=np.arange(self.batch),
@@ -109,8 +103,8 @@ class StepAssembly:
         uses: list[tuple[int, int, int, int]] = []  # row, optimizer step, time within it, which of the row's entries
         parts: list[int] = []
         first = 0
-        for piece in self.pieces:
-            both = (piece.columns.lists(name, np.int64) for name in ("pass", "part"))
+        for rank, columns in zip(self.index, self.columns, strict=True):
+            both = (columns.lists(name, np.int64) for name in ("pass", "part"))
             for i, (passed, part) in enumerate(zip(*both, strict=True)):
                 seen: dict[int, int] = {}
                 for entry in range(0 if passed is None else len(passed)):
@@ -118,9 +112,9 @@ class StepAssembly:
                     n = int(passed[entry])
                     uses.append((first + i, n, seen.get(n, 0), entry))
                     own = int(part[entry])
-                    parts.append(piece.rank * self.width + own if 0 <= own < self.width else -1)
+                    parts.append(rank * self.width + own if 0 <= own < self.width else -1)
                     seen[n] = seen.get(n, 0) + 1
-            first += piece.columns.rows
+            first += columns.rows
         order = sorted({(n, time) for _, n, time, _ in uses})
         if not order:
             raise NotRecordedError(tr("This step was generated but never used; it has no loss."))
@@ -151,7 +145,7 @@ class StepAssembly:
 
     def _lists(self, name: str, kind: Any) -> list[np.ndarray | None]:
         """Return one array per completion, None for one without."""
-        return [x for piece in self.pieces for x in piece.columns.lists(name, kind, optional=True)]
+        return [x for each in self.columns for x in each.lists(name, kind, optional=True)]
 
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
         """Stack one array per completion with padding: (B, T). None if not recorded."""
@@ -166,7 +160,7 @@ class StepAssembly:
 
     def _uses(self, name: str, empty: float) -> np.ndarray | None:
         """Stack one array per use of a completion with padding: (N, B, T). None if not recorded."""
-        lists = [x for piece in self.pieces for x in piece.columns.nested(name, np.float32, optional=True)]
+        lists = [x for each in self.columns for x in each.nested(name, np.float32, optional=True)]
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
         for n, row in zip(*np.nonzero(self.entry >= 0), strict=True):
@@ -224,9 +218,7 @@ class StepAssembly:
     def _micro_batches(self) -> dict[tuple[int, int], dict[str, Any]]:
         """Return the recorded facts about each micro-batch, by (optimizer step, part)."""
         return {
-            (int(m["pass"]), piece.rank * self.width + int(m["part"])): m
-            for piece in self.pieces
-            for m in piece.index["micro_batches"]
+            (int(m["pass"]), rank * self.width + int(m["part"])): m for rank, micro in self.index.items() for m in micro
         }
 
     def _denominators(self, mask: np.ndarray) -> np.ndarray:
@@ -240,7 +232,8 @@ class StepAssembly:
 
     def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
         """Return the divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
-        facts = MicroBatch(
+        return denominator_of(
+            str(self.trainer["loss_type"]),
             rows=int(rows.sum()),
             tokens=int(mask[rows].sum()),
             generated_tokens=self._generated_tokens(noted, mask, rows),
@@ -248,7 +241,6 @@ class StepAssembly:
             processes=self.processes,
             steps_per_generation=int(self.trainer.get("steps_per_generation") or self._accumulation(noted)),
         )
-        return denominator_of(str(self.trainer["loss_type"]), facts)
 
     def _generated_tokens(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float | None:
         """Return the number of tokens in the loss in the generation batch to which these ``rows`` belong.
@@ -256,7 +248,7 @@ class StepAssembly:
         The number is taken from the record, or counted if every process's file exists. Otherwise it is None.
         """
         value = noted.get("num_items_in_batch")
-        if value is not None or len(self.pieces) < self.processes:
+        if value is not None or len(self.columns) < self.processes:
             return None if value is None else float(value)
         return float(mask[self.generation == self.generation[rows][0]].sum())
 

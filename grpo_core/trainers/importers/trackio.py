@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from grpo_core.config import Objective
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Completions, Report
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection
 from grpo_core.text import plural, tr
@@ -26,7 +26,6 @@ from grpo_core.trainers.importers.trackio_database import (
     check_tables,
     config_of,
     metrics_at,
-    parsed,
     reading,
     runs_of,
     table_rows,
@@ -56,14 +55,6 @@ def probe(path: Path) -> bool:
             return opened.read(len(HEADER)) == HEADER
     except (OSError, ValueError):
         return False
-
-
-@dataclass
-class _Update:
-    """Location of one step's table and numbers."""
-
-    table: int | None = None
-    reports: list[Report] = field(default_factory=list)
 
 
 class TrackioRun(TextRun):
@@ -112,7 +103,8 @@ class TrackioRun(TextRun):
         known = isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
         self._weights = tuple(weights) if known else ()
         self._group_size = whole(config.get("num_generations"))
-        self._updates: dict[int, _Update] = {}
+        self._tables: dict[int, int] = {}  # step -> number of the row with its completions
+        self._reports: dict[int, list[Report]] = {}
         self._names: tuple[str, ...] = ()
         self._last = 0
         self.refresh()
@@ -128,17 +120,12 @@ class TrackioRun(TextRun):
                 for number, counted, text, beginning in rows:
                     self._last = number
                     self._index(connection, number, counted, text, beginning)
-        self.labels = sorted(self._updates)
+        self.labels = sorted({*self._tables, *self._reports})
         return len(self.labels)
 
-    def completions(self, position: int) -> Completions:
-        result = self._table(position)
-        self.compare_groups(position, result.group)
-        return self.with_repeats_marked(position, result, self._table)
-
-    def _table(self, position: int) -> Completions:
+    def table(self, position: int) -> Completions:
         label = self.labels[position - 1]
-        number = self._updates[label].table
+        number = self._tables.get(label)
         if number is None:
             raise NotRecordedError(
                 tr(
@@ -155,35 +142,36 @@ class TrackioRun(TextRun):
         )
 
     def stamp(self, position: int) -> tuple[int, ...]:
-        update = self._updates[self.labels[position - 1]]
-        numbers = zlib.crc32(repr([sorted(report.numbers.items()) for report in update.reports]).encode())
-        return (zlib.crc32(str(self._run).encode()), self.labels[position - 1], update.table or 0, numbers)
+        label = self.labels[position - 1]
+        numbers = zlib.crc32(repr([sorted(report.numbers.items()) for report in self.reports(position)]).encode())
+        return (zlib.crc32(str(self._run).encode()), label, self._tables.get(label, 0), numbers)
 
     def reports(self, position: int) -> list[Report]:
-        return list(self._updates[self.labels[position - 1]].reports)
+        return list(self._reports.get(self.labels[position - 1], ()))
 
     def _index(self, connection: RunConnection, number: int, counted: Any, text: Any, beginning: Any) -> None:
         """Record the kind of one row of the metrics: numbers of a step, a table of completions, or neither."""
         if '"completions":{"_type":"trackio.table"' in str(beginning).replace(" ", ""):
             named = _STEP.search(str(beginning))  # all rows of TRL's table name one step, in the first column
             steps = (
-                {int(named[1])} if named else _steps(metrics_at(connection, number) if text is None else parsed(text))
+                {int(named[1])}
+                if named
+                else _steps(metrics_at(connection, number) if text is None else object_in(text))
             )
             if not steps:
                 self.note(tr("A table of completions does not name its step and is left out."))
                 return
-            for label in steps:
-                self._updates.setdefault(label, _Update()).table = number
+            self._tables |= dict.fromkeys(steps, number)
             return
-        value = parsed(text) if text is not None else None
-        if not isinstance(value, dict):
+        value = object_in(text)
+        if value is None:
             self.note(tr("A row of {name} is not JSON and is left out.").format(name=self.file.name))
             return
         numbers = {k: float(v) for k, v in value.items() if (isinstance(v, int | float) and abs(v) < 1e300) or v != v}
         ours = {name.removeprefix(TRAINING): v for name, v in numbers.items()}
         step = ours.pop(STEP, counted)
         if isinstance(step, int | float) and abs(step) < 1e15 and any(map(concept_of, ours)):
-            self._updates.setdefault(int(step), _Update()).reports.append(Report(step=int(step), numbers=ours))
+            self._reports.setdefault(int(step), []).append(Report(step=int(step), numbers=ours))
             if not self._names:
                 found = [name.split("/") for name in ours if name.startswith("rewards/") and name.endswith("/mean")]
                 self._names = tuple("/".join(parts[1:-1]) for parts in found)
@@ -216,6 +204,6 @@ _STEP = re.compile(r'"_value": ?\[\{"step": ?"?(\d{1,18})"?[,}]')
 _STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
-def _steps(value: Any) -> set[int]:
+def _steps(value: dict[str, Any] | None) -> set[int]:
     """Return the steps named in a table of completions."""
     return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}

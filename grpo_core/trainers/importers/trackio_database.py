@@ -6,7 +6,6 @@ It only reads plain tables, and writes no file next to the database.
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import sqlite3
 import tempfile
@@ -16,6 +15,7 @@ from typing import Any
 
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import file_stamp
+from grpo_core.parsing import object_in
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.connection import RunConnection, connected
 from grpo_core.text import tr
@@ -102,26 +102,17 @@ def config_of(connection: RunConnection, run: Any) -> dict[str, Any]:
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'configs'").fetchone() is None:
         return {}
     row = connection.execute("SELECT config FROM configs WHERE run_id = ? LIMIT 1", (run,)).fetchone()
-    value = parsed(row[0]) if row else None
-    return value if isinstance(value, dict) else {}
+    return (object_in(row[0]) if row else None) or {}
 
 
-def metrics_at(connection: RunConnection, number: int) -> Any:
-    """Return the content of one row of the metrics. None if it is missing or not JSON."""
+def metrics_at(connection: RunConnection, number: int) -> dict[str, Any] | None:
+    """Return the content of one row of the metrics. None if it is missing or not a JSON object."""
     row = connection.execute("SELECT metrics FROM metrics WHERE id = ?", (number,)).fetchone()
-    return parsed(row[0]) if row else None
+    return object_in(row[0]) if row else None
 
 
-def parsed(text: Any) -> Any:
-    """Parse a JSON string. None if it is invalid."""
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def table_rows(value: Any) -> list[dict[str, Any]]:
+def table_rows(value: dict[str, Any] | None) -> list[dict[str, Any]]:
     """Return the rows of the table of completions in a row of the metrics. Empty if there is none."""
-    found = value.get("completions") if isinstance(value, dict) else None
+    found = (value or {}).get("completions")
     rows = found.get("_value") if isinstance(found, dict) else None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

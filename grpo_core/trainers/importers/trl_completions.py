@@ -50,12 +50,7 @@ class TrlCompletions(TextRun):
     def refresh(self) -> int:
         return self.take_files(self._place, BEFORE, AFTER, is_written)
 
-    def completions(self, position: int) -> Completions:
-        result = self._table(position)
-        self.compare_groups(position, result.group)
-        return self.with_repeats_marked(position, result, self._table)
-
-    def _table(self, position: int) -> Completions:
+    def table(self, position: int) -> Completions:
         file = self.files[self.labels[position - 1]]
         columns = Columns(file)
         result = table({name: columns.values(name) for name in columns.names}, file.name)

@@ -6,7 +6,6 @@ Based on the source code of TRL 1.16.0, ``GRPOTrainer._compute_loss`` and ``_gen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.config import Objective
@@ -96,11 +95,23 @@ def _number(settings: Mapping[str, Any], name: str) -> float:
         ) from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class MicroBatch:
-    """Facts that determine the divisor of a micro-batch's loss.
+def denominator_of(
+    loss_type: str,
+    *,
+    rows: int,
+    tokens: int,
+    generated_tokens: float | None,
+    accumulation: float,
+    processes: int,
+    steps_per_generation: int,
+) -> float:
+    """Return the divisor that replaces B, or the token count, in the loss of a micro-batch.
 
-    Attributes:
+    With this divisor, the sum over all processes is the logged loss. TRL divides each process's loss and then averages
+    over the processes: hence the factor ``processes``.
+
+    Args:
+        loss_type: TRL's setting.
         rows: number of its completions, including fully masked ones.
         tokens: number of its unmasked tokens.
         generated_tokens: number of unmasked tokens of the complete generation batch, over all processes; None if not
@@ -108,28 +119,12 @@ class MicroBatch:
         accumulation: number of micro-batches of the optimizer step.
         processes: number of processes that trained.
         steps_per_generation: number of micro-batches of a generation batch, in one process.
-    """
-
-    rows: int
-    tokens: int
-    generated_tokens: float | None
-    accumulation: float
-    processes: int
-    steps_per_generation: int
-
-
-def denominator_of(loss_type: str, micro: MicroBatch) -> float:
-    """Return the divisor that replaces B, or the token count, in the loss of a micro-batch.
-
-    With this divisor, the sum over all processes is the logged loss. TRL divides each process's loss and then averages
-    over the processes: hence the factor ``processes``.
 
     Raises:
         RunFileError: the tokens of the generation batch are needed and were not recorded.
     """
     if loss_type in GENERATION_NORMALISED:
-        if micro.generated_tokens is None:
+        if generated_tokens is None:
             raise RunFileError(tr("The number of tokens that the loss was divided by was not recorded."))
-        return max(micro.generated_tokens, 1.0) * micro.accumulation / micro.steps_per_generation
-    count = max(micro.tokens, 1) if loss_type == "bnpo" else micro.rows
-    return count * micro.accumulation * micro.processes
+        return max(generated_tokens, 1.0) * accumulation / steps_per_generation
+    return (max(tokens, 1) if loss_type == "bnpo" else rows) * accumulation * processes

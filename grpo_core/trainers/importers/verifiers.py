@@ -28,15 +28,7 @@ from grpo_core.regular_file import opened_regular
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers import prime_rl
 from grpo_core.trainers.importers.jsonl import LONGEST_LINE, placed_lines
-from grpo_core.trainers.importers.line_index import (
-    TAIL,
-    WORTH_KEEPING,
-    LineIndex,
-    keep_index,
-    kept_index,
-    read_end,
-    read_on,
-)
+from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
 from grpo_core.trainers.importers.prime_rl_stream import EpisodeStream, traces_in
 from grpo_core.trainers.importers.text_run import TextRun, names_in, numbered, recorded_settings
 from grpo_core.trainers.importers.verifiers_rows import EpisodeRows
@@ -47,6 +39,8 @@ FILE = "traces.jsonl"
 FOLDERS = ("train/all", "train/effective", "all", "effective", "")
 """Folders that may contain a step's file, in order of preference: unfiltered files show dead groups."""
 TRAINING, EVALUATION = 0, 1
+TAIL = 192 << 20
+"""Number of bytes at the end of a file that are shown first if the file is larger."""
 
 
 def probe(path: Path) -> bool:
@@ -105,11 +99,11 @@ class VerifiersRun(TextRun):
             if self._prime is not None and self._prime.has_exports
             else tr("In these files, the numbers of tokens have four decimals: smaller differences mean nothing.")
         )
-        if index is not None and self._single.is_file():
-            self._index = kept_index(index, self._single)
-            self.partial = self._index is None and self._single.stat().st_size > TAIL
-        if self.partial:
-            self._take(read_end(self._single, _key_of))
+        if self._single.is_file():
+            self._index = begun(index, self._single, _key_of, TAIL)
+        if self._index is not None and self._index.first:
+            self.partial = True
+            self._take(self._index)
         else:
             self.refresh()
         if self.labels:
@@ -169,13 +163,9 @@ class VerifiersRun(TextRun):
             self.labels = sorted(self._files)
             return len(self.labels)
         notes: list[str] = []
-        before = self._index.byte if self._index is not None and not self._index.first else 0
-        index = read_on(self._single, _key_of, notes, self._index)
+        self._take(read_on(self._single, _key_of, notes, self._index, self._index_folder))
         self.partial = False
-        self._take(index)
         self.note(*notes)
-        if self._index_folder is not None and index.byte - before >= WORTH_KEEPING:
-            keep_index(self._index_folder, self._single, index)
         return len(self.labels)
 
     def _take(self, index: LineIndex) -> None:
@@ -367,7 +357,7 @@ class VerifiersRun(TextRun):
                 )
             )
         self.note(*notes)
-        if not rows.prompts:
+        if not rows.rows:
             raise RunFileError(
                 tr("Step {label} of {name} contains no readable trace.").format(
                     label=self.labels[position - 1], name=self.title

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from grpo_core.errors import shortened
 from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import MOST_CHARACTERS, Trajectory, Turn, as_text
 from grpo_core.text import plural, tr
-from grpo_core.trainers.importers.text_run import equal_groups
+from grpo_core.trainers.importers.rows import Row, table_of
 from grpo_core.trainers.importers.verifiers_tokens import RowTokens, row_tokens
 from grpo_core.trainers.importers.verifiers_turns import (
     OF_TOKENS,
@@ -50,18 +50,10 @@ class EpisodeRows:
     label: int
     with_tokens: bool = False
 
-    prompts: list[str] = field(default_factory=list)
-    completions: list[str] = field(default_factory=list)
-    keys: list[Any] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     counted: list[bool] = field(default_factory=list)
-    rewards: list[dict[str, tuple[float, float]]] = field(default_factory=list)
-    advantage: list[float] = field(default_factory=list)
-    length: list[int] = field(default_factory=list)
-    truncated: list[bool] = field(default_factory=list)
-    entropy: list[float] = field(default_factory=list)
     sampling: list[np.ndarray] = field(default_factory=list)
     training: list[np.ndarray] = field(default_factory=list)
-    metrics: list[dict[str, float | None]] = field(default_factory=list)
     trajectories: list[Trajectory | None] = field(default_factory=list)
     staleness: list[float] = field(default_factory=list)
     tokens: list[RowTokens | None] = field(default_factory=list)
@@ -77,7 +69,7 @@ class EpisodeRows:
         policy = as_dict(as_dict(as_dict(episode.get("run")).get("work")).get("policy")).get("start")
         age = float(self.label - policy) if type(policy) is int else math.nan
         for trace in [episode] if alone else episode.get("traces") or []:
-            if len(self.prompts) + self.errors >= MOST_TRACES:
+            if len(self.rows) + self.errors >= MOST_TRACES:
                 self.errors += 1
                 continue
             trace = as_dict(trace)
@@ -116,56 +108,39 @@ class EpisodeRows:
         entropy = streams["entropies"][~np.isnan(streams["entropies"])]
         if self.with_tokens:
             self.tokens.append(row_tokens(trace["nodes"], path, found))
-        self.prompts.append(_conversation(found.prompt))
-        self.completions.append(_conversation(found.turns))
-        self.keys.append(key)
+        prompt, completion = _conversation(found.prompt), _conversation(found.turns)
+        row = Row(
+            prompt=prompt,
+            completion=completion,
+            group=key,
+            parts={name: score for name, (score, _) in rewards.items()},
+            weights={name: weight for name, (_, weight) in rewards.items()},
+            metrics={name: _number(value) for name, value in metrics_of(trace).items()},
+            advantage=float(advantage.mean()) if len(advantage) else math.nan,
+            length=len(streams["logprobs"]),
+            truncated=is_truncated(trace),
+            entropy=float(entropy.mean()) if len(entropy) else math.nan,
+        )
+        self.rows.append(row)
         self.counted.append(counted)
-        self.rewards.append(rewards)
-        self.metrics.append(metrics_of(trace))
-        self.advantage.append(float(advantage.mean()) if len(advantage) else math.nan)
-        self.length.append(len(streams["logprobs"]))
-        self.truncated.append(is_truncated(trace))
-        self.entropy.append(float(entropy.mean()) if len(entropy) else math.nan)
         self.sampling.append(streams["logprobs"])
         self.training.append(streams["trainer_logprobs"])
         self.turns += len(path) + found.called
-        self.characters += len(self.prompts[-1]) + len(self.completions[-1])
+        self.characters += len(prompt) + len(completion)
         small = self.turns <= MOST_TURNS and self.characters <= MOST_CHARACTERS
         self.trajectories.append(found if small else None)
 
     def table(self) -> Completions:
         """Return all rows as a table."""
-        names = tuple(dict.fromkeys(name for row in self.rewards for name in row))
-        measured = tuple(dict.fromkeys(name for row in self.metrics for name in row))
-        blank = (math.nan, 1.0)
-        parts = np.array([[row.get(name, blank)[0] for name in names] for row in self.rewards]).reshape(-1, len(names))
-        factor = np.array([[row.get(name, blank)[1] for name in names] for row in self.rewards]).reshape(parts.shape)
-        known = ~np.isnan(parts)
-        total = np.where(known.any(axis=1), np.where(known, parts * factor, 0.0).sum(axis=1), np.nan)
-        advantage, entropy = np.array(self.advantage), np.array(self.entropy)
-        staleness = np.array(self.staleness)
-        scored = any(np.isfinite(row).any() for row in self.training)
-        return Completions(
-            prompts=tuple(self.prompts),
-            completions=tuple(self.completions),
-            group=equal_groups(self.keys),
-            rewards=total,
-            reward_names=names,
-            reward_parts=parts if names else None,
-            reward_weights=_weights(factor, known),
-            advantage=None if np.isnan(advantage).all() else advantage,
-            length=np.array(self.length) if any(self.length) else None,
-            truncated=np.array(self.truncated),
+        table, staleness = table_of(self.rows, tuple(self.trajectories)), np.array(self.staleness)
+        sampled, scored = any(map(len, self.sampling)), any(np.isfinite(row).any() for row in self.training)
+        return replace(
+            table,
+            length=table.length if sampled else None,
             counted=np.array(self.counted),
-            entropy=None if np.isnan(entropy).all() else entropy,
-            sampling_logp=tuple(self.sampling) if any(self.length) else None,
+            sampling_logp=tuple(self.sampling) if sampled else None,
             training_logp=tuple(self.training) if scored else None,
-            metric_names=measured,
-            metrics=np.array([[_number(row.get(name)) for name in measured] for row in self.metrics])
-            if measured
-            else None,
             staleness=None if np.isnan(staleness).all() else staleness,
-            trajectories=tuple(self.trajectories),
         )
 
 
@@ -177,17 +152,6 @@ def _paid(reward: Any) -> tuple[float, float]:
     if isinstance(reward, dict):
         return float(reward["score"]), float(reward.get("weight", 1.0))
     return _number(reward), 1.0
-
-
-def _weights(factor: np.ndarray, known: np.ndarray) -> tuple[float, ...]:
-    """Return the weight of each reward function, or an empty tuple if the completions disagree on one.
-
-    Args:
-        factor: the weight of each score, (B, K).
-        known: whether a completion was scored by a function, boolean (B, K).
-    """
-    columns = [np.unique(factor[known[:, k], k]) for k in range(factor.shape[1])]
-    return tuple(float(each[0]) for each in columns) if all(len(each) == 1 for each in columns) else ()
 
 
 def _number(value: Any) -> float:

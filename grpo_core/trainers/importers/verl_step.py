@@ -13,15 +13,14 @@ from grpo_core.kl import estimate
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers import verl_settings
-from grpo_core.trainers.importers.trace_folder import StepFiles
 from grpo_core.trainers.importers.trace_step import StepAssembly
 
 
 class VerlAssembly(StepAssembly):
     """Combines the parts of all processes into one update, as verl's loss uses it."""
 
-    def step(self, position: int, files: StepFiles, settings: Settings) -> Step:
-        step = super().step(position, files, settings)
+    def step(self, position: int, settings: Settings) -> Step:
+        step = super().step(position, settings)
         self._refuse_cut_kl(step)
         self._refuse_weights_of_tokens(step)
         if np.bincount(step.group).max() <= settings.learner.group_size:

@@ -128,8 +128,7 @@ def test_a_long_run_is_computed_from_both_ends_and_says_how_far_it_is(
 def test_the_last_step_of_a_large_file_stays_in_sight_while_the_others_appear(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("line_index", "verifiers"):
-        monkeypatch.setattr(f"grpo_core.trainers.importers.{module}.TAIL", 12 * len(episode(1)))
+    monkeypatch.setattr("grpo_core.trainers.importers.verifiers.TAIL", 12 * len(episode(1)))
     path = written(tmp_path / "traces.jsonl", 9)
     driver.program.runs.open_path(path)
     workspace = driver.program.workspace

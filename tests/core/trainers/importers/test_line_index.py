@@ -29,9 +29,8 @@ def written(path: Path, steps: int) -> Path:
 
 @pytest.fixture
 def small_tail(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("line_index", "verifiers"):
-        monkeypatch.setattr(f"grpo_core.trainers.importers.{module}.TAIL", 12 * len(episode(1)))
-    monkeypatch.setattr("grpo_core.trainers.importers.verifiers.WORTH_KEEPING", 1)
+    monkeypatch.setattr("grpo_core.trainers.importers.verifiers.TAIL", 12 * len(episode(1)))
+    monkeypatch.setattr("grpo_core.trainers.importers.line_index.WORTH_KEEPING", 1)
 
 
 @pytest.mark.usefixtures("small_tail")
