@@ -79,35 +79,17 @@ class GroupRow:
     silent: bool
 
 
-_SAMPLE = Column(
-    name="sample", title="#", help=tr("Number of the sample within the update."), explained=False, decimals=None
-)
-_PROMPT = Column(
-    name="prompt",
-    title=tr("Prompt"),
-    help=tr("The prompt; its samples form a group."),
-    explained=False,
-    decimals=None,
-)
-_ACTION = Column(
-    name="action",
-    title=tr("Action"),
-    help=tr("The action that was sampled."),
-    symbol="a",
-    explained=False,
-    decimals=None,
-)
-_COMPLETION = Column(
-    name="completion",
-    title=tr("Completion"),
-    help=tr("The entire answer that contains the token."),
-    explained=False,
-    decimals=None,
-)
-_PLACE = Column(
-    name="place", title="t", help=tr("Place of the token within its completion."), explained=False, decimals=None
-)
-_TOKEN = Column(name="token", title=tr("Token"), help=tr("The token that was sampled."), explained=False, decimals=None)
+def _plain(name: str, title: str, help: str, symbol: str = "") -> Column:
+    """Create a column of words or integers that are not explained."""
+    return Column(name=name, title=title, help=help, symbol=symbol, explained=False, decimals=None)
+
+
+_SAMPLE = _plain("sample", "#", tr("Number of the sample within the update."))
+_PROMPT = _plain("prompt", tr("Prompt"), tr("The prompt; its samples form a group."))
+_ACTION = _plain("action", tr("Action"), tr("The action that was sampled."), symbol="a")
+_COMPLETION = _plain("completion", tr("Completion"), tr("The entire answer that contains the token."))
+_PLACE = _plain("place", "t", tr("Place of the token within its completion."))
+_TOKEN = _plain("token", tr("Token"), tr("The token that was sampled."))
 _NUMBERS = (
     Column(name="reward", title=tr("Reward"), help=tr("The reward of the sample."), symbol="R"),
     Column(

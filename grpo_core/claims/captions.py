@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.baselines import BASELINES
+from grpo_core.claims.arrays import ALIKE, equal, paid, within
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.premises import drawn_by_earlier
@@ -18,8 +18,6 @@ from grpo_core.text import listed, plural, tr
 
 MOVED = 1e-3
 """Minimum change of a probability that is reported as a rise or a fall."""
-ALIKE = 1e-12
-"""Largest difference between equal rewards, relative to the largest absolute reward (at least 1)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,10 +89,10 @@ class Scored(Claim[Drawn]):
     mean: float | None
 
     def check(self, data: Drawn) -> bool:
-        paid = [float(reward) for reward in data.step.rewards[data.rows] if math.isfinite(reward)]
-        if (self.scored, self.of) != (len(paid), len(data.rows)) or (self.mean is None) == bool(paid):
+        known = [float(reward) for reward in data.step.rewards[data.rows] if math.isfinite(reward)]
+        if (self.scored, self.of) != (len(known), len(data.rows)) or (self.mean is None) == bool(known):
             return False
-        return self.mean is None or agrees(self.mean, math.fsum(paid) / len(paid))
+        return self.mean is None or agrees(self.mean, math.fsum(known) / len(known))
 
     def words(self) -> str:
         if self.mean is None:
@@ -201,14 +199,10 @@ def _equal(data: Drawn) -> bool:
 
     False unless rewards are compared within groups.
     """
-    step = data.step
-    if not BASELINES[step.settings.objective.baseline].within_group or step.advantage is not None:
+    step, rows = data.step, np.unique(data.rows)
+    if not within(step) or len(rows) < 2 or not equal(step.rewards[rows]):
         return False
-    every = recompute.compared(step)[np.unique(step.group[data.rows])]  # (P, n)
-    spreads = [np.ptp(own) if len(own := row[~np.isnan(row)]) else 0.0 for row in every]
-    paid = step.rewards[data.rows]
-    alike = len(np.unique(data.rows)) > 1 and bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
-    return alike and all(s <= ALIKE * max(1.0, float(np.nanmax(np.abs(every)))) for s in spreads)
+    return all(equal(paid(step, group)) for group in np.unique(step.group[rows]))
 
 
 Change = np.ndarray

@@ -12,7 +12,7 @@ import math
 from grpo_core.config import Objective
 from grpo_core.explain import advantages, cards, gradient, kl, loss, process, ratio, records, surrogate
 from grpo_core.explain import policy_numbers as policy
-from grpo_core.explain.node import Formula, Node, node
+from grpo_core.explain.node import Formula, Node
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import KINDS, Quantity, is_card, quantity_title
 from grpo_core.record import Step
@@ -42,8 +42,13 @@ def explain(step: Step, quantity: Quantity, objective: Objective | None = None) 
 def explain_from(numbers: Numbers, quantity: Quantity) -> Node:
     """Explain a number of an already evaluated update. Use this to explain many of its quantities."""
     quantity = numbers.canonical(quantity)
-    engine = numbers[quantity]
-    return node(quantity, quantity_title(quantity), _formula(numbers, quantity), engine, numbers.precision)
+    return Node(
+        quantity=quantity,
+        title=quantity_title(quantity),
+        engine=numbers[quantity],
+        precision=numbers.precision,
+        **vars(_formula(numbers, quantity)),
+    )
 
 
 def _formula(n: Numbers, q: Quantity) -> Formula:

@@ -13,7 +13,7 @@ from grpo_core.deviations import DEVIATIONS, Deviation
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.records import Rule
+from grpo_core.explain.records import Rule, mean_of
 from grpo_core.text import plural, tr
 from grpo_core.typeset import number, plain, series, signed, total
 
@@ -49,13 +49,13 @@ def _letter(n: Numbers) -> str:
 def penalised_reward(n: Numbers, q: Quantity) -> Formula:
     reward, row, beta = Quantity("reward", row=q.row), q.row or 0, n.objective.beta
     if not n.penalised or math.isnan(n[reward]):
-        return Formula(symbol=f"R'_{n.at(q)}", general=r"R'_{i} = R_{i}", value=n[reward], inputs=(reward,))
+        return Formula(symbol=f"R'_{n.at(q)}", latex=r"R'_{i} = R_{i}", value=n[reward], inputs=(reward,))
     places = [(n.token("old_logp", q, t), n.token("ref_logp", q, t)) for t in n.visited(row)]
     k1 = [n[old] - n[ref] for old, ref in places]
     subscript = n.it
     return Formula(
         symbol=f"R'_{n.at(q)}",
-        general=rf"R'_{{i}} = R_{{i}} - \beta \sum_{{t}} "
+        latex=rf"R'_{{i}} = R_{{i}} - \beta \sum_{{t}} "
         rf"\left(\log \pi^{{\mathrm{{old}}}}_{subscript} - \log \pi^{{\mathrm{{ref}}}}_{subscript}\right)",
         values=rf"{number(n[reward])} - {number(beta)} \cdot \left({total(k1)}\right)",
         value=n[reward] - beta * math.fsum(k1),
@@ -79,13 +79,11 @@ def _in_reward(n: Numbers) -> str:
 
 def mean(n: Numbers, q: Quantity) -> Formula:
     inputs, values = compared_in(n, q.group)
-    symbol = rf"\bar{{R}}_{{{q.group + 1}}}" if q.group is not None else r"\bar{R}"
-    return Formula(
-        symbol=symbol,
-        general=rf"\bar{{R}} = \frac{{1}}{{n}} \sum_{{j}} {_letter(n)}_{{j}}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
-        value=math.fsum(values) / len(values) if values else math.nan,
-        inputs=tuple(inputs),
+    return mean_of(
+        n,
+        inputs,
+        rf"\bar{{R}}_{{{q.group + 1}}}" if q.group is not None else r"\bar{R}",
+        rf"\bar{{R}} = \frac{{1}}{{n}} \sum_{{j}} {_letter(n)}_{{j}}",
         scale=max(map(abs, values), default=0.0),
         note=tr("Over the completions that were scored."),
         source=BASELINES["group_mean" if q.group is not None else "batch_mean"].source,
@@ -112,7 +110,7 @@ def std(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=symbol, value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=symbol,
-        general=rf"{name} = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - {mean_name}\right)^{{2}}}}",
+        latex=rf"{name} = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - {mean_name}\right)^{{2}}}}",
         values=rf"\sqrt{{\frac{{1}}{{{freedom}}} \left("
         + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
         + r"\right)}",
@@ -133,11 +131,11 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
     if relative and math.isnan(n[score_of(n, row)]):
         return Formula(symbol=symbol, value=math.nan, note=tr("not scored: nothing to compare"))
     if compared_with.mean:
-        centre = mean_of(compared_with, group)
+        centre = centre_of(compared_with, group)
         value, scale = n[centre], max(map(abs, compared_in(n, centre.group)[1]), default=0.0)
         return Formula(
             symbol=symbol,
-            general=r"b_{i} = \bar{R}",
+            latex=r"b_{i} = \bar{R}",
             value=value,
             inputs=(centre,),
             scale=scale,
@@ -149,7 +147,7 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
     b = compared_with.explained([v for _, v in others])
     return Formula(
         symbol=symbol,
-        general=b.general and f"b_{{i}} = {b.general}",
+        latex=b.general and f"b_{{i}} = {b.general}",
         values=b.values,
         value=b.value,
         inputs=tuple(i for i, _ in others),
@@ -159,7 +157,7 @@ def baseline(n: Numbers, q: Quantity) -> Formula:
     )
 
 
-def mean_of(compared_with: Baseline, group: int) -> Quantity:
+def centre_of(compared_with: Baseline, group: int) -> Quantity:
     """Return the address of the mean that a baseline uses."""
     return Quantity("batch_mean") if compared_with.mean == "batch" else Quantity("group_mean", group=group)
 
@@ -180,7 +178,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     group, score = int(n.step.group[row]), score_of(n, row)
     r = n[score]
     if math.isnan(r):
-        return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=(score,), note=tr("not scored: no push"))
+        return Formula(symbol=symbol, latex="A_{i} = 0", value=0.0, inputs=(score,), note=tr("not scored: no push"))
     inputs, values = compared_in(n, group)
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
     if compared_with.within_group and are_equal(values):
@@ -189,16 +187,16 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
             note = tr(
                 "The group has only one scored completion, which is compared with itself: the advantage is exactly 0."
             )
-        return Formula(symbol=symbol, general="A_{i} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
+        return Formula(symbol=symbol, latex="A_{i} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
     of_group = compared_with.mean == "group"
-    b_at = mean_of(compared_with, group) if of_group else Quantity("baseline", row=row)
+    b_at = centre_of(compared_with, group) if of_group else Quantity("baseline", row=row)
     b_name = r"\bar{R}" if of_group else "b_{i}"
     b = n[b_at]
     above, above_values = rf"{_letter(n)}_{{i}} - {b_name}", f"{number(r)} - {signed(b)}"
     if not deviation.divides:
         return Formula(
             symbol=symbol,
-            general=f"A_{{i}} = {above}",
+            latex=f"A_{{i}} = {above}",
             values=above_values,
             value=r - b,
             inputs=(score, b_at),
@@ -211,7 +209,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     if why := undivided(deviation, compared, n[spread]):
         return Formula(
             symbol=symbol,
-            general=rf"A_{{i}} = \frac{{{above}}}{{1}}",
+            latex=rf"A_{{i}} = \frac{{{above}}}{{1}}",
             values=rf"\frac{{{above_values}}}{{1}}",
             value=r - b,
             inputs=(score, b_at, spread),
@@ -222,7 +220,7 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
-        general=rf"A_{{i}} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
+        latex=rf"A_{{i}} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
         values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
         value=(r - b) / below,
         inputs=(score, b_at, spread),
@@ -296,17 +294,17 @@ def _from_critic(n: Numbers, q: Quantity) -> Formula:
     learner, symbol = n.step.settings.learner, f"A_{n.at(q)}"
     reward, delta, later = Quantity("reward", row=q.row), n.token("td_error", q), _next(n, q)
     if math.isnan(n[reward]):
-        return Formula(symbol=symbol, general="A = 0", value=0.0, inputs=(reward,), note=tr("not scored: no push"))
+        return Formula(symbol=symbol, latex="A = 0", value=0.0, inputs=(reward,), note=tr("not scored: no push"))
     decay = learner.gamma * learner.lam
     general = rf"A_{n.it} = \delta^{{V}}_{n.it}"
     if later is None:
         note = tr("The last token: nothing comes after it.")
-        return Formula(symbol=symbol, general=general, value=n[delta], inputs=(delta,), note=note, source=GAE)
+        return Formula(symbol=symbol, latex=general, value=n[delta], inputs=(delta,), note=note, source=GAE)
     following = n.token("advantage", q, later)
     ahead = n[following]
     return Formula(
         symbol=symbol,
-        general=general + r" + \gamma \lambda A_{i,t+1}",
+        latex=general + r" + \gamma \lambda A_{i,t+1}",
         values=rf"{number(n[delta])} + {number(learner.gamma)} \cdot {number(learner.lam)} \cdot {signed(ahead)}",
         value=n[delta] + decay * ahead,
         inputs=(delta, following),
@@ -320,11 +318,11 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
     value, reward = n.token("value", q), Quantity("reward", row=q.row)
     if math.isnan(n[reward]):
         general = rf"\delta^{{V}}_{n.it} = 0"
-        return Formula(symbol=rf"\delta^{{V}}_{n.at(q)}", general=general, value=0.0, inputs=(reward,))
+        return Formula(symbol=rf"\delta^{{V}}_{n.at(q)}", latex=general, value=0.0, inputs=(reward,))
     if later is None:
         return Formula(
             symbol=rf"\delta^{{V}}_{n.at(q)}",
-            general=rf"\delta^{{V}}_{n.it} = R_{{i}} - V_{n.it}",
+            latex=rf"\delta^{{V}}_{n.it} = R_{{i}} - V_{n.it}",
             values=f"{number(n[reward])} - {signed(n[value])}",
             value=n[reward] - n[value],
             inputs=(reward, value),
@@ -335,7 +333,7 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
     ahead = n.token("value", q, later)
     return Formula(
         symbol=rf"\delta^{{V}}_{n.at(q)}",
-        general=r"\delta^{V}_{i,t} = \gamma V_{i,t+1} - V_{i,t}",
+        latex=r"\delta^{V}_{i,t} = \gamma V_{i,t+1} - V_{i,t}",
         values=rf"{number(gamma)} \cdot {signed(n[ahead])} - {signed(n[value])}",
         value=gamma * n[ahead] - n[value],
         inputs=(ahead, value),

@@ -12,7 +12,7 @@ from grpo_core.explain.advantages import are_equal
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.records import Rule, absent, measured
+from grpo_core.explain.records import Rule, absent, mean_of, measured
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.typeset import number, series, squared, total
@@ -46,14 +46,12 @@ def reward_mean(n: Numbers, q: Quantity) -> Formula:
     """Explain the mean reward of a group, or of the update."""
     rows = n.rows(q.group) if q.group is not None else range(len(n.step.group))
     inputs = [i for i in (Quantity("reward", row=row) for row in rows) if not math.isnan(n[i])]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol=r"\bar{R}",
-        general=r"\bar{R} = \frac{1}{n} \sum_{i} R_{i}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
-        value=math.fsum(values) / len(values) if values else math.nan,
-        inputs=tuple(inputs),
-        scale=max(map(abs, values), default=0.0),
+    return mean_of(
+        n,
+        inputs,
+        r"\bar{R}",
+        r"\bar{R} = \frac{1}{n} \sum_{i} R_{i}",
+        scale=max((abs(n[i]) for i in inputs), default=0.0),
         note=tr("Over the completions that were scored."),
     )
 
@@ -61,14 +59,11 @@ def reward_mean(n: Numbers, q: Quantity) -> Formula:
 def reward_std(n: Numbers, q: Quantity) -> Formula:
     """Explain the mean of the groups' standard deviations."""
     inputs = [Quantity("reward_std", group=g) for g in range(int(n.step.group.max()) + 1)]
-    inputs = [i for i in inputs if not math.isnan(n[i])]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol=r"\bar{\sigma}",
-        general=r"\bar{\sigma} = \frac{1}{P} \sum_{p} \sigma_{p}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
-        value=math.fsum(values) / len(values),
-        inputs=tuple(inputs),
+    return mean_of(
+        n,
+        [i for i in inputs if not math.isnan(n[i])],
+        r"\bar{\sigma}",
+        r"\bar{\sigma} = \frac{1}{P} \sum_{p} \sigma_{p}",
         scale=float(np.nanmax(np.abs(n.step.rewards))),
         note=tr("Within groups only: it does not include the spread between prompts."),
     )
@@ -84,7 +79,7 @@ def group_reward_std(n: Numbers, q: Quantity) -> Formula:
         return Formula(symbol=r"\sigma", value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=rf"\sigma_{{{(q.group or 0) + 1}}}",
-        general=r"\sigma = \sqrt{\frac{1}{n - 1} \sum_{j} \left(R_{j} - \bar{R}\right)^{2}}",
+        latex=r"\sigma = \sqrt{\frac{1}{n - 1} \sum_{j} \left(R_{j} - \bar{R}\right)^{2}}",
         values=rf"\sqrt{{\frac{{1}}{{{len(values) - 1}}} \left("
         + series(values, lambda v: rf"({number(v)} - {number(middle)})^{{2}}")
         + r"\right)}",
@@ -103,23 +98,17 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
         inputs = [n.canonical(Quantity(name, passed=n.step.passes, context=c)) for c in sorted(visits)]
         pairs = [(visits[i.context or 0], n[i]) for i in inputs]
         count = max(sum(visits.values()), 1)
+        mean = rf"\frac{{1}}{{n}} \sum_{{c}} n_{{c}} \, {symbol}_{{c}}"
+        values = rf"\frac{{1}}{{{count}}} \left({series(pairs, _product)}\right)"
+        value = math.fsum(k * v for k, v in pairs) / count
         if len(inputs) == 1:  # a single context, as for a bandit with one prompt: no average is needed
-            (_, value), subscript = pairs[0], rf"{symbol}_{{c}}"
-            return Formula(
-                symbol=rf"\bar{{{symbol}}}",
-                general=rf"\bar{{{symbol}}} = {subscript}",
-                values=number(value),
-                value=value,
-                inputs=tuple(inputs),
-                scale=max(1.0, abs(value)),
-                unit=tr("nats") if name != "max_probability" else "",
-                note=f"{note} {_averaged(n, len(inputs))}",
-            )
+            mean, value = rf"{symbol}_{{c}}", pairs[0][1]
+            values = number(value)
         return Formula(
             symbol=rf"\bar{{{symbol}}}",
-            general=rf"\bar{{{symbol}}} = \frac{{1}}{{n}} \sum_{{c}} n_{{c}} \, {symbol}_{{c}}",
-            values=rf"\frac{{1}}{{{count}}} \left({series(pairs, _product)}\right)",
-            value=math.fsum(k * v for k, v in pairs) / count,
+            latex=rf"\bar{{{symbol}}} = {mean}",
+            values=values,
+            value=value,
             inputs=tuple(inputs),
             scale=max([1.0, *(abs(v) for _, v in pairs)]),
             unit=tr("nats") if name != "max_probability" else "",
@@ -151,7 +140,7 @@ def best_action(n: Numbers, q: Quantity) -> Formula:
     values = [n[i] for i in inputs]
     return Formula(
         symbol=r"a^{*}",
-        general=r"a^{*} = \mathrm{arg\,max}_{a} \; \pi(a)",
+        latex=r"a^{*} = \mathrm{arg\,max}_{a} \; \pi(a)",
         value=float(values.index(max(values))),
         inputs=tuple(inputs),
         note=tr("Its index, counted from 0, at the first visited place after the update."),
@@ -174,7 +163,7 @@ def clip_fraction(n: Numbers, q: Quantity) -> Formula:
     values, count = [n[i] for i in inputs], max(int(n.used(last).sum()), 1)
     return Formula(
         symbol="f",
-        general=r"f = \frac{1}{n} \sum_{i} \mathrm{clipped}_{i}",
+        latex=r"f = \frac{1}{n} \sum_{i} \mathrm{clipped}_{i}",
         values=rf"\frac{{1}}{{{count}}} \left({total(values)}\right)",
         value=math.fsum(values) / count,
         inputs=tuple(inputs),
@@ -188,7 +177,7 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
     values = [n[i] for i in inputs]
     return Formula(
         symbol=r"\|\nabla L\|",
-        general=r"\|\nabla L\| = \sqrt{\sum_{c} \|g_{c}\|^{2}}",
+        latex=r"\|\nabla L\| = \sqrt{\sum_{c} \|g_{c}\|^{2}}",
         values=rf"\sqrt{{{series(values, squared)}}}",
         value=math.hypot(*values),
         inputs=tuple(inputs),
@@ -205,14 +194,7 @@ def _gradient_size(n: Numbers) -> float:
 
 def dead_groups(n: Numbers, q: Quantity) -> Formula:
     inputs = [Quantity("dead_group", group=g) for g in range(int(n.step.group.max()) + 1)]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol="f",
-        general=r"f = \frac{1}{P} \sum_{p} \mathrm{dead}_{p}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
-        value=math.fsum(values) / len(values),
-        inputs=tuple(inputs),
-    )
+    return mean_of(n, inputs, "f", r"f = \frac{1}{P} \sum_{p} \mathrm{dead}_{p}")
 
 
 def dead_group(n: Numbers, q: Quantity) -> Formula:
@@ -220,7 +202,7 @@ def dead_group(n: Numbers, q: Quantity) -> Formula:
     values = [n[i] for i in inputs]
     return Formula(
         symbol=rf"\mathrm{{dead}}_{{{(q.group or 0) + 1}}}",
-        general=r"\mathrm{dead}_{p} = \left[\max R - \min R \le 10^{-12} \max(1, |R|)\right]",
+        latex=r"\mathrm{dead}_{p} = \left[\max R - \min R \le 10^{-12} \max(1, |R|)\right]",
         value=float(are_equal(values)),
         inputs=tuple(inputs),
         note=tr("1 if all rewards of the group are equal up to rounding, otherwise 0."),
@@ -229,28 +211,13 @@ def dead_group(n: Numbers, q: Quantity) -> Formula:
 
 def length(n: Numbers, q: Quantity) -> Formula:
     inputs = [Quantity("written", row=i) for i in range(len(n.step.group))]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol=r"\bar{L}",
-        general=r"\bar{L} = \frac{1}{B} \sum_{i} L_{i}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
-        value=math.fsum(values) / len(values),
-        inputs=tuple(inputs),
-        unit=tr("tokens"),
-    )
+    return mean_of(n, inputs, r"\bar{L}", r"\bar{L} = \frac{1}{B} \sum_{i} L_{i}", unit=tr("tokens"))
 
 
 def accuracy(n: Numbers, q: Quantity) -> Formula:
     inputs = [Quantity("right_answer", row=row) for row in range(len(n.step.group))]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol="a",
-        general=r"a = \frac{1}{B} \sum_{i} x^{A}_{i}",
-        values=rf"\frac{{1}}{{{len(values)}}} \left({total(values)}\right)",
-        value=math.fsum(values) / len(values),
-        inputs=tuple(inputs),
-        note=tr("Right answers, whatever else is rewarded."),
-    )
+    note = tr("Right answers, whatever else is rewarded.")
+    return mean_of(n, inputs, "a", r"a = \frac{1}{B} \sum_{i} x^{A}_{i}", note=note)
 
 
 CARDS: dict[str, Rule] = {

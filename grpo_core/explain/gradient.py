@@ -29,7 +29,7 @@ def gradient(n: Numbers, q: Quantity) -> Formula:
         )
     return Formula(
         symbol=f"g_{n.at(q)}",
-        general=rf"g_{n.it} = \frac{{\partial L}}{{\partial \log \pi_{n.it}}} = "
+        latex=rf"g_{n.it} = \frac{{\partial L}}{{\partial \log \pi_{n.it}}} = "
         rf"g^{{S}}_{n.it} + g^{{\mathrm{{KL}}}}_{n.it}",
         values=f"{number(a)} + {signed(b)}",
         value=a + b,
@@ -86,7 +86,7 @@ def push(n: Numbers, q: Quantity) -> Formula:
         values = rf"{front_values}\left({series(rows, product)}\right)"
     return Formula(
         symbol=rf"g^{{S}}_{n.at(q)}",
-        general=rf"g^{{S}}_{n.it} = {general}",
+        latex=rf"g^{{S}}_{n.it} = {general}",
         values="0" if stopped else values,
         value=0.0 if stopped else math.fsum(flow) / share,
         inputs=tuple(dict.fromkeys([*weights, *own.inputs])),

@@ -34,7 +34,7 @@ def estimate(n: Numbers, q: Quantity) -> Formula:
         result, inputs, scale = result * r, (*inputs, ratio), scale * abs(r)
     return Formula(
         symbol=symbol,
-        general=rf"\mathrm{{KL}}_{n.it} = {general}",
+        latex=rf"\mathrm{{KL}}_{n.it} = {general}",
         values=values,
         value=result,
         inputs=inputs,
@@ -97,7 +97,7 @@ def pull(n: Numbers, q: Quantity) -> Formula:
             if o.beta == 0
             else tr("There is no KL in the loss: the KL penalty is part of the reward.")
         )
-        return Formula(symbol=symbol, general=f"{head}0", value=0.0, note=note)
+        return Formula(symbol=symbol, latex=f"{head}0", value=0.0, note=note)
     weight, beta = n.token("weight", q), o.beta
     general: list[str] = []
     values: list[str] = []
@@ -121,7 +121,7 @@ def pull(n: Numbers, q: Quantity) -> Formula:
     note = tr("The exact KL pulls on the logits, through the entire distribution.") if o.kl == kl.EXACT else ""
     return Formula(
         symbol=symbol,
-        general=head + (" + ".join(general) or "0"),
+        latex=head + (" + ".join(general) or "0"),
         values=" + ".join(values),
         value=value,
         inputs=tuple(dict.fromkeys(inputs)),

@@ -11,11 +11,11 @@ from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.readings import summands
-from grpo_core.explain.records import Rule
+from grpo_core.explain.records import Rule, sum_of
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
-from grpo_core.typeset import number, plain, series, signed, total
+from grpo_core.typeset import number, plain, series, signed
 
 
 def weight(n: Numbers, q: Quantity) -> Formula:
@@ -29,7 +29,7 @@ def weight(n: Numbers, q: Quantity) -> Formula:
         size, shown = size * float(o.max_tokens or 1), rf"{shown} \cdot {o.max_tokens}"
     return Formula(
         symbol=f"W_{n.at(q)}",
-        general=f"W_{n.it} = {reduction.latex}",
+        latex=f"W_{n.it} = {reduction.latex}",
         values=rf"\frac{{1}}{{{shown}}}",
         value=1 / size,
         inputs=inputs,
@@ -59,7 +59,7 @@ def token_loss(n: Numbers, q: Quantity) -> Formula:
         inputs.append(entropy)
     return Formula(
         symbol=rf"\ell_{n.at(q)}",
-        general=rf"\ell_{n.it} = {general}",
+        latex=rf"\ell_{n.it} = {general}",
         values=values,
         value=value,
         inputs=tuple(inputs),
@@ -84,7 +84,7 @@ def contribution(n: Numbers, q: Quantity) -> Formula:
     subscript = n.it
     return Formula(
         symbol=f"c_{n.at(q)}",
-        general=rf"c_{{i}} = \sum_{{t}} W_{subscript} \ell_{subscript}" if n.long else r"c_{i} = W_{i} \ell_{i}",
+        latex=rf"c_{{i}} = \sum_{{t}} W_{subscript} \ell_{subscript}" if n.long else r"c_{i} = W_{i} \ell_{i}",
         values=series(pairs, lambda pair: rf"{number(n[pair[0]])} \cdot {signed(n[pair[1]])}"),
         value=math.fsum(products),
         inputs=tuple(x for pair in pairs for x in pair),
@@ -96,14 +96,12 @@ def contribution(n: Numbers, q: Quantity) -> Formula:
 def loss(n: Numbers, q: Quantity) -> Formula:
     used = [i for i in range(len(n.step.group)) if n.step.part[q.passed, i] >= 0]
     inputs = [Quantity("contribution", passed=q.passed, row=i) for i in used]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol="L",
-        general=r"L = \sum_{i} c_{i}",
-        values=total(values),
-        value=math.fsum(values),
-        inputs=tuple(inputs),
-        scale=math.fsum(map(abs, values)) + _size(n, q.passed),
+    return sum_of(
+        n,
+        inputs,
+        "L",
+        r"L = \sum_{i} c_{i}",
+        scale=math.fsum(abs(n[i]) for i in inputs) + _size(n, q.passed),
         note=_parts(n, q.passed),
         source=n.loss_source,
     )
@@ -131,15 +129,9 @@ def summed(n: Numbers, q: Quantity) -> Formula:
     name, symbol = q.name.removesuffix("_sum"), SYMBOLS[q.name]
     places = np.argwhere(summands(n, q)[1]).tolist()
     inputs = tuple(n.canonical(Quantity(name, passed=q.passed, row=row, token=token)) for row, token in places)
-    values, index = [n[one] for one in inputs], "{i,t}" if inputs and inputs[0].token is not None else "{i}"
-    return Formula(
-        symbol=r"\Sigma",
-        general=rf"\Sigma = \sum_{index} {symbol}_{index}",
-        values=total(values),
-        value=math.fsum(values),
-        inputs=inputs,
-        scale=math.fsum(map(abs, values)),
-    )
+    index = "{i,t}" if inputs and inputs[0].token is not None else "{i}"
+    size = math.fsum(abs(n[i]) for i in inputs)
+    return sum_of(n, inputs, r"\Sigma", rf"\Sigma = \sum_{index} {symbol}_{index}", scale=size)
 
 
 SYMBOLS = {"reward_sum": "R", "advantage_sum": "A", "weight_sum": "W", "gradient_sum": "g"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from grpo_core.explain.quantity import Quantity
 from grpo_core.rounding import tolerance
@@ -17,19 +17,19 @@ class Formula:
 
     Attributes:
         symbol: LaTeX of this particular number, such as ``A_{3}``.
-        general: LaTeX of the formula; empty for a recorded number.
+        latex: LaTeX of the formula; empty for a number that was recorded or measured.
         values: LaTeX of the formula's right-hand side with values.
         value: the result.
-        inputs: the inputs of the formula.
+        inputs: numbers that the formula reads, each of which can be explained in turn.
         scale: magnitude of the largest summand in the computation, to which rounding errors are proportional.
         unit: the unit; empty for a dimensionless number.
-        note: remark on what the formula does not show.
+        note: remark on what the formula does not show; "recorded" or "measured" for a number without a formula.
         source: paper and equation.
     """
 
     symbol: str
     value: float
-    general: str = ""
+    latex: str = ""
     values: str = ""
     inputs: tuple[Quantity, ...] = ()
     scale: float = 0.0
@@ -39,40 +39,41 @@ class Formula:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
-    """One explained number.
+class Node(Formula):
+    """One explained number: its formula, compared with the result of the training code.
 
     Attributes:
         quantity: its address.
         title: its name in words.
-        symbol: LaTeX of this particular number.
-        latex: the formula; empty for a number that was recorded or measured.
-        latex_values: the formula with values.
-        value: recomputed in plain Python from the engine's values of ``inputs``.
         engine: result of the training code.
-        difference: value − engine.
-        tolerance: maximum difference explained by rounding.
-        agrees: whether the difference is within the tolerance.
-        unit: the unit; empty for a dimensionless number.
-        inputs: numbers that the formula reads, each of which can be explained in turn.
-        note: remark on what the formula does not show; "recorded" or "measured" for a number without a formula.
-        source: paper and equation.
+        precision: relative precision of the record (:attr:`grpo_core.record.Step.precision`).
     """
 
     quantity: Quantity
     title: str
-    symbol: str
-    latex: str
-    latex_values: str
-    value: float
     engine: float
-    difference: float
-    tolerance: float
-    agrees: bool
-    unit: str = ""
-    inputs: tuple[Quantity, ...] = field(default=())
-    note: str = ""
-    source: str = ""
+    precision: float
+
+    @property
+    def latex_values(self) -> str:
+        """LaTeX of the symbol, the formula with values, and the result."""
+        return " = ".join([self.symbol, *([self.values] if self.values else []), number(self.value)])
+
+    @property
+    def difference(self) -> float:
+        """The result of the formula less that of the training code."""
+        same = self.value == self.engine or (math.isnan(self.value) and math.isnan(self.engine))
+        return 0.0 if same else self.value - self.engine
+
+    @property
+    def tolerance(self) -> float:
+        """Maximum difference explained by rounding."""
+        return tolerance(self.precision, self.value, self.engine, self.scale)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the difference is within the tolerance."""
+        return abs(self.difference) <= self.tolerance
 
     @property
     def verdict(self) -> str:
@@ -86,35 +87,3 @@ class Node:
             "Computed a second time, in plain Python from the inputs shown: {value:.12g}. The training code gives "
             "{engine:.12g}. The difference is {difference:.2g}; rounding alone can cause {tolerance:.2g}."
         ).format(value=self.value, engine=self.engine, difference=self.difference, tolerance=self.tolerance)
-
-
-def node(quantity: Quantity, title: str, formula: Formula, engine: float, precision: float) -> Node:
-    """Compare ``formula`` with the engine's value.
-
-    Args:
-        quantity, title: address and name.
-        formula: the second computation.
-        engine: the first computation.
-        precision: relative precision of the record (:attr:`grpo_core.record.Step.precision`).
-    """
-    value = formula.value
-    same = value == engine or (math.isnan(value) and math.isnan(engine))
-    difference = 0.0 if same else value - engine
-    allowed = tolerance(precision, value, engine, formula.scale)
-    parts = [formula.symbol, *([formula.values] if formula.values else []), number(value)]
-    return Node(
-        quantity=quantity,
-        title=title,
-        symbol=formula.symbol,
-        latex=formula.general,
-        latex_values=" = ".join(parts),
-        value=value,
-        engine=engine,
-        difference=difference,
-        tolerance=allowed,
-        agrees=abs(difference) <= allowed,
-        unit=formula.unit,
-        inputs=formula.inputs,
-        note=formula.note,
-        source=formula.source,
-    )

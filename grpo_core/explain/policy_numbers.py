@@ -34,7 +34,7 @@ def probability(n: Numbers, q: Quantity) -> Formula:
     log = n.canonical(Quantity("log_probability", passed=q.passed, context=q.context, action=q.action))
     return Formula(
         symbol=rf"\pi({_name(q)})",
-        general=r"\pi(a) = \exp(\log \pi(a))",
+        latex=r"\pi(a) = \exp(\log \pi(a))",
         values=rf"\exp({number(n[log])})",
         value=exponential(n[log]),
         inputs=(log,),
@@ -57,7 +57,7 @@ def alternative(n: Numbers, q: Quantity) -> Formula:
     ).format(count=0 if top is None else top.shape[-1])
     return Formula(
         symbol=rf"{policy}({_name(q)})",
-        general=rf"{policy}(a) = \exp(\log {policy}(a))",
+        latex=rf"{policy}(a) = \exp(\log {policy}(a))",
         values=rf"\exp({number(log)})",
         value=exponential(log),
         note=note,
@@ -104,7 +104,7 @@ def new_probability(n: Numbers, q: Quantity) -> Formula:
     own = q.action or 0
     return Formula(
         symbol=symbol,
-        general=r"\pi'(a) = \frac{\pi(a) e^{-\alpha g_{a} / T}}{\sum_{b} \pi(b) e^{-\alpha g_{b} / T}}",
+        latex=r"\pi'(a) = \frac{\pi(a) e^{-\alpha g_{a} / T}}{\sum_{b} \pi(b) e^{-\alpha g_{b} / T}}",
         values=rf"\frac{{{shown(pairs[own])}}}{{{series(pairs, shown)}}}",
         value=grown[own] / math.fsum(grown),
         inputs=(*before, *slopes),
@@ -121,7 +121,7 @@ def max_probability(n: Numbers, q: Quantity) -> Formula:
     best = values.index(max(values))
     return Formula(
         symbol=r"\max_{a} \pi(a)",
-        general=r"\max_{a} \pi(a)",
+        latex=r"\max_{a} \pi(a)",
         values=rf"\pi({best + 1})",
         value=values[best],
         inputs=tuple(inputs),
@@ -134,7 +134,7 @@ def entropy(n: Numbers, q: Quantity) -> Formula:
     terms = [exponential(x) * x if exponential(x) > 0 else 0.0 for x in logs]
     return Formula(
         symbol="H",
-        general=r"H = -\sum_{a} \pi(a) \log \pi(a)",
+        latex=r"H = -\sum_{a} \pi(a) \log \pi(a)",
         values=rf"-\left({series(logs, _surprise)}\right)",
         value=-math.fsum(terms),
         inputs=tuple(inputs),
@@ -157,7 +157,7 @@ def exact_kl(n: Numbers, q: Quantity) -> Formula:
     terms = [exponential(x) * (x - ref) if exponential(x) > 0 else 0.0 for x, ref in pairs]
     return Formula(
         symbol=r"\mathrm{KL}",
-        general=r"\mathrm{KL} = \sum_{a} \pi(a) \left(\log \pi(a) - \log \pi_{\mathrm{ref}}(a)\right)",
+        latex=r"\mathrm{KL} = \sum_{a} \pi(a) \left(\log \pi(a) - \log \pi_{\mathrm{ref}}(a)\right)",
         values=series(pairs, lambda p: rf"{number(exponential(p[0]))} \cdot ({number(p[0])} - {signed(p[1])})"),
         value=math.fsum(terms),
         inputs=(*now, *reference),
@@ -189,7 +189,7 @@ def logit_gradient(n: Numbers, q: Quantity) -> Formula:
         values = rf"\frac{{1}}{{{number(temperature)}}} \left({values}\right)"
     return Formula(
         symbol=rf"g_{{{_name(q)}}}",
-        general=rf"g_{{a}} = \frac{{\partial L}}{{\partial z_{{a}}}} = {general}",
+        latex=rf"g_{{a}} = \frac{{\partial L}}{{\partial z_{{a}}}} = {general}",
         values=values,
         value=value / temperature,
         inputs=tuple(dict.fromkeys(inputs)),
@@ -248,7 +248,7 @@ def context_gradient(n: Numbers, q: Quantity) -> Formula:
     inputs, values = _actions(n, "logit_gradient", q, q.passed)
     return Formula(
         symbol=r"\|g\|",
-        general=r"\|g\| = \sqrt{\sum_{a} g_{a}^{2}}",
+        latex=r"\|g\| = \sqrt{\sum_{a} g_{a}^{2}}",
         values=rf"\sqrt{{{series(values, squared)}}}",
         value=math.hypot(*values),
         inputs=tuple(inputs),

@@ -12,9 +12,9 @@ from grpo_core.explain.advantages import are_equal, compared_in
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.records import Rule
+from grpo_core.explain.records import Rule, sum_of
 from grpo_core.text import tr
-from grpo_core.typeset import number, plain, signed, total
+from grpo_core.typeset import number, plain, signed
 
 PAPER = "DeepSeekMath, arXiv:2402.03300, section 4.1.3"
 
@@ -45,15 +45,15 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
     r, symbol, name = n[reward], rf"\tilde{{R}}_{n.at(q)}", rf"\tilde{{R}}_{n.it}"
     if math.isnan(r):
         note = tr("no step ends here: nothing is added")
-        return Formula(symbol=symbol, general=f"{name} = 0", value=0.0, inputs=(reward,), note=note, source=PAPER)
+        return Formula(symbol=symbol, latex=f"{name} = 0", value=0.0, inputs=(reward,), note=note, source=PAPER)
     inputs, values = compared_in(n, group)
     compared_with, deviation = BASELINES[o.baseline], DEVIATIONS[o.std]
     if compared_with.within_group and are_equal(values):
         note = tr("All steps of the group were paid the same: they carry no signal, and the score is exactly 0.")
-        return Formula(symbol=symbol, general=f"{name} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
+        return Formula(symbol=symbol, latex=f"{name} = 0", value=0.0, inputs=tuple(inputs), note=note, source=PAPER)
     above, above_values, b, used = f"R_{n.it}", number(r), 0.0, [reward]
     if compared_with.mean:
-        centre = advantages.mean_of(compared_with, group)
+        centre = advantages.centre_of(compared_with, group)
         b, used = n[centre], [reward, centre]
         above, above_values = rf"{above} - \bar{{R}}", f"{above_values} - {signed(b)}"
     spread = advantages.divisor_of(deviation, group)
@@ -62,7 +62,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
     if not deviation.divides:
         return Formula(
             symbol=symbol,
-            general=f"{name} = {above}",
+            latex=f"{name} = {above}",
             values=above_values,
             value=r - b,
             inputs=tuple(used),
@@ -73,7 +73,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
     if why := advantages.undivided(deviation, compared, n[spread]):
         return Formula(
             symbol=symbol,
-            general=rf"{name} = \frac{{{above}}}{{1}}",
+            latex=rf"{name} = \frac{{{above}}}{{1}}",
             values=rf"\frac{{{above_values}}}{{1}}",
             value=r - b,
             inputs=(*used, spread),
@@ -84,7 +84,7 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
     below = n[spread] + o.std_epsilon
     return Formula(
         symbol=symbol,
-        general=rf"{name} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
+        latex=rf"{name} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
         values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
         value=(r - b) / below,
         inputs=(*used, spread),
@@ -102,15 +102,13 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
     if not n.by_step or n.step.advantage is not None:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
-    values = [n[i] for i in inputs]
     subscript = "{i,u}" if n.long else "{i}"
-    return Formula(
-        symbol=f"A_{n.at(q)}",
-        general=rf"A_{n.it} = \sum_{{u \ge t}} \tilde{{R}}_{subscript}",
-        values=total(values),
-        value=math.fsum(values),
-        inputs=tuple(inputs),
-        scale=math.fsum(map(abs, values)) + _size(n, inputs),
+    return sum_of(
+        n,
+        inputs,
+        f"A_{n.at(q)}",
+        rf"A_{n.it} = \sum_{{u \ge t}} \tilde{{R}}_{subscript}",
+        scale=math.fsum(abs(n[i]) for i in inputs) + _size(n, inputs),
         note=tr("The steps that end at this token or later: the token could not affect what came before."),
         source=PAPER,
     )

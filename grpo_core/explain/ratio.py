@@ -31,7 +31,7 @@ def log_ratio(n: Numbers, q: Quantity) -> Formula:
             )
     return Formula(
         symbol=rf"\log r_{n.at(q)}",
-        general=rf"\log r_{n.it} = {general}",
+        latex=rf"\log r_{n.it} = {general}",
         values=shown,
         value=value,
         inputs=(now, old),
@@ -51,7 +51,7 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
             general += rf" = \frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}"
         return Formula(
             symbol=f"r_{n.at(q)}",
-            general=general,
+            latex=general,
             values=rf"\exp({number(n[log])})",
             value=value,
             inputs=(log,),
@@ -66,7 +66,7 @@ def ratio(n: Numbers, q: Quantity) -> Formula:
     front, front_values = (r"\frac{1}{L_{i}} ", rf"\frac{{1}}{{{len(logs)}}}") if mean else ("", "")
     return Formula(
         symbol=f"s_{{{(q.row or 0) + 1}}}",
-        general=rf"s_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)",
+        latex=rf"s_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)",
         values=rf"\exp\left({front_values} \left({total(logs)}\right)\right)",
         value=value,
         inputs=tuple(inputs),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from grpo_core.config.language import REWARDS
 from grpo_core.explain.node import Formula
@@ -14,7 +16,7 @@ from grpo_core.levels import LEVELS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
-from grpo_core.typeset import number, plain
+from grpo_core.typeset import number, plain, total
 
 Rule = Callable[[Numbers, Quantity], Formula]
 
@@ -37,7 +39,7 @@ def _paid(n: Numbers, q: Quantity) -> Formula:
     values = " + ".join(rf"{number(w)} \cdot {number(n[part])}" for w, part in counted)
     return Formula(
         symbol=f"R_{n.at(q)}",
-        general=r"R_{i} = \sum_{k} w_{k} x_{i,k}",
+        latex=r"R_{i} = \sum_{k} w_{k} x_{i,k}",
         values=values or "0",
         value=math.fsum(w * n[part] for w, part in counted),
         inputs=tuple(part for _, part in counted),
@@ -72,17 +74,17 @@ def gate(n: Numbers, q: Quantity) -> Formula:
     tokens = n.visited(q.row) if level.of_completion else [None]
     places = [(n.token("old_logp", q, t), n.token("sampling_logp", q, t)) for t in tokens]
     apart = [x if math.isfinite(x := n[old] - n[sampled]) else 0.0 for old, sampled in places]
-    total = math.fsum(apart) / (len(apart) if level.by_length else 1)
+    log_weight = math.fsum(apart) / (len(apart) if level.by_length else 1)
     name = rf"\log \pi^{{\mathrm{{old}}}}_{n.it} - \log \pi^{{\mathrm{{sampler}}}}_{n.it}"
     if level.of_completion:
         name = (r"\frac{1}{L_{i}} " if level.by_length else "") + rf"\sum_{{t}} \left({name}\right)"
     name = f"e^{{{name}}}"
     shown, bounded = BOUNDS[o.importance_mode]
-    w = exponential(total)
+    w = exponential(log_weight)
     return Formula(
         symbol=symbol,
-        general=rf"m_{n.it} = " + shown(name, r"C_{\min}", "C"),
-        values=shown(f"e^{{{number(total)}}}", number(low), number(cap)),
+        latex=rf"m_{n.it} = " + shown(name, r"C_{\min}", "C"),
+        values=shown(f"e^{{{number(log_weight)}}}", number(low), number(cap)),
         value=bounded(w, low, cap),
         inputs=tuple(x for pair in places for x in pair),
         scale=w * max(1.0, *map(abs, apart)),
@@ -123,6 +125,21 @@ def of_policy(policy: str) -> Rule:
         )
 
     return rule
+
+
+def mean_of(n: Numbers, inputs: Sequence[Quantity], symbol: str, latex: str, **more: Any) -> Formula:
+    """Return the formula of a mean of ``inputs``, which is NaN if there are none. ``more``: its other fields."""
+    added, count = sum_of(n, inputs, symbol, latex, **more), len(inputs)
+    values = rf"\frac{{1}}{{{count}}} \left({added.values}\right)"
+    return dataclasses.replace(added, values=values, value=added.value / count if count else math.nan)
+
+
+def sum_of(n: Numbers, inputs: Sequence[Quantity], symbol: str, latex: str, **more: Any) -> Formula:
+    """Return the formula of a sum of ``inputs``. ``more``: its other fields."""
+    values = [n[i] for i in inputs]
+    return Formula(
+        symbol=symbol, latex=latex, values=total(values), value=math.fsum(values), inputs=tuple(inputs), **more
+    )
 
 
 def measured(n: Numbers, q: Quantity) -> Formula:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.explain.reading import TokenReading
-from grpo_core.explain.records import Rule
+from grpo_core.explain.records import Rule, sum_of
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
-from grpo_core.typeset import number, plain, total
+from grpo_core.typeset import number, plain
 
 
 def surrogate(n: Numbers, q: Quantity) -> Formula:
@@ -25,7 +23,7 @@ def surrogate(n: Numbers, q: Quantity) -> Formula:
         value, scale = value * gate, scale * abs(gate)
     return Formula(
         symbol=f"S_{n.at(q)}",
-        general=f"S_{n.it} = {general}",
+        latex=f"S_{n.it} = {general}",
         values=values,
         value=value,
         inputs=tuple(dict.fromkeys(token.inputs)),
@@ -53,7 +51,7 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
     condition = algorithm.clip.explained(token)
     return Formula(
         symbol=symbol,
-        general=rf"\mathrm{{clipped}}_{n.it} = \left[{condition.general}\right]",
+        latex=rf"\mathrm{{clipped}}_{n.it} = \left[{condition.general}\right]",
         values=condition.values,
         value=condition.value,
         inputs=tuple(dict.fromkeys(token.inputs)),
@@ -65,15 +63,8 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
 def clipped_tokens(n: Numbers, q: Quantity) -> Formula:
     """Explain the number of clipped tokens in a completion."""
     inputs = [n.token("clipped", q, t) for t in n.visited(q.row)]
-    values = [n[i] for i in inputs]
-    return Formula(
-        symbol=rf"\mathrm{{clipped}}_{n.at(q)}",
-        general=rf"\sum_{{t}} \mathrm{{clipped}}_{n.it}",
-        values=total(values),
-        value=math.fsum(values),
-        inputs=tuple(inputs),
-        unit=tr("tokens"),
-    )
+    symbol, latex = rf"\mathrm{{clipped}}_{n.at(q)}", rf"\sum_{{t}} \mathrm{{clipped}}_{n.it}"
+    return sum_of(n, inputs, symbol, latex, unit=tr("tokens"))
 
 
 RULES: dict[str, Rule] = {"surrogate": surrogate, "clipped": clipped, "clipped_tokens": clipped_tokens}

@@ -3,10 +3,9 @@ loss."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,94 +144,6 @@ class Trajectory:
     def why_ended(self) -> str:
         """Return the reason why the rollout ended, in words. An unknown name is returned unchanged."""
         return ENDS.get(self.ended, self.ended)
-
-
-def as_plain(trajectory: Trajectory) -> dict[str, Any]:
-    """Convert a trajectory to JSON values. Fields with their default value are omitted."""
-    plain: dict[str, Any] = _plain(trajectory)
-    return plain
-
-
-def from_plain(plain: object) -> Trajectory:
-    """Convert JSON values from :func:`as_plain` back to a trajectory.
-
-    Raises:
-        LookupError, TypeError, ValueError: ``plain`` is not a trajectory.
-    """
-    return Trajectory(
-        **_known(
-            Trajectory,
-            plain,
-            prompt=lambda turns: tuple(_turn_from(turn) for turn in turns),
-            turns=lambda turns: tuple(_turn_from(turn) for turn in turns),
-            rewards=lambda rows: tuple((_text(name), _number(score), float(weight)) for name, score, weight in rows),
-            metrics=lambda rows: tuple((_text(name), _number(value)) for name, value in rows),
-            errors=lambda lines: tuple(_text(line) for line in lines),
-        )
-    )
-
-
-def _turn_from(plain: object) -> Turn:
-    return Turn(**_known(Turn, plain, calls=lambda calls: tuple(ToolCall(**_known(ToolCall, call)) for call in calls)))
-
-
-def _plain(value: Any) -> Any:
-    """Convert dataclasses to dictionaries without default values, and tuples to lists."""
-    if dataclasses.is_dataclass(value):
-        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
-        return {field.name: _plain(one) for field, one in fields if one != field.default}
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
-
-
-def _known(kind: type[Any], plain: object, **compound: Callable[[Any], object]) -> dict[str, Any]:
-    """Return the checked values of a dataclass's fields, given as JSON values.
-
-    Args:
-        kind: the dataclass.
-        plain: the values by field.
-        compound: function that converts a field's value, for each field that is not a single value.
-
-    Raises:
-        LookupError, TypeError, ValueError: a field is unknown or has another type.
-    """
-    if not isinstance(plain, dict):
-        raise TypeError(f"a {kind.__name__} is a mapping")
-    types = {field.name: field.type for field in dataclasses.fields(kind)}
-    return {name: compound[name](one) if name in compound else _SINGLE[types[name]](one) for name, one in plain.items()}
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text is a string")
-    return value
-
-
-def _number(value: object) -> float | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise TypeError("a number is a number or null")
-    return None if value is None else float(value)
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError("a count is an integer")
-    return value
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("a flag is true or false")
-    return value
-
-
-_SINGLE: dict[Any, Callable[[Any], object]] = {
-    "str": _text,
-    "int": _whole,
-    "int | None": lambda value: None if value is None else _whole(value),
-    "float | None": _number,
-    "bool | None": lambda value: None if value is None else _flag(value),
-}
-"""Functions that check a single value, by the type annotation of its field."""
 
 
 def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:

@@ -15,7 +15,7 @@ from grpo_core.child.wire import Message
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.host import commands
 from grpo_core.host.buffer import NAMES, Buffer, Bundle, MakeStep
-from grpo_core.host.commands import Begin, Command
+from grpo_core.host.commands import Begin, Command, Look, RunCommand
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import question_from_json
@@ -23,23 +23,11 @@ from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
 
 COMMANDS: dict[str, type[Command]] = {
-    kind.__name__: kind
-    for kind in (
-        commands.Ask,
-        commands.Begin,
-        commands.Close,
-        commands.Commit,
-        commands.OneStep,
-        commands.Pause,
-        commands.Run,
-        commands.SetBreakpoints,
-        commands.SetSettings,
-        commands.SetSpeed,
-        commands.Settle,
-        commands.Shutdown,
-    )
+    name: kind
+    for name, kind in vars(commands).items()
+    if isinstance(kind, type) and issubclass(kind, Command) and kind not in (Command, RunCommand, Look)
 }
-"""Every command that can be sent, by name."""
+"""Every command that is sent under its name."""
 
 
 @lru_cache(maxsize=64)

@@ -68,19 +68,24 @@ def draw(
     """
     task, learner = settings.language, settings.learner
     group = learner.group_size
-    prompts = source.drawn(stream(settings.seed, step, 0))
-    watched = list(source.watched)
     drawing = Drawing(group) if drawing is None else drawing
-    first, seen = _sampled(
-        settings,
-        policy,
-        prompts,
-        watched,
-        stream(settings.seed, step, 1),
-        poll,
-        partial(drawing.begin, np.arange(len(prompts))),
-    )
-    tokens, mask, logp = first
+
+    def sampled(number: int, groups: np.ndarray, prompts: list[Prompt], watched: Sequence[Prompt] = ()) -> Table:
+        """Sample G completions of each of ``prompts``, those of ``groups``, and the likeliest one of each of
+        ``watched``.
+        """
+        rows = np.arange(len(prompts) * group + len(watched))
+        greedy = rows >= len(prompts) * group
+        prompt_of = np.where(greedy, rows - len(prompts) * (group - 1), rows // group)
+        numbers = stream(settings.seed, step, 2 * number + 1)
+        return _completed(
+            settings, policy, [*prompts, *watched], prompt_of, greedy, numbers, poll, partial(drawing.begin, groups)
+        )
+
+    prompts = source.drawn(stream(settings.seed, step, 0))
+    both = sampled(0, np.arange(len(prompts)), prompts, source.watched)
+    tokens, mask, logp = (x[: len(prompts) * group].copy() for x in both)
+    seen = np.where(both[1], both[0], -1)[len(tokens) :]
     parts = _parts(settings, policy, prompts, tokens, mask)
     rewards = rules.rewards(task, parts)
     attempt = np.zeros(len(prompts), dtype=np.int32)
@@ -91,15 +96,7 @@ def draw(
             break
         fresh = source.drawn(stream(settings.seed, step, 2 * number))  # DAPO draws new prompts
         chosen = [fresh[i] for i in dead]
-        (new_tokens, new_mask, new_logp), _ = _sampled(
-            settings,
-            policy,
-            chosen,
-            [],
-            stream(settings.seed, step, 2 * number + 1),
-            poll,
-            partial(drawing.begin, dead),
-        )
+        new_tokens, new_mask, new_logp = sampled(number, dead, chosen)
         rows = (dead[:, None] * group + np.arange(group)).ravel()
         for i, prompt in zip(dead, chosen, strict=True):
             prompts[i] = prompt
@@ -121,26 +118,16 @@ def draw(
         rewards=rewards,
         row_id=attempt.repeat(group) * len(tokens) + rows_of,
         redrawn=redrawn,
-        watched=seen,
+        watched=_smallest(seen),
     )
 
 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
     """Return the share of correct answers to the held-out prompts: with greedy decoding, and with one sample each."""
     prompts = source.held_out()
-    count, longest = len(prompts), settings.language.max_tokens
-    uniforms = stream(settings.seed, step, 63).random((count, longest))
-    tokens, mask, _ = policy.sample(
-        SamplingRequest(
-            prompt_tokens=policy.encoded(prompts),
-            prompt_of=np.tile(np.arange(count), 2),
-            uniforms=np.concatenate([np.zeros((count, longest)), uniforms]),
-            temperature=settings.learner.temperature,
-            likeliest=np.arange(2 * count) < count,
-            poll=poll,
-            environment=calculator.environment(settings.language),
-        )
-    )
+    count = len(prompts)
+    places, numbers = np.arange(2 * count), stream(settings.seed, step, 63)
+    tokens, mask, _ = _completed(settings, policy, prompts, places % count, places < count, numbers, poll)
     right = [
         rules.parts(settings.language, prompts[row % count], policy.text(own[kept]), int(kept.sum()))[0]
         for row, (own, kept) in enumerate(zip(tokens, mask, strict=True))
@@ -150,53 +137,48 @@ def measured(settings: Settings, policy: Sampling, source: PromptSource, step: i
 
 def likeliest(settings: Settings, policy: Sampling, prompts: Sequence[Prompt], poll: Poll) -> np.ndarray:
     """Return the likeliest completions of ``prompts``: tokens (W, T), −1 in padding."""
-    count = len(prompts)
-    tokens, mask, _ = policy.sample(
-        SamplingRequest(
-            prompt_tokens=policy.encoded(prompts),
-            prompt_of=np.arange(count),
-            uniforms=np.zeros((count, settings.language.max_tokens)),
-            temperature=settings.learner.temperature,
-            likeliest=np.ones(count, bool),
-            poll=poll,
-            environment=calculator.environment(settings.language),
-        )
-    )
+    places, no_numbers = np.arange(len(prompts)), stream(settings.seed, 0, 0)
+    tokens, mask, _ = _completed(settings, policy, prompts, places, np.ones(len(prompts), bool), no_numbers, poll)
     return np.where(mask, tokens, -1)
 
 
-def _sampled(
+def _completed(
     settings: Settings,
     policy: Sampling,
-    prompts: list[Prompt],
-    watched: list[Prompt],
+    prompts: Sequence[Prompt],
+    prompt_of: np.ndarray,
+    likeliest: np.ndarray,
     numbers: np.random.Generator,
     poll: Poll,
-    begin: Callable[[np.ndarray, ReadRows], None],
-) -> tuple[Table, np.ndarray]:
-    """Sample G completions of each of ``prompts`` and the likeliest completion of each of ``watched`` in one call.
-    Return (tokens, mask, logp) of the samples, and the tokens of the likeliest completions, −1 in padding.
+    begin: Callable[[np.ndarray, ReadRows], None] | None = None,
+) -> Table:
+    """Sample one completion per row.
 
-    ``begin`` receives the tokens of all prompts, and a function that reads the rows during sampling.
+    Args:
+        settings: temperature, maximum length, and the environment.
+        policy: the policy that is sampled.
+        prompts: the prompts.
+        prompt_of: (B,), the prompt of each row.
+        likeliest: (B,) boolean, rows that take the likeliest tokens. The others draw from ``numbers``, in order.
+        numbers: the random generator.
+        poll: called before every token.
+        begin: receives the tokens of all prompts, and a function that reads the rows during sampling.
     """
-    group, longest = settings.learner.group_size, settings.language.max_tokens
-    rows = len(prompts) * group
-    uniforms = numbers.random((rows, longest))
-    asked = policy.encoded([*prompts, *watched])
-    tokens, mask, logp = policy.sample(
+    uniforms = np.zeros((len(prompt_of), settings.language.max_tokens))
+    uniforms[~likeliest] = numbers.random((int((~likeliest).sum()), uniforms.shape[1]))
+    asked = policy.encoded(prompts)
+    return policy.sample(
         SamplingRequest(
             prompt_tokens=asked,
-            prompt_of=np.concatenate([np.arange(rows) // group, len(prompts) + np.arange(len(watched))]),
-            uniforms=np.concatenate([uniforms, np.zeros((len(watched), longest))]),
+            prompt_of=prompt_of,
+            uniforms=uniforms,
             temperature=settings.learner.temperature,
-            likeliest=np.arange(rows + len(watched)) >= rows,
+            likeliest=likeliest,
             poll=poll,
-            drawing=partial(begin, asked),
+            drawing=None if begin is None else partial(begin, asked),
             environment=calculator.environment(settings.language),
         )
     )
-    seen = np.where(mask[rows:], tokens[rows:], -1)
-    return (tokens[:rows].copy(), mask[:rows].copy(), logp[:rows].copy()), _smallest(seen)
 
 
 def _smallest(tokens: np.ndarray) -> np.ndarray:

@@ -11,11 +11,10 @@ from grpo_core.errors import SettingsError
 from grpo_core.lm.characters import TrainedCharacters
 from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.interface import Poll, SamplingRequest, Scores, Table
-from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.scoring import score
+from grpo_core.lm.scoring import Layout, layout, score
 from grpo_core.lm.trained_weights import Kept, TrainedWeights
 
 

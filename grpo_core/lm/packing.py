@@ -8,7 +8,7 @@ last token of the prompt, which the whole group shares.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,11 +28,15 @@ def added_where(allowed: np.ndarray) -> np.ndarray:
     return np.where(allowed, np.float32(0), np.float32(-np.inf))
 
 
+ArrayT = TypeVar("ArrayT")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Packing:
+class PackedTokens(Generic[ArrayT]):
     """An update's tokens, packed: first those of the P prompts, then those of its M distinct completions, N in total.
 
-    Positions ("contexts") at which a distribution is needed: C = P + Σ (L_m − 1), the ends of the prompts first.
+    They are NumPy arrays or tensors. Positions ("contexts") at which a distribution is needed: C = P + Σ (L_m − 1),
+    the ends of the prompts first.
 
     Attributes:
         tokens, positions: (N,), the computed tokens.
@@ -42,7 +46,8 @@ class Packing:
         key_cells: (N − N_prompt,), cells of the same tokens in a (M, S) table of keys that a completion attends to: its
             prompt, T_prompt columns; itself, T − 1; padding up to S = :func:`key_columns`.
         key_table: (M S,), index of the token in each cell of that table; arbitrary in padding.
-        prompt_seen: (P, 1, 1, T_prompt) boolean, True for the real tokens of ``prompt_table``.
+        within: (P, 1, T_prompt, T_prompt), biases of the attention scores within the prompts, 0 or −∞.
+        after: (M, 1, T − 1, S), those from a completion's tokens to [its prompt, itself, padding].
         prompt_of: (M,), the prompt of each distinct completion.
         shape: P, T_prompt, T − 1.
         ends: (C,), index into the N tokens of each context.
@@ -52,41 +57,25 @@ class Packing:
         present: (B, T) boolean, tokens that exist.
     """
 
-    tokens: np.ndarray
-    positions: np.ndarray
-    prompt_cells: np.ndarray
-    prompt_table: np.ndarray
-    completion_cells: np.ndarray
-    key_cells: np.ndarray
-    key_table: np.ndarray
-    prompt_seen: np.ndarray
-    prompt_of: np.ndarray
+    tokens: ArrayT
+    positions: ArrayT
+    prompt_cells: ArrayT
+    prompt_table: ArrayT
+    completion_cells: ArrayT
+    key_cells: ArrayT
+    key_table: ArrayT
+    within: ArrayT
+    after: ArrayT
+    prompt_of: ArrayT
     shape: tuple[int, int, int]
-    ends: np.ndarray
-    context: np.ndarray
-    targets: np.ndarray
-    mask: np.ndarray
-    present: np.ndarray
+    ends: ArrayT
+    context: ArrayT
+    targets: ArrayT
+    mask: ArrayT
+    present: ArrayT
 
-    @cached_property
-    def added(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the biases of the attention scores, 0 or −∞: within the prompts (P, 1, T_prompt, T_prompt), and from a
-        completion's tokens to [its prompt, itself, padding] (M, 1, T − 1, S).
-        """
-        prompts, width, own = self.shape
-        # a row of padding attends to itself, so that its softmax is finite
-        within = (np.tri(width, dtype=bool) & self.prompt_seen) | np.eye(width, dtype=bool)
-        after = np.zeros((prompts, 1, own, key_columns(width + own)), dtype=bool)
-        after[..., :width] = self.prompt_seen
-        after[..., width : width + own] = np.tri(own, dtype=bool)
-        return added_where(within), added_where(after)[self.prompt_of]
 
-    @cached_property
-    def first_of_prompt(self) -> np.ndarray:
-        """Return the index of the first distinct completion of each prompt, (P,). The completions of a prompt are
-        adjacent.
-        """
-        return np.searchsorted(self.prompt_of, np.arange(self.shape[0]))
+Packing: TypeAlias = PackedTokens[np.ndarray]
 
 
 def packed(
@@ -133,9 +122,16 @@ def packed(
         "context": context,
         "targets": np.where(there, tokens, 0),
     }
+    seen = right[:, None, None]  # (P, 1, 1, T_prompt)
+    # a row of padding attends to itself, so that its softmax is finite
+    within = (np.tri(width, dtype=bool) & seen) | np.eye(width, dtype=bool)
+    after = np.zeros((prompts, 1, own, key_columns(width + own)), dtype=bool)
+    after[..., :width] = seen
+    after[..., width : width + own] = np.tri(own, dtype=bool)
     return Packing(
         shape=(prompts, width, own),
-        prompt_seen=right[:, None, None],
+        within=added_where(within),
+        after=added_where(after)[prompt_of],
         mask=np.array(mask),
         present=np.array(there),
         **{name: np.asarray(x, dtype=np.int64) for name, x in arrays.items()},

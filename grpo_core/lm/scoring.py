@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
+from grpo_core.lm.device_sampling import sent
 from grpo_core.lm.interface import Scores
-from grpo_core.lm.layout import Layout
 from grpo_core.lm.model import Block, Transformer, widened
+from grpo_core.lm.packing import PackedTokens, packed
 
+Layout: TypeAlias = PackedTokens[Tensor]
+"""An update's tokens, packed, as tensors on a device."""
 Tables = tuple[Tensor, Tensor, Tensor]
 """Queries, keys and values."""
+
+
+def layout(
+    prompt_tokens: np.ndarray,
+    tokens: np.ndarray,
+    mask: np.ndarray,
+    device: torch.device,
+    present: np.ndarray | None = None,
+) -> Layout:
+    """Pack a batch as tensors on ``device``. For the other arguments see :func:`~grpo_core.lm.packing.packed`."""
+    packing = packed(prompt_tokens, tokens, mask, present)
+    tensors = {name: sent(array, device) for name, array in vars(packing).items() if name != "shape"}
+    return PackedTokens(shape=packing.shape, **tensors)
 
 
 def score(model: Transformer, batch: Layout, temperature: float) -> Scores:
     """Compute the log-probabilities of a batch. Identical completions are computed once."""
     x = model.start(batch.tokens, batch.positions)  # (N, D)
-    within, after = batch.added
     for block in model.blocks:
         assert isinstance(block, Block)
         of_prompts, of_completions = _placed(block.queries(x), batch)
-        attended = [_gathered(_attended(*of_prompts, within), batch.prompt_cells)]
+        attended = [_gathered(_attended(*of_prompts, batch.within), batch.prompt_cells)]
         if len(batch.completion_cells):
-            attended.append(_gathered(_attended(*of_completions, after), batch.completion_cells))
+            attended.append(_gathered(_attended(*of_completions, batch.after), batch.completion_cells))
         x = block.finish(x, torch.cat(attended))
     stream = model.norm(x.index_select(0, batch.ends))
     logits = widened(F.linear(stream, model.embed.weight))
@@ -60,7 +76,9 @@ class _Placed(torch.autograd.Function):
         width = batch.shape[1]
         of_prompts, of_completions = list(gradients[:3]), gradients[3:]
         for part in (1, 2):
-            of_prompts[part] = of_prompts[part] + batch.over_completions(of_completions[part][:, :width])
+            added = of_completions[part].new_zeros(of_prompts[part].shape)
+            added.index_add_(0, batch.prompt_of, of_completions[part][:, :width])
+            of_prompts[part] = of_prompts[part] + added
         cells = (batch.completion_cells, batch.key_cells, batch.key_cells)
         packed = [
             torch.cat([_picked(above, batch.prompt_cells), _picked(below, own)])

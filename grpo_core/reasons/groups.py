@@ -41,12 +41,11 @@ def _dead(n: Numbers, passed: int, group: int, scored: np.ndarray) -> Reason:
         still = Card.of("no_advantage", group=group)
         claims = [*_why(n, group, scored), still, *pulled, *_most(n, group, scored)]
         claims += [Card.of(_remedy(n, group, scored), group=group)]
-    return Reason(
-        key=f"group:{group}",
-        chip=_what(n, group, scored),
-        claims=tuple(claims),
-        kind="note" if pushes else "zero",
-        quantities=(Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
+    return Reason.of(
+        "note" if pushes else "zero",
+        _what(n, group, scored),
+        (Quantity("dead_group", group=group), *(Quantity("advantage", row=int(i)) for i in rows[:3])),
+        *claims,
     )
 
 
@@ -182,20 +181,15 @@ def _narrow(n: Numbers, group: int, scored: np.ndarray) -> Reason | None:
     largest = float(np.abs(n.row_advantage[rows]).max())
     at = (Quantity("group_std", group=group), Quantity("advantage", row=int(rows[0])))
     if spread <= BARE_SPREAD * max(1.0, float(np.abs(scored).max())) and largest > WIDE:
-        return Reason(
-            key=f"group:{group}",
-            chip=tr("tiny spread blown up"),
-            kind="unhealthy",
-            quantities=at,
-            claims=(Card.of("blown_up", group=group, spread=spread, largest=largest),),
+        return Reason.of(
+            "unhealthy",
+            tr("tiny spread blown up"),
+            at,
+            Card.of("blown_up", group=group, spread=spread, largest=largest),
         )
     if std < o.std_epsilon:
-        return Reason(
-            key=f"group:{group}",
-            chip=tr("std below δ"),
-            kind="note",
-            quantities=at,
-            claims=(Card.of("damped", group=group, std=std, delta=o.std_epsilon, largest=largest),),
+        return Reason.of(
+            "note", tr("std below δ"), at, Card.of("damped", group=group, std=std, delta=o.std_epsilon, largest=largest)
         )
     return None
 
@@ -231,21 +225,17 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
     else:
         which = Card.of("all_equal" if len(rewards[0]) else "none_scored")
     if np.any(n.advantage[np.isin(n.step.group, dead)]):
-        claims = (which, _although_equal(n, None))
-        return Reason(key="dead_groups", chip=chip, kind="note", quantities=at, claims=claims)
+        return Reason.of("note", chip, at, which, _although_equal(n, None))
     pulled = _still_acting(n, passed, np.flatnonzero(np.isin(n.step.group, dead)))
     wrong = count == total and all(_is_failure(n, int(g), own) for g, own in zip(dead, rewards, strict=True))
-    return Reason(
-        key="dead_groups",
-        chip=chip,
-        kind="unhealthy" if wrong or alone else "note",
-        quantities=at,
-        claims=(
-            which,
-            Card.of("nothing_learned" if count == total else "adds_nothing_there"),
-            *(Card.of(f"{what}_pulls_them", passed=passed) for what in pulled),
-            Card.of(_remedy_of_all(n, dead, rewards), group=None),
-        ),
+    return Reason.of(
+        "unhealthy" if wrong or alone else "note",
+        chip,
+        at,
+        which,
+        Card.of("nothing_learned" if count == total else "adds_nothing_there"),
+        *(Card.of(f"{what}_pulls_them", passed=passed) for what in pulled),
+        Card.of(_remedy_of_all(n, dead, rewards), group=None),
     )
 
 
@@ -271,29 +261,16 @@ def reward_std(n: Numbers) -> Reason | None:
         return None
     at = tuple(Quantity("reward_std", group=g) for g in range(min(len(n.dead), 8)))
     if not n.without_signal:
-        return Reason(
-            key="reward_std",
-            chip=tr("equal, yet they push"),
-            kind="note",
-            quantities=at,
-            claims=(Card.of("equal_within"), _although_equal(n, None)),
-        )
+        return Reason.of("note", tr("equal, yet they push"), at, Card.of("equal_within"), _although_equal(n, None))
     if scored.max() - scored.min() > BARE_SPREAD * max(1.0, float(np.abs(scored).max())):
         ends = {"min": float(scored.min()), "max": float(scored.max())}
-        return Reason(
-            key="reward_std",
-            chip=tr("differs only by prompt"),
-            kind="zero",
-            quantities=at,
-            claims=(Card.of("between_prompts", **ends),),
-        )
+        return Reason.of("zero", tr("differs only by prompt"), at, Card.of("between_prompts", **ends))
     every = len(scored) == len(n.step.rewards)
-    return Reason(
-        key="reward_std",
-        chip=tr("all rewards equal"),
-        kind="zero",
-        quantities=at,
-        claims=(Card.of("no_spread" if every else "no_spread_scored", reward=float(scored[0])),),
+    return Reason.of(
+        "zero",
+        tr("all rewards equal"),
+        at,
+        Card.of("no_spread" if every else "no_spread_scored", reward=float(scored[0])),
     )
 
 

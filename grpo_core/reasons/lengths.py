@@ -24,12 +24,11 @@ def truncated(n: Numbers) -> Reason | None:
     if not len(cut):
         return None
     count, total, limit = len(cut), len(step.tokens), step.settings.language.max_tokens
-    return Reason(
-        key="length",
-        chip=tr("{count} of {total} cut off").format(count=count, total=total),
-        kind="unhealthy" if 2 * count > total else "note",
-        quantities=tuple(Quantity("written", row=int(row)) for row in cut[:8]),
-        claims=(Card.of("cut_off", count=count, total=total, limit=limit, **signs),),
+    return Reason.of(
+        "unhealthy" if 2 * count > total else "note",
+        tr("{count} of {total} cut off").format(count=count, total=total),
+        tuple(Quantity("written", row=int(row)) for row in cut[:8]),
+        Card.of("cut_off", count=count, total=total, limit=limit, **signs),
     )
 
 

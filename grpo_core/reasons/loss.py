@@ -26,29 +26,13 @@ def loss(n: Numbers) -> Reason | None:
     whole = float(n.terms(0).loss)
     cancels = abs(policy) <= n.precision * size
     if n.without_signal and abs(whole) <= n.precision and not n.has_gradient(0):
-        return Reason(
-            key="loss",
-            chip=tr("no signal"),
-            kind="zero",
-            quantities=(Quantity("loss"),),
-            claims=(Card.of("all_still"),),
-        )
+        return Reason.of("zero", tr("no signal"), (Quantity("loss"),), Card.of("all_still"))
     vanishes = abs(whole) <= n.precision * size and cancels and n.has_gradient(0)
     if vanishes and n.ratios_are_one(0) and not n.without_signal:
-        return Reason(
-            key="loss",
-            chip=tr("ratio 1, ΣA = 0"),
-            kind="zero",
-            quantities=_first(n, "contribution"),
-            claims=(Card.of("cancels"),),
-        )
+        return Reason.of("zero", tr("ratio 1, ΣA = 0"), _first(n, "contribution"), Card.of("cancels"))
     if penalty and cancels and abs(whole - penalty) <= n.precision * max(abs(whole), size):
-        return Reason(
-            key="loss",
-            chip=tr("loss = β·KL"),
-            kind="note",
-            quantities=_first(n, "contribution"),
-            claims=(Card.of(f"left:{_why_cancelled(n)}", penalty=penalty),),
+        return Reason.of(
+            "note", tr("loss = β·KL"), _first(n, "contribution"), Card.of(f"left:{_why_cancelled(n)}", penalty=penalty)
         )
     return _covariance(n, policy)
 
@@ -86,12 +70,11 @@ def _covariance(n: Numbers, policy: float) -> Reason | None:
     by_length = bool(np.ptp(mass / length) <= n.precision * (mass / length).max())  # micro-batches have other weights
     if not (explained and balanced and differs and by_length):
         return None
-    return Reason(
-        key="loss",
-        chip=tr("length times advantage"),
-        kind="note",
-        quantities=_first(n, "contribution"),
-        claims=(Card.of("longer_won" if policy < 0 else "shorter_won", policy=policy),),
+    return Reason.of(
+        "note",
+        tr("length times advantage"),
+        _first(n, "contribution"),
+        Card.of("longer_won" if policy < 0 else "shorter_won", policy=policy),
     )
 
 
@@ -103,22 +86,15 @@ def grad_norm(n: Numbers) -> Reason | None:
         if norm > n.precision * LEAST:
             return None
         chip, claims = _still(n, 0)
-        return Reason(key="grad_norm", chip=chip, claims=claims, kind="zero", quantities=at)
+        return Reason.of("zero", chip, at, *claims)
     if norm > HUGE:
-        return Reason(
-            key="grad_norm",
-            chip=tr("gradient is large"),
-            kind="unhealthy",
-            quantities=at,
-            claims=(Card.of("norm", norm=norm), _smaller_steps(n)),
-        )
+        return Reason.of("unhealthy", tr("gradient is large"), at, Card.of("norm", norm=norm), _smaller_steps(n))
     if not np.any(n.push(0)) and np.any(n.pull(0)) and not n.has_entropy_bonus:
-        return Reason(
-            key="grad_norm",
-            chip=tr("only the KL pulls"),
-            kind="note",
-            quantities=(*at, *_first(n, "pull")),
-            claims=(Card.of("only_k1" if n.pulls_nowhere else "only_kl"),),
+        return Reason.of(
+            "note",
+            tr("only the KL pulls"),
+            (*at, *_first(n, "pull")),
+            Card.of("only_k1" if n.pulls_nowhere else "only_kl"),
         )
     return None
 
@@ -144,7 +120,7 @@ def gradient(n: Numbers, passed: int) -> Reason | None:
         return None
     chip, claims = _still(n, passed)
     at = tuple(Quantity("gradient", passed=passed, row=row) for row in range(min(len(n.step.group), 3)))
-    return Reason(key="gradient", chip=chip, claims=claims, kind="zero", quantities=at)
+    return Reason.of("zero", chip, at, *claims)
 
 
 def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:

@@ -33,43 +33,30 @@ NUMERICS = {DOUBLE: 1e-6, SINGLE: 1e-3}
 """Maximum distance of a first ratio from 1 that rounding explains, by the relative precision of the record."""
 
 
-def clip_fraction(n: Numbers) -> Reason | None:
-    """Return the reason for the share of clipped tokens in the last pass, for display on the update's card."""
-    return _clip(n, n.step.passes - 1, "clip_fraction")
-
-
 def clipped(n: Numbers, passed: int) -> Reason | None:
-    """Return the reason for the number of clipped tokens in the pass shown."""
-    return _clip(n, passed, "clipped")
-
-
-def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
+    """Return the reason for the number of clipped tokens in a pass."""
     algorithm, terms, used = SURROGATES[n.objective.surrogate], n.terms(passed), n.used(passed)
     at = tuple(cell("clipped", n.step, int(i), int(t), passed) for i, t in np.argwhere(terms.clipped)[:8])
     share = float(terms.clipped[used].mean()) if used.any() else 0.0
     if algorithm.clip is not None and algorithm.clip.cuts_weight and share > MOST:
         cap = algorithm.clip.band(n.objective)[1]
-        return Reason(
-            key=key,
-            chip=tr("most weights capped"),
-            kind="unhealthy",
-            quantities=at,
-            claims=(Card.of("capped", share=100 * share, cap=float(cap), number=passed + 1),),
+        return Reason.of(
+            "unhealthy",
+            tr("most weights capped"),
+            at,
+            Card.of("capped", share=100 * share, cap=float(cap), number=passed + 1),
         )
     if share > MOST:
         only_passes = passed and n.ratios_are_one(0)  # then only the previous passes have moved them
         stopped = "stopped" if _their_own_way(n, passed, algorithm.clip) else "stopped_either"
         ruled = algorithm.clip is not None and algorithm.clip.rule
         change = "slower_fewer_wider" if step_follows_rate(n.step) else "shorter_fewer_wider"
-        return Reason(
-            key=key,
-            chip=tr("most tokens clipped"),
-            kind="unhealthy",
-            quantities=at,
-            claims=(
-                _by_rule(n, passed, share) if ruled else Card.of(stopped, share=100 * share, number=passed + 1),
-                Card.of(change if only_passes else "wider", number=passed + 1),
-            ),
+        return Reason.of(
+            "unhealthy",
+            tr("most tokens clipped"),
+            at,
+            _by_rule(n, passed, share) if ruled else Card.of(stopped, share=100 * share, number=passed + 1),
+            Card.of(change if only_passes else "wider", number=passed + 1),
         )
     if share or not used.any():
         return None
@@ -79,7 +66,7 @@ def _clip(n: Numbers, passed: int, key: str) -> Reason | None:
     else:
         chip, claims = _not_now(n, passed, algorithm.clip, algorithm.ratio is Ratio.OWN)
     ratios = tuple(cell("ratio", n.step, int(i), int(t), passed) for i, t in np.argwhere(used)[:3])
-    return Reason(key=key, chip=chip, claims=claims, kind="zero", quantities=ratios)
+    return Reason.of("zero", chip, ratios, *claims)
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
@@ -187,20 +174,13 @@ def ratio(n: Numbers, passed: int) -> Reason | None:
     row, token = (int(x) for x in np.unravel_index(off.argmax(), off.shape))
     at = (cell("ratio", n.step, row, token),)
     if off.max() > NUMERICS[n.precision]:
-        return Reason(
-            key="ratio",
-            chip=tr("r ≠ 1 at the first pass"),
-            kind="unhealthy",
-            quantities=at,
-            claims=(Card.of("off_one", ratio=float(n.terms(0).ratio[row, token])),),
+        return Reason.of(
+            "unhealthy",
+            tr("r ≠ 1 at the first pass"),
+            at,
+            Card.of("off_one", ratio=float(n.terms(0).ratio[row, token])),
         )
-    return Reason(
-        key="ratio",
-        chip=tr("first pass: r = 1"),
-        kind="note",
-        quantities=at,
-        claims=(_one_at_first(n), *_sampler(n)),
-    )
+    return Reason.of("note", tr("first pass: r = 1"), at, _one_at_first(n), *_sampler(n))
 
 
 def _sampler(n: Numbers) -> list[Card]:
@@ -225,37 +205,13 @@ def kl(n: Numbers) -> Reason | None:
     """Return the reason for the KL of the updated policy, for display on the update's card."""
     value, at = n[Quantity("kl")], (Quantity("kl"),)
     if np.isnan(value) and n.terms(0).kl is None:
-        return Reason(
-            key="kl",
-            chip=tr("no reference policy"),
-            kind="note",
-            quantities=at,
-            claims=(Card.of("no_reference"),),
-        )
+        return Reason.of("note", tr("no reference policy"), at, Card.of("no_reference"))
     if value > FAR:
-        return Reason(
-            key="kl",
-            chip=tr("far from the reference"),
-            kind="unhealthy",
-            quantities=at,
-            claims=(Card.of("far", value=value), *_keeps_nearer(n)),
-        )
+        return Reason.of("unhealthy", tr("far from the reference"), at, Card.of("far", value=value), *_keeps_nearer(n))
     if abs(value) <= n.precision * 1e-3:
-        return Reason(
-            key="kl",
-            chip=tr("policy = reference"),
-            kind="zero",
-            quantities=at,
-            claims=(Card.of("is_reference"),),
-        )
+        return Reason.of("zero", tr("policy = reference"), at, Card.of("is_reference"))
     if n.objective.beta == 0:
-        return Reason(
-            key="kl",
-            chip=tr("β is 0"),
-            kind="note",
-            quantities=at,
-            claims=(Card.of("beta_is_0"), Card.of(f"above_0:{_pulls_back(n)}")),
-        )
+        return Reason.of("note", tr("β is 0"), at, Card.of("beta_is_0"), Card.of(f"above_0:{_pulls_back(n)}"))
     return None
 
 
@@ -287,34 +243,14 @@ def kl_term(n: Numbers, passed: int) -> Reason | None:
         spike = Card.of("spike_infinite", passed=passed)
         if math.isfinite(size):
             spike = Card.of("spike", passed=passed, value=value, share=100 * abs(value) / size)
-        return Reason(
-            key="kl_term", chip=tr("a token's KL spikes"), kind="unhealthy", quantities=at, claims=(spike, *cures)
-        )
+        return Reason.of("unhealthy", tr("a token's KL spikes"), at, spike, *cures)
     if n.pulls_nowhere and np.any(n.pull(passed)):
-        return Reason(
-            key="kl_term",
-            chip=tr("k1 as a loss: noise"),
-            kind="note",
-            quantities=at,
-            claims=(Card.of("k1_noise", passed=passed),),
-        )
+        return Reason.of("note", tr("k1 as a loss: noise"), at, Card.of("k1_noise", passed=passed))
     if o.beta == 0:
-        return Reason(
-            key="kl_term",
-            chip=tr("β is 0"),
-            kind="note",
-            quantities=at,
-            claims=(Card.of("tokens_beta_is_0", passed=passed),),
-        )
+        return Reason.of("note", tr("β is 0"), at, Card.of("tokens_beta_is_0", passed=passed))
     if np.abs(estimates).max() <= n.precision * 1e-3 and n.at_reference(passed):
         start = [Card.of("first_update", passed=passed)] if n.step.step == 1 else []
-        return Reason(
-            key="kl_term",
-            chip=tr("policy = reference"),
-            kind="zero",
-            quantities=at,
-            claims=(Card.of("same_there", passed=passed), *start),
-        )
+        return Reason.of("zero", tr("policy = reference"), at, Card.of("same_there", passed=passed), *start)
     return None
 
 
@@ -323,17 +259,11 @@ def entropy(n: Numbers) -> Reason | None:
     value = n[Quantity("entropy")]
     if not value < CERTAIN:
         return None
-    return Reason(
-        key="entropy",
-        chip=tr("nearly deterministic"),
-        kind="unhealthy",
-        quantities=(Quantity("entropy"),),
-        claims=(Card.of("certain", value=value),),
-    )
+    return Reason.of("unhealthy", tr("nearly deterministic"), (Quantity("entropy"),), Card.of("certain", value=value))
 
 
 CHECKS: dict[str, Check] = {
-    "clip_fraction": lambda n, passed: clip_fraction(n),
+    "clip_fraction": lambda n, passed: clipped(n, n.step.passes - 1),  # the card shows the last pass
     "clipped": clipped,
     "ratio": ratio,
     "kl": lambda n, passed: kl(n),

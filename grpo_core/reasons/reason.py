@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from grpo_core.claims.claim import Claim, told
 from grpo_core.explain.numbers import Numbers
@@ -19,19 +19,21 @@ class Reason:
     """The reason for the value of a number.
 
     Attributes:
-        key: name of the metric, "group:<p>" for a group, or "ratio", "clipped", "gradient" or "kl_term" for the numbers
-            of the pass shown.
         chip: a few words to show next to the number, at most 26 characters.
         claims: why the number has this value, and what would change it; at least one.
         kind: "zero" for a zero that has a reason, "unhealthy" for a possible problem, "note" otherwise.
         quantities: the numbers to which the reason refers.
     """
 
-    key: str
     chip: str
     claims: tuple[Claim[Step], ...]
     kind: str
     quantities: tuple[Quantity, ...] = ()
+
+    @classmethod
+    def of(cls, kind: str, chip: str, quantities: tuple[Quantity, ...], *claims: Claim[Step]) -> Self:
+        """Return the reason that consists of ``claims``."""
+        return cls(kind=kind, chip=chip, quantities=quantities, claims=claims)
 
     def __post_init__(self) -> None:
         assert self.claims and all(isinstance(claim, Claim) for claim in self.claims), "a reason is made of claims"

@@ -5,30 +5,20 @@ S = sg(min(r, ε⁺)) A log π. MiniMax-M1, arXiv:2506.13585, equation 4; the ca
 
 from __future__ import annotations
 
-from grpo_core.arrays import Array, clamp, stop_gradient
+from grpo_core.arrays import Array, clamp
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
 from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
 from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.held_weight import slope_with, value_with
-from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
+from grpo_core.surrogates.held_weight import with_held_weight
+from grpo_core.surrogates.surrogate import Clip, Ratio, Script
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain
 
 
-def value(b: Batch) -> Array:
-    """Return sg(min(r, ε⁺)) A log π."""
-    return weight(b) * b.advantage * b.logp
-
-
 def weight(b: Batch) -> Array:
-    """Return min(r, ε⁺), held constant."""
-    return stop_gradient(clamp(b.ratio, high=b.objective.clip_high))
-
-
-def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log π = min(r, ε⁺) A."""
-    return upstream * weight(b) * b.advantage
+    """Return min(r, ε⁺)."""
+    return clamp(b.ratio, high=b.objective.clip_high)
 
 
 def stopped(b: Batch) -> Array:
@@ -97,10 +87,9 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (cap, ADVANTAGE, LOG_PROB)
 
 
-SURROGATE = Surrogate(
-    value=value,
-    pull=pull,
-    path=Path.LOG_PROB,
+SURROGATE = with_held_weight(
+    weight,
+    explained_weight,
     ratio=Ratio.LEVEL,
     clip=Clip(
         stopped=stopped,
@@ -111,8 +100,6 @@ SURROGATE = Surrogate(
         cuts_weight=True,
     ),
     knobs=("clip_high",),
-    explained=value_with(explained_weight),
-    slope=slope_with(explained_weight),
     script=script,
     terms=terms,
 )

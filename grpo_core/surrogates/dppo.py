@@ -9,32 +9,22 @@ from __future__ import annotations
 
 import math
 
-from grpo_core.arrays import Array, stop_gradient
+from grpo_core.arrays import Array
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading, exponential
 from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term, ratio_factor
 from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.held_weight import slope_with, value_with
-from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
+from grpo_core.surrogates.held_weight import with_held_weight
+from grpo_core.surrogates.surrogate import Clip, Ratio, Script
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed
 
 PAPER = "DPPO, arXiv:2602.04879"
 
 
-def value(b: Batch) -> Array:
-    """Return sg(r) A log π where the push goes on, otherwise 0."""
-    return weight(b) * b.advantage * b.logp
-
-
 def weight(b: Batch) -> Array:
-    """Return the token's own ratio, or 0 where the push is stopped, held constant."""
-    return stop_gradient(b.xp.where(stopped(b), 0.0, b.xp.exp(b.log_ratio)))
-
-
-def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log π = r A where the push goes on, otherwise 0."""
-    return upstream * weight(b) * b.advantage
+    """Return the token's own ratio, or 0 where the push is stopped."""
+    return b.xp.where(stopped(b), 0.0, b.xp.exp(b.log_ratio))
 
 
 def stopped(b: Batch) -> Array:
@@ -103,10 +93,9 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (weighed, ADVANTAGE, LOG_PROB, condition)
 
 
-SURROGATE = Surrogate(
-    value=value,
-    pull=pull,
-    path=Path.LOG_PROB,
+SURROGATE = with_held_weight(
+    weight,
+    explained_weight,
     ratio=Ratio.OWN,
     clip=Clip(
         stopped=stopped,
@@ -122,8 +111,6 @@ SURROGATE = Surrogate(
         ),
     ),
     knobs=("clip_low", "clip_high"),
-    explained=value_with(explained_weight),
-    slope=slope_with(explained_weight),
     script=script,
     terms=terms,
 )

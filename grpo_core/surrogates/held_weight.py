@@ -1,21 +1,38 @@
-"""Surrogates of the form sg(w) A log π, in which the weight w is held constant."""
+"""Surrogates of the form S = sg(w) A log π, in which the weight w is held constant."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from grpo_core.arrays import Array, stop_gradient
 from grpo_core.expression import Expression, Reading
+from grpo_core.surrogates.batch import Batch
+from grpo_core.surrogates.surrogate import Path, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import signed
 
-Weight = Callable[[Reading], Expression]
 
+def with_held_weight(
+    weight: Callable[[Batch], Array], explained_weight: Callable[[Reading], Expression], **rest: Any
+) -> Surrogate:
+    """Return the surrogate sg(w) A log π.
 
-def value_with(weight: Weight) -> Callable[[Reading], Expression]:
-    """Return a function that explains w A log π for one token."""
+    Args:
+        weight: w, in a shape that broadcasts to (..., B, T).
+        explained_weight: w of one token.
+        rest: the fields of :class:`Surrogate` that do not follow from the weight.
+    """
+
+    def value(b: Batch) -> Array:
+        return stop_gradient(weight(b)) * b.advantage * b.logp
+
+    def pull(b: Batch, upstream: Array) -> Array:
+        """Backpropagate with d/d log π = w A."""
+        return upstream * stop_gradient(weight(b)) * b.advantage
 
     def explained(t: Reading) -> Expression:
-        w, a, logp = weight(t), t.advantage, t.logp
+        w, a, logp = explained_weight(t), t.advantage, t.logp
         constant = tr("The weight is held constant in the gradient.")
         return Expression(
             general=rf"{w.general} {t.advantage_name} \log \pi_{t.index}",
@@ -26,14 +43,9 @@ def value_with(weight: Weight) -> Callable[[Reading], Expression]:
             scale=w.size * abs(a * logp),
         )
 
-    return explained
-
-
-def slope_with(weight: Weight) -> Callable[[Reading], Expression]:
-    """Return a function that explains the slope w A, the derivative with respect to log π, for one token."""
-
-    def explained(t: Reading) -> Expression:
-        w, a = weight(t), t.advantage
+    def slope(t: Reading) -> Expression:
+        """Explain the slope w A, the derivative with respect to log π."""
+        w, a = explained_weight(t), t.advantage
         return Expression(
             general=rf"{w.general} {t.advantage_name}",
             values=rf"{w.values} \cdot {signed(a)}",
@@ -43,4 +55,4 @@ def slope_with(weight: Weight) -> Callable[[Reading], Expression]:
             scale=w.size * abs(a),
         )
 
-    return explained
+    return Surrogate(value=value, pull=pull, path=Path.LOG_PROB, explained=explained, slope=slope, **rest)

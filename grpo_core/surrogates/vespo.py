@@ -10,37 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from grpo_core.arrays import Array, as_array, clamp, stop_gradient
+from grpo_core.arrays import Array, as_array, clamp
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading, exponential
 from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term, ratio_factor
 from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.held_weight import slope_with, value_with
-from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
+from grpo_core.surrogates.held_weight import with_held_weight
+from grpo_core.surrogates.surrogate import Ratio, Script
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed
 
 LIMIT, LOWEST = 20.0, math.log(1e-8)
 
 
-def value(b: Batch) -> Array:
-    """Return sg(φ) A log π."""
-    return weight(b) * b.advantage * b.logp
-
-
 def weight(b: Batch) -> Array:
-    """Return φ of the completion, held constant."""
+    """Return φ of the completion."""
     xp, o = b.xp, b.objective
     positive = b.advantage >= 0
     k = xp.where(positive, as_array(o.vespo_k_pos, b.logp), as_array(o.vespo_k_neg, b.logp))
     decay = xp.where(positive, as_array(o.vespo_lambda_pos, b.logp), as_array(o.vespo_lambda_neg, b.logp))
     log_w = clamp(xp.sum(clamp(b.log_ratio, -LIMIT, LIMIT), axis=-1, keepdims=True), LOWEST, LIMIT)
-    return stop_gradient(xp.exp(decay + k * log_w - decay * xp.exp(log_w)))
-
-
-def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d log π = φ A."""
-    return upstream * weight(b) * b.advantage
+    return xp.exp(decay + k * log_w - decay * xp.exp(log_w))
 
 
 def explained_weight(t: Reading) -> Expression:
@@ -95,18 +85,15 @@ def terms(o: Objective) -> tuple[Term, ...]:
     return (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB)
 
 
-SURROGATE = Surrogate(
-    value=value,
-    pull=pull,
-    path=Path.LOG_PROB,
+SURROGATE = with_held_weight(
+    weight,
+    explained_weight,
     ratio=Ratio.OWN,
     unclipped=tr(
         "This loss has no clip: VESPO weights completions by the product of their ratios instead of stopping them. "
         "The clip range has no effect."
     ),
     knobs=("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"),
-    explained=value_with(explained_weight),
-    slope=slope_with(explained_weight),
     script=script,
     terms=terms,
 )

@@ -227,19 +227,19 @@ def test_a_reason_is_not_given(name: str) -> None:
     assert said(lacking(), key, passed) != chip
 
 
-def every_reason(count: int = 60) -> list[tuple[Step, int, Reason]]:
-    """Return the reasons of many random updates."""
+def every_reason(count: int = 60) -> list[tuple[Step, int, str, Reason]]:
+    """Return the reasons of many random updates: the update, the pass shown, the reason's key, and the reason."""
     rng = np.random.default_rng(4)
     found = []
     for number in range(count):
         step = made_up(rng, number) if number % 3 == 0 else trained(random_settings(rng), 1 + number % 4)
-        found += [(step, passed, r) for passed in range(step.passes) for r in reasons(step, passed).values()]
+        found += [(step, passed, *one) for passed in range(step.passes) for one in reasons(step, passed).items()]
     return found
 
 
 def test_every_reason_is_fit_to_be_shown() -> None:
     given = [having() for _, _, having, _, _ in WITH.values()]
-    shown = [reason for _, _, reason in every_reason()] + [r for step in given for r in reasons(step, 0).values()]
+    shown = [reason for *_, reason in every_reason()] + [r for step in given for r in reasons(step, 0).values()]
     for reason in shown:
         assert 0 < len(reason.chip) <= LONGEST_CHIP, reason
         assert reason.kind in ("zero", "unhealthy", "note")
@@ -251,22 +251,22 @@ def test_every_reason_is_fit_to_be_shown() -> None:
 
 
 def test_what_a_reason_points_at_can_be_explained() -> None:
-    for step, _, reason in every_reason(20):
+    for step, *_, reason in every_reason(20):
         for quantity in reason.quantities:
             explain(step, quantity)
 
 
 def test_reasons_hold_for_the_numbers_they_are_about() -> None:
-    for step, passed, reason in every_reason():
+    for step, passed, key, reason in every_reason():
         terms = recompute.terms(step, passed)
-        if reason.key == "clipped" and reason.kind == "zero":
+        if key == "clipped" and reason.kind == "zero":
             assert not terms.clipped.any()
-        if reason.key == "ratio" and reason.chip == "first pass: r = 1":
+        if key == "ratio" and reason.chip == "first pass: r = 1":
             np.testing.assert_allclose(terms.ratio, 1, atol=1e-3)
-        if reason.key.startswith("group:") and reason.kind == "zero":
-            group = int(reason.key.partition(":")[2])
+        if key.startswith("group:") and reason.kind == "zero":
+            group = int(key.partition(":")[2])
             assert not recompute.advantage(step)[step.group == group].any()
-        if reason.key == "loss" and reason.kind == "zero":
+        if key == "loss" and reason.kind == "zero":
             assert abs(recompute.terms(step, 0).loss) < 1e-4
 
 

@@ -5,10 +5,8 @@ Cells show the final median or mean, and the tint of a cell depends on this valu
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,7 +14,8 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
+    QTableWidget,
+    QTableWidgetItem,
     QWidget,
 )
 
@@ -26,77 +25,7 @@ from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import listed, tr
 
-Index = QModelIndex | QPersistentModelIndex
 PALEST, STRONGEST = 0.06, 0.75
-ROLE = Qt.ItemDataRole
-
-
-class HeatModel(QAbstractTableModel):
-    """The model of the table. Rows are values of the second setting; columns are values of the first."""
-
-    def __init__(self, parent: Any = None) -> None:
-        super().__init__(parent)
-        self.theme: Theme = LIGHT
-        self.measure = "reward"
-        self.results: SweepResults | None = None
-        self.values = np.empty((0, 0))
-        self.chosen = (0, 0)
-
-    def show_results(self, results: SweepResults | None, measure: str, theme: Theme) -> None:
-        """Show the final median or mean of ``measure`` at every point of a sweep. None clears the table."""
-        self.beginResetModel()
-        self.results, self.measure, self.theme = results, measure, theme
-        rows = range(len(results.sweep.rows)) if results is not None else ()
-        middles = [results.final(measure, row).middle for row in rows] if results is not None else []
-        self.values = np.array(middles).reshape(len(rows), -1) if middles else np.empty((0, 0))
-        self.endResetModel()
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else self.values.shape[0]
-
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else self.values.shape[1]
-
-    def data(self, index: Index, role: int = ROLE.DisplayRole) -> Any:
-        value = float(self.values[index.row(), index.column()])
-        if role == ROLE.DisplayRole:
-            return shown(value)
-        if role == ROLE.ToolTipRole:
-            reading = hover(value, UNITS[self.measure]) if np.isfinite(value) else self._why_none(index)
-            return plain_tip(f"{self.place(index.row(), index.column())}: {reading}")
-        if role == ROLE.AccessibleTextRole:
-            return f"{self.place(index.row(), index.column())}, {TITLES[self.measure]} {shown(value)}"
-        if role == ROLE.TextAlignmentRole:
-            return int(Qt.AlignmentFlag.AlignCenter)
-        if role in (ROLE.BackgroundRole, ROLE.ForegroundRole) and np.isfinite(value):
-            fill = self.theme.faint(self.measure, self._strength(value))
-            return fill if role == ROLE.BackgroundRole else self.theme.on(fill)
-        return None
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = ROLE.DisplayRole) -> Any:
-        if self.results is None or role != ROLE.DisplayRole:
-            return None
-        sweep = self.results.sweep
-        if orientation is Qt.Orientation.Horizontal:
-            return sweep.over.named(sweep.over.values[section])
-        return sweep.across.named(sweep.rows[section]) if sweep.across is not None else ""
-
-    def place(self, row: int, column: int) -> str:
-        """Return the two setting values of a cell as text."""
-        sides = (
-            self.headerData(section, way)
-            for section, way in ((column, Qt.Orientation.Horizontal), (row, Qt.Orientation.Vertical))
-        )
-        return listed(side for side in sides if side)
-
-    def _why_none(self, index: Index) -> str:
-        come = self.results is not None and (index.column(), index.row()) in self.results.done
-        return DIVERGED if come else tr("not computed yet")
-
-    def _strength(self, value: float) -> float:
-        known = self.values[np.isfinite(self.values)]
-        low, high = float(known.min()), float(known.max())
-        return PALEST + (STRONGEST - PALEST) * ((value - low) / (high - low) if high > low else 0.0)
 
 
 class _Tinted(QStyledItemDelegate):
@@ -111,13 +40,12 @@ class _Tinted(QStyledItemDelegate):
         if chosen:
             table = self.parent()
             assert isinstance(table, HeatTable)
-            theme = table.heat.theme
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+            painter.setPen(QPen(table.theme.colour("selection"), table.theme.ring_width))
             painter.drawRect(option.rect.adjusted(1, 1, -2, -2))
 
 
-class HeatTable(QTableView):
-    """The view of the table.
+class HeatTable(QTableWidget):
+    """The table. Rows are values of the second setting; columns are values of the first.
 
     Signals:
         picked: emitted with the position and row of the cell to which the user moved.
@@ -132,8 +60,9 @@ class HeatTable(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName(tr("Results over two settings"))
-        self.heat = HeatModel(self)
-        self.setModel(self.heat)
+        self.theme: Theme = LIGHT
+        self.values = np.empty((0, 0))
+        self.heads: tuple[list[str], list[str]] = ([], [])
         self.setShowGrid(False)
         self.setTabKeyNavigation(False)
         self.setCornerButtonEnabled(False)
@@ -148,16 +77,47 @@ class HeatTable(QTableView):
         self.doubleClicked.connect(self._on_double)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme, scale: float) -> None:
-        """Show the final medians or means of a sweep of two settings."""
+        """Show the final median or mean of ``measure`` at every point of a sweep. None clears the table."""
         self.setFont(theme.font("digits", scale))
         self.horizontalHeader().setMinimumSectionSize(self.fontMetrics().horizontalAdvance("00.000"))
         self.verticalHeader().setMinimumSectionSize(self.fontMetrics().height() + 2)
         self.setAccessibleName(tr("Final {titles} over two settings").format(titles=TITLES[measure]))
-        self.heat.show_results(results, measure, theme)
+        self.theme, self.values, self.heads = theme, np.empty((0, 0)), ([], [])
+        self.setRowCount(0)
+        if results is not None:
+            over, across, rows = results.sweep.over, results.sweep.across, results.sweep.rows
+            self.values = np.array([results.final(measure, row).middle for row in range(len(rows))])
+            self.heads = [over.named(x) for x in over.values], [across.named(x) if across else "" for x in rows]
+        self.setRowCount(self.values.shape[0])
+        self.setColumnCount(self.values.shape[1])
+        self.setHorizontalHeaderLabels(self.heads[0])
+        self.setVerticalHeaderLabels(self.heads[1])
+        for row, column in np.ndindex(self.values.shape):
+            come = results is not None and (column, row) in results.done
+            self.setItem(row, column, self._cell(row, column, measure, DIVERGED if come else tr("not computed yet")))
+
+    def _cell(self, row: int, column: int, measure: str, absent: str) -> QTableWidgetItem:
+        """Create a cell. ``absent``: the reason why its value may be missing."""
+        value = float(self.values[row, column])
+        place = listed(side for side in (self.heads[0][column], self.heads[1][row]) if side)
+        reading = hover(value, UNITS[measure]) if np.isfinite(value) else absent
+        cell = QTableWidgetItem(shown(value))
+        cell.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+        cell.setToolTip(plain_tip(f"{place}: {reading}"))
+        cell.setData(Qt.ItemDataRole.AccessibleTextRole, f"{place}, {TITLES[measure]} {shown(value)}")
+        cell.setTextAlignment(Qt.AlignmentFlag.AlignCenter)
+        if np.isfinite(value):
+            known = self.values[np.isfinite(self.values)]
+            low, high = float(known.min()), float(known.max())
+            share = (value - low) / (high - low) if high > low else 0.0
+            fill = self.theme.faint(measure, PALEST + (STRONGEST - PALEST) * share)
+            cell.setBackground(fill)
+            cell.setForeground(self.theme.on(fill))
+        return cell
 
     def show_chosen(self, x: float, row: int) -> None:
         """Mark the cell at the selected position and row without emitting a signal."""
-        index = self.heat.index(row, round(x))
+        index = self.model().index(row, round(x))
         if index.isValid() and index != self.currentIndex():
             blocked = self.selectionModel().blockSignals(True)
             self.setCurrentIndex(index)
@@ -181,10 +141,9 @@ class HeatTable(QTableView):
 
     def tsv(self) -> str:
         """Return all numbers at full precision as tab-separated values, with both headers."""
-        heat, across = self.heat, Qt.Orientation.Horizontal
-        lines = ["\t".join(["", *(str(heat.headerData(n, across)) for n in range(heat.columnCount()))])]
-        for row, values in enumerate(heat.values.tolist()):
-            lines.append("\t".join([str(heat.headerData(row, Qt.Orientation.Vertical)), *map(plain, values)]))
+        columns, rows = self.heads
+        lines = ["\t".join(["", *columns])]
+        lines += ["\t".join([name, *map(plain, own)]) for name, own in zip(rows, self.values.tolist(), strict=True)]
         return "\n".join(lines) + "\n"
 
     @Slot(QModelIndex, QModelIndex)

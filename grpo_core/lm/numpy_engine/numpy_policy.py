@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any
+from copy import deepcopy
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,15 +26,8 @@ from grpo_core.lm.recorded_engine import NUMPY
 from grpo_core.lm.sampling import drawn
 from grpo_core.text import tr
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Kept:
-    """Snapshot of a policy before an update."""
-
-    weights: np.ndarray
-    critic: np.ndarray
-    kind: str
-    memory: Memory | None
+Kept: TypeAlias = tuple[np.ndarray, np.ndarray, str, Memory | None]
+"""Snapshot of a policy before an update: weights, critic, kind of optimizer, and the optimizer's state."""
 
 
 def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
@@ -195,14 +188,12 @@ class NumpyPolicy(TrainedCharacters[Packing]):
 
     def kept_for(self, settings: Settings) -> Kept:
         """Return a snapshot for undoing the next update."""
-        memory = None if self._memory is None else self._memory.copy()
-        return Kept(weights=self.weights.flat.copy(), critic=self.critic.copy(), kind=self._kind, memory=memory)
+        return deepcopy((self.weights.flat, self.critic, self._kind, self._memory))
 
     def put_back(self, kept: Kept) -> None:
         """Restore the snapshot ``kept``."""
         self.gradient.flat[:] = 0.0
-        self.weights.flat[:], self.critic[:] = kept.weights, kept.critic
-        self._kind, self._memory = kept.kind, kept.memory
+        self.weights.flat[:], self.critic[:], self._kind, self._memory = kept
 
 
 def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray:

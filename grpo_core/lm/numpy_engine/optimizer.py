@@ -24,10 +24,6 @@ class Memory:
     square: np.ndarray
     steps: int
 
-    def copy(self) -> Memory:
-        """Return an independent copy."""
-        return Memory(mean=self.mean.copy(), square=self.square.copy(), steps=self.steps)
-
 
 def limited(gradient: np.ndarray, limit: float | None) -> float:
     """Scale ``gradient`` (n,) down to the norm ``limit`` in place. Return its norm before scaling.

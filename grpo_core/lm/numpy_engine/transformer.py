@@ -77,11 +77,10 @@ class Trace:
 
 def forward(weights: Weights, batch: Packing) -> Trace:
     """Run the forward pass over the tokens of ``batch``."""
-    within, after = batch.added
     x = weights.embed[batch.tokens] + weights.position[batch.positions]
     traces = []
     for block in weights.blocks:
-        x, trace = _block(x, block, weights.size.heads, batch, within, after)
+        x, trace = _block(x, block, weights.size.heads, batch)
         traces.append(trace)
     stream, norm = normalized(x[batch.ends], weights.norm)
     return Trace(logits=stream @ weights.embed.T, stream=stream, norm=norm, blocks=tuple(traces))
@@ -102,21 +101,19 @@ def backward(weights: Weights, batch: Packing, trace: Trace, d_logits: np.ndarra
     add_rows(gradient.position, batch.positions, dx)
 
 
-def _block(
-    x: np.ndarray, block: Block, heads: int, batch: Packing, within: np.ndarray, after: np.ndarray
-) -> tuple[np.ndarray, BlockTrace]:
+def _block(x: np.ndarray, block: Block, heads: int, batch: Packing) -> tuple[np.ndarray, BlockTrace]:
     """Compute the stream after a block. Prompts attend to themselves, completions to their prompt and themselves."""
     entered, norm1 = normalized(x, block.norm1)
     qkv = linear(entered, block.qkv).reshape(len(x), 3, heads, -1)  # (N, 3, H, D / H)
     prompts, width, own = batch.shape
     table = qkv[batch.prompt_table].reshape(prompts, width, *qkv.shape[1:])
-    found, of_prompts = attention(table[:, :, 0], table[:, :, 1], table[:, :, 2], within)
+    found, of_prompts = attention(table[:, :, 0], table[:, :, 1], table[:, :, 2], batch.within)
     attended, of_completions = [gathered(found, batch.prompt_cells)], None
     if len(batch.completion_cells):
         keys = batch.key_table.reshape(len(batch.prompt_of), -1)  # (M, S)
         seen = qkv[:, 1:][keys]  # (M, S, 2, H, D / H)
         asked = qkv[:, 0][keys[:, width : width + own]]
-        found, of_completions = attention(asked, seen[:, :, 0], seen[:, :, 1], after)
+        found, of_completions = attention(asked, seen[:, :, 0], seen[:, :, 1], batch.after)
         attended.append(gathered(found, batch.completion_cells))
     mixed = np.concatenate(attended)  # (N, D)
     x = x + linear(mixed, block.out)
@@ -236,13 +233,13 @@ def _attention_of_batch_back(d_mixed: np.ndarray, kept: BlockTrace, heads: int, 
     shape = kept.of_prompts.q.transpose(0, 2, 1, 3).shape
     gradients = list(_attention_back(placed(each[:split], batch.prompt_cells, shape), kept.of_prompts))
     if kept.of_completions is not None:
-        rows = len(batch.prompt_of)
+        rows, first = len(batch.prompt_of), np.searchsorted(batch.prompt_of, np.arange(batch.shape[0]))
         shape = (rows, own, *each.shape[1:])
         d_q, *d_seen = _attention_back(placed(each[split:], batch.completion_cells, shape), kept.of_completions)
         packed[split:, 0] = picked(d_q, batch.completion_cells)
         for part, d_table in enumerate(d_seen, 1):
             packed[split:, part] = picked(d_table, batch.key_cells)
-            gradients[part] = gradients[part] + np.add.reduceat(d_table[:, :width], batch.first_of_prompt)
+            gradients[part] = gradients[part] + np.add.reduceat(d_table[:, :width], first)  # of adjacent rows
     for part, d_table in enumerate(gradients):
         packed[:split, part] = picked(d_table, batch.prompt_cells)
     return packed.reshape(len(packed), -1)

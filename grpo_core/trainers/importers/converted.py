@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.plain_trajectory import as_plain, from_plain
 from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp, read_twice
-from grpo_core.foreign.trajectory import as_plain, from_plain
 from grpo_core.parsing import object_in
 from grpo_core.record import Step
 from grpo_core.runs.database import explained

@@ -153,7 +153,7 @@ def test_a_reason_without_a_claim_cannot_be_built() -> None:
     wrong: tuple[Any, ...] = ((), ("Every advantage is 0.",))
     for claims in wrong:
         with pytest.raises(AssertionError, match="made of claims"):
-            Reason(key="loss", chip="", claims=claims, kind="note")
+            Reason(chip="", claims=claims, kind="note")
 
 
 def other_pushes(claim: Claim[Any]) -> Iterator[Claim[Pair]]:

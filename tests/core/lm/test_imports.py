@@ -14,7 +14,6 @@ from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, 
 HEAVY = {"torch", "safetensors", "transformers", "peft"}
 WITH_TORCH = {
     "model",
-    "layout",
     "scoring",
     "sampler",
     "checkpoint",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_core.lm.layout import Layout, layout
 from grpo_core.lm.packing import key_columns
+from grpo_core.lm.scoring import Layout, layout
 from grpo_core.lm.vocabulary import padded
 from tests.core.lm.models import CPU
 
@@ -105,10 +105,12 @@ def test_the_cells_are_where_a_table_holds_those_tokens(shape: tuple[list[int], 
     right = padded([row[row >= 0].tolist() for row in prompts], width, left=True)
     n = len(place.prompt_cells)
     assert np.array_equal(right.ravel()[place.prompt_cells.numpy()], place.tokens[:n].numpy())
-    assert np.array_equal(place.prompt_seen[:, 0, 0].numpy(), right >= 0)
+    assert np.array_equal(place.within[:, 0, -1].numpy() == 0, right >= 0)
     assert np.array_equal(place.tokens[place.prompt_table].numpy()[right.ravel() >= 0], right[right >= 0])
     asked, owns = zip(*distinct(prompts, tokens, mask), strict=True)
     assert place.prompt_of.tolist() == list(asked)
+    of_prompt = np.repeat(right[list(asked), None] >= 0, own, axis=1)
+    assert np.array_equal(place.after[:, 0, :, :width].numpy() == 0, of_prompt)
     computed = padded([list(row[:-1]) for row in owns], own)
     assert np.array_equal(computed.ravel()[place.completion_cells.numpy()], place.tokens[n:].numpy())
     seen = np.concatenate([right[list(asked)], computed], axis=1)  # what a completion attends to: its prompt, itself

@@ -21,7 +21,6 @@ from grpo_core.lm.answers import Answering
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import SamplingRequest, Scores
-from grpo_core.lm.layout import layout
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
@@ -34,7 +33,7 @@ from grpo_core.lm.passes import Loss
 from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
-from grpo_core.lm.scoring import score
+from grpo_core.lm.scoring import layout, score
 from grpo_core.metrics import metrics
 from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step

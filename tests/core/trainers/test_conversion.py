@@ -15,8 +15,8 @@ import pytest
 from grpo_core.assumed import assumption
 from grpo_core.commands.cli import main, parsers
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.plain_trajectory import as_plain, from_plain
 from grpo_core.foreign.recording import Completions
-from grpo_core.foreign.trajectory import as_plain, from_plain
 from grpo_core.record import ARRAYS
 from grpo_core.runs.library import entries
 from grpo_core.trainers.audit import audit

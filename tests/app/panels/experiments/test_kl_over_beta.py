@@ -227,11 +227,11 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
     show(driver, panel, HEAT)
     results, heat = panel.controller.results, panel.views.heat
     assert results is not None
-    assert heat.heat.values.shape == (2, 4)
-    assert heat.heat.values[1, 2] == results.final("kl", 1).middle[2]
+    assert heat.values.shape == (2, 4)
+    assert heat.values[1, 2] == results.final("kl", 1).middle[2]
     assert heat.tsv().splitlines()[2].startswith("α 0.3\t")
     heat.setFocus()
-    heat.setCurrentIndex(heat.heat.index(0, 3))
+    heat.setCurrentIndex(heat.model().index(0, 3))
     rest(driver, panel)
     assert panel.selection.runs is not None
     chosen = panel.selection.runs.settings
