@@ -319,12 +319,15 @@ class FirstSteps(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Start the next act once the run has stopped and all results are loaded, unless the user has intervened."""
+        """Start the next act once the run has stopped and all results are loaded, unless the user has intervened.
+
+        A run that has stopped while this frame was drawn loads its last results before the next frame.
+        """
         if self._playing is None or self._run is None:
             return
         if self._workspace.run is not self._run:
             self._stop()
-        elif self._player.mode is Mode.RESTING and not self._player.busy:
+        elif self._player.mode is Mode.RESTING and not self._player.busy and not self._workspace.frame_due:
             if self._run.head < self._goal:
                 self._stop()
             else:
