@@ -40,7 +40,6 @@ from grpo_core.foreign.formats import place_of
 from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
-from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 from grpo_core.trainers.checkpoint import is_checkpoint
 from grpo_core.trainers.hf.folder import known
@@ -72,30 +71,10 @@ class Trainers(WindowPart):
     def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._program = program
-        window, workspace, messages = program.window, program.workspace, program.messages
-        self.examination = examination_of(workspace)
-        self.recorded_runs = RecordedRuns(
-            workspace,
-            program.run_manager,
-            program.layouts,
-            program.recent_files,
-            messages,
-            program.paths.cache / "recorded",
-            program.preferences,
-            self,
-        )
-        self.examinations = Examinations(
-            window, workspace, self.examination, program.run_manager, self.recorded_runs, messages, self
-        )
-        self.model_folders = ModelFolders(
-            window,
-            workspace.readers,
-            messages,
-            program.runs.new_run_of,
-            StoredTimes(program.paths.update_times),
-            program.pythons,
-            self,
-        )
+        self.examination = examination_of(program.workspace)
+        self.recorded_runs = RecordedRuns(program, self)
+        self.examinations = Examinations(program, self.recorded_runs, self)
+        self.model_folders = ModelFolders(program, self)
         self.models = ModelExports(program, self.model_folders)
 
     # -- the rows ------------------------------------------------------------------------------------------------------

@@ -11,17 +11,11 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
 
 from app.clock import Timer
-from app.controllers.layouts import LayoutsController
-from app.controllers.recent_files import RecentFiles
 from app.messages.message import BarAction, Message, Severity
-from app.messages.message_bar import MessageBar
 from app.sessions.file_task import PATIENCE_MS, FileTasks
-from app.settings.store import PreferenceStore
 from app.trainers.controllers.recorded_follower import RecordedFollower
 from app.trainers.recorded_run import RecordedRun, prepare
 from app.workspace.cursor import Cursor
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.recording import Source, columns_of
@@ -29,6 +23,7 @@ from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
+    from app.application import Application
     from grpo_core.trainers.columns import Column
     from grpo_core.trainers.importers.series_cache import SeriesCache
 
@@ -57,36 +52,25 @@ class RecordedRuns(QObject):
 
     computed = Signal()
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        run_manager: RunManager,
-        layouts: LayoutsController,
-        recent_files: RecentFiles,
-        messages: MessageBar,
-        cache: Path,
-        preferences: PreferenceStore,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, program: Application, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
-        self._recent_files, self._messages, self._preferences = recent_files, messages, preferences
-        self._cache = cache
-        self._tasks = FileTasks(messages, READING, self, abandon=True)
+        self._program, self._workspace, self._run_manager = program, program.workspace, program.run_manager
+        self._messages, self._preferences = program.messages, program.preferences
+        self._tasks = FileTasks(self._messages, READING, self, abandon=True)
         self._waiting: list[tuple[Path, Callable[[Path], object], str, str]] = []
         self._tasks.ended.connect(self._open_next)
         self.followers: dict[str, RecordedFollower] = {}
-        self._approach = workspace.prepare_in_thread()
+        self._approach = self._workspace.prepare_in_thread()
         self._approach.changed.connect(self._on_approach)
         self._patience = Timer(self, self._say_preparing, PATIENCE_MS)
-        run_manager.runs_changed.connect(self._on_runs)
+        self._run_manager.runs_changed.connect(self._on_runs)
 
     @cached_property
     def cache(self) -> SeriesCache:
         """The cached numbers of recorded runs."""
         from grpo_core.trainers.importers.series_cache import SeriesCache  # with all importers, 20 ms of the start
 
-        return SeriesCache(self._cache)
+        return SeriesCache(self._program.paths.cache / "recorded")
 
     @property
     def busy(self) -> bool:
@@ -135,8 +119,8 @@ class RecordedRuns(QObject):
         if table:
             self._preferences.put(self._preferences.current.with_columns(table, columns_of(run.source)))
         self._put(run)
-        self._recent_files.remember(path)
-        self._layouts.reset()
+        self._program.recent_files.remember(path)
+        self._program.layouts.reset()
 
     def _put(self, run: RecordedRun) -> None:
         self._run_manager.add(run)
