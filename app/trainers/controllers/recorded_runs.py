@@ -57,8 +57,6 @@ class RecordedRuns(QObject):
         self._program, self._workspace, self._run_manager = program, program.workspace, program.run_manager
         self._messages, self._preferences = program.messages, program.preferences
         self._tasks = FileTasks(self._messages, READING, self, abandon=True)
-        self._waiting: list[tuple[Path, Callable[[Path], object], str, str]] = []
-        self._tasks.ended.connect(self._open_next)
         self.followers: dict[str, RecordedFollower] = {}
         self._approach = self._workspace.prepare_in_thread()
         self._approach.changed.connect(self._on_approach)
@@ -87,7 +85,7 @@ class RecordedRuns(QObject):
         if already is not None:
             self._run_manager.show(already)
         elif self._tasks.busy:
-            self._waiting.append((path, otherwise, columns, table))
+            self._tasks.when_idle(partial(self.open, path, otherwise, columns, table))
         else:
             title = tr("Reading {name}").format(name=path.name)
             remembered = self._preferences.current.columns_of
@@ -183,11 +181,6 @@ class RecordedRuns(QObject):
         """Ask again about such tables when they are opened."""
         kept = (entry for entry in self._preferences.current.tables if entry.partition(" ")[2] != columns)
         self._preferences.change(tables=tuple(kept))
-
-    @Slot()
-    def _open_next(self) -> None:
-        if self._waiting:
-            self.open(*self._waiting.pop(0))
 
     @Slot()
     def _on_grown(self) -> None:
