@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QApplication
 from app.build import FULL, this_build
 from app.commands.command import Command
 from app.commands.targets import CommandTargets
-from app.controllers.home import HomeRuns
 from app.controllers.runs import OWN_SUFFIX
 from app.messages.message import Severity
 from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
@@ -101,7 +100,8 @@ class Trainers(WindowPart):
             mine.file_wanted.connect(self._program.runs.ask_open)
             mine.folder_wanted.connect(self.ask_open_folder)
             mine.paste_wanted.connect(self.open_pasted)
-            HomeRuns(self._program.runs, self).serve(mine)
+            mine.run_wanted.connect(self._program.runs.open_path)
+            mine.list_runs(self._program.runs.folder)
         requests = {
             "token_wanted": partial(self._raise, TOKEN_INSPECTOR),
             "completion_wanted": partial(self._raise, COMPLETIONS),

@@ -13,7 +13,6 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.clock import Timer
 from app.jobs.runner import Poll, Runner
 from app.trainers.recorded_run import RecordedRun
-from grpo_core.errors import RunFileError
 from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.recording import Source, columns_of
@@ -207,11 +206,7 @@ def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll
 
 
 def _looked(source: Source, stamp: int | None, poll: Poll) -> Iterator[Found]:
-    found: Found
-    try:
-        found = source.refreshed(stamp) if isinstance(source, RemoteSource) else refreshed(source, stamp)
-    except OSError as error:
-        raise RunFileError(str(error)) from error
+    found: Found = source.refreshed(stamp) if isinstance(source, RemoteSource) else refreshed(source, stamp)
     if isinstance(found[1], RemoteSource) and not found[2]:
         _ = found[1].vocabulary  # the window requests it when it begins again
     yield found
