@@ -120,7 +120,7 @@ class RewardWeightsPanel(Panel):
         self.table.set_summary(self.sentence.text())
         row = view.selection.row
         self.table.select_row(row if row is not None and row < len(step.rewards) else None)
-        self._fit()
+        self.table.fit_columns(KEPT)
 
     def _why_not(self, view: View, step: Step | None) -> str:
         if not view.run.is_recorded:
@@ -139,13 +139,9 @@ class RewardWeightsPanel(Panel):
             parts[:, place] = scores
         return parts
 
-    def _fit(self) -> None:
-        bar = self.table.verticalScrollBar().sizeHint().width()
-        self.table.fit_columns(KEPT, self.table.width() - 2 * self.table.frameWidth() - bar)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
+        self.table.fit_columns(KEPT)
 
     def summary(self, view: View) -> str:
         return self.empty.text() if self._stack.currentIndex() else self.sentence.text()

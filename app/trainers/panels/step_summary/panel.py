@@ -142,8 +142,7 @@ class StepSummaryPanel(Panel):
         """Fit the height of the tables to their rows, limiting that of the groups, and show as many columns as fit."""
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
-            bar = table.verticalScrollBar().sizeHint().width()
-            table.fit_columns(columns, table.width() - 2 * table.frameWidth() - bar)
+            table.fit_columns(columns)
         self.groups.setMaximumHeight(min(self.groups.maximumHeight(), round(self.height() * OF_GROUPS)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
