@@ -215,7 +215,7 @@ def test_the_strips_grow_on_an_axis_that_does_not_move_with_every_update(
 @pytest.mark.parametrize("height", [120, 250, 360, 600])
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_columns_and_rows_have_room_beside_each_other(width: int, height: int, scale: float) -> None:
-    here = Geometry.fitted(
+    here = Geometry(
         width * scale,
         height * scale,
         scale,
