@@ -50,15 +50,16 @@ class RecordedFollower(QObject):
         run: the run.
 
     Signals:
-        grown: emitted when it has more updates than before.
-        replaced: emitted with the new source when the folder contains a different run than before.
+        grown: emitted with the follower when the run has more updates than before.
+        replaced: emitted with the follower and the new source when the folder contains a different run than before.
         quiet: emitted when no computation or check is in progress.
-        progressed: emitted with the numbers of computed and of all updates, which are equal when complete.
+        progressed: emitted with the follower, and with the numbers of computed and of all updates, which are equal when
+            complete.
     """
 
-    progressed = Signal(int, int)
-    grown = Signal()
-    replaced = Signal(object)
+    progressed = Signal(object, int, int)
+    grown = Signal(object)
+    replaced = Signal(object, object)
     quiet = Signal()
 
     def __init__(
@@ -121,7 +122,7 @@ class RecordedFollower(QObject):
         self.run.add_numbers(rows, start)
         self._done += len(rows)
         if self._planned >= WORTH_SAYING:
-            self.progressed.emit(self._done, self._planned)
+            self.progressed.emit(self, self._done, self._planned)
         self._changed()
 
     def stop_computing(self) -> None:
@@ -132,7 +133,7 @@ class RecordedFollower(QObject):
     @Slot(str)
     def _on_computed(self, why_not: str) -> None:
         if self._planned >= WORTH_SAYING:
-            self.progressed.emit(self._planned, self._planned)
+            self.progressed.emit(self, self._planned, self._planned)
         if not why_not and self.run.computed < self.run.head:
             self._timer.start()  # the last update was only partly written, or more have arrived in the meantime
         self.quiet.emit()
@@ -150,13 +151,13 @@ class RecordedFollower(QObject):
     def _on_looked(self, found: Found) -> None:
         self._stamp, fresh, goes_on = found
         if fresh is not None and not goes_on:
-            self.replaced.emit(fresh)
+            self.replaced.emit(self, fresh)
         elif fresh is not None:
             self._timer.setInterval(SOON_MS)
             more = len(fresh) > len(self.run.source)
             self.run.take(fresh)
             if more:
-                self.grown.emit()
+                self.grown.emit(self)
             self._changed()
 
     @Slot(str)

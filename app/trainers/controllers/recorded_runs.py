@@ -182,20 +182,15 @@ class RecordedRuns(QObject):
         kept = (entry for entry in self._preferences.current.tables if entry.partition(" ")[2] != columns)
         self._preferences.change(tables=tuple(kept))
 
-    @Slot()
-    def _on_grown(self) -> None:
-        follower = self.sender()
-        if isinstance(follower, RecordedFollower):
-            self._say_notes(follower.run)
-            if follower.run is self._workspace.run:
-                self._workspace.head_moved()
+    @Slot(object)
+    def _on_grown(self, follower: RecordedFollower) -> None:
+        self._say_notes(follower.run)
+        if follower.run is self._workspace.run:
+            self._workspace.head_moved()
 
-    @Slot(int, int)
-    def _on_progressed(self, done: int, count: int) -> None:
+    @Slot(object, int, int)
+    def _on_progressed(self, follower: RecordedFollower, done: int, count: int) -> None:
         """Show how many updates of a long run are in its series."""
-        follower = self.sender()
-        if not isinstance(follower, RecordedFollower):
-            return
         if done >= count:
             self._messages.remove(SERIES)
             return
@@ -205,13 +200,10 @@ class RecordedRuns(QObject):
         cancel = BarAction(text=tr("Cancel"), run=follower.stop_computing, closes=True)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=SERIES))
 
-    @Slot(object)
-    def _on_replaced(self, source: object) -> None:
+    @Slot(object, object)
+    def _on_replaced(self, follower: RecordedFollower, source: Source) -> None:
         """Replace a run with its new version, because its trainer restarted it from an earlier step."""
-        follower = self.sender()
-        if not isinstance(follower, RecordedFollower):
-            return
-        old, fresh = follower.run, RecordedRun(source)  # type: ignore[arg-type]
+        old, fresh = follower.run, RecordedRun(source)
         fresh.large = old.large
         place = self._place_in(old, fresh) if self._workspace.run is old else None
         del self.followers[old.id]
