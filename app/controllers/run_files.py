@@ -80,7 +80,12 @@ class RunFiles(QObject):
             work: creates the file. Called in a thread.
             then: called with the path of the file.
         """
-        self.tasks.when_idle(partial(self._create, title, work, then))
+
+        def finish(created: Created) -> None:
+            self._messages.say(created.sentence, Severity.INFO)
+            then(created.path)
+
+        self.tasks.when_idle(partial(self.tasks.start, title, work, finish))
 
     def close(self) -> None:
         """Cancel pending work when the program closes."""
@@ -118,13 +123,6 @@ class RunFiles(QObject):
             then(run)
 
         self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
-
-    def _create(self, title: str, work: Callable[[TaskPoll], Created], then: Callable[[Path], object]) -> None:
-        def finish(created: Created) -> None:
-            self._messages.say(created.sentence, Severity.INFO)
-            then(created.path)
-
-        self.tasks.start(title, work, finish)
 
 
 def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
