@@ -184,7 +184,7 @@ class Application(QObject):
             self.parts,
         )
         self.held_runs = HeldRuns(workspace, self.run_manager, self.runs.open_path, self)
-        self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self.runs, self)
+        self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self)
         self.doors = DoorsController(
             window, workspace, self.player, self.layouts, self.runs, self.parts, preferences, self
         )

@@ -2,9 +2,9 @@
 
 The order is that of the menu, and of panels with equal rank in an area. A new panel is a file with its class and a row
 in ``PANELS``. Menus, docks, layouts, export, lessons and the self-test read the rows. A panel that every
-window creates is imported at the top of this module. One that is created when it is first shown has a factory that
-imports it then: importing all of these would add 0.2 to 0.4 s to the start of the program. The packager, which follows
-import statements, still finds every module.
+window creates is imported at the top of this module. One that is created when it is first shown is imported then, by
+:func:`~app.widgets.panel_spec.later`: importing all of these would add 0.2 to 0.4 s to the start of the program. The
+packager, which follows import statements, finds their modules under ``TYPE_CHECKING``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from app.panels.step_detail import StepDetailPanel
 from app.panels.timeline import TimelinePanel
 from app.parts import rows
 from app.widgets.panel import Panel
-from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec, at
-from app.workspace.workspace import Workspace
+from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec, at, later
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -48,17 +47,10 @@ TIMELINE = PanelSpec(
     help=tr("All updates of the run, with the one shown, the events and the branches."),
 )
 
-
-def _controls(workspace: Workspace) -> ControlsPanel:
-    from app.panels.controls.panel import ControlsPanel
-
-    return ControlsPanel(workspace)
-
-
-CONTROLS = PanelSpec(
+CONTROLS: PanelSpec[ControlsPanel] = PanelSpec(
     id="controls",
     title=tr("Controls"),
-    factory=_controls,
+    factory=later("panels.controls.panel", "ControlsPanel"),
     area=Area.LEFT,
     eager=True,
     size=(256, 640),
@@ -94,17 +86,10 @@ PIPELINE = PanelSpec(
     shown=at(Area.STRIP),
 )
 
-
-def _policy_bars(workspace: Workspace) -> PolicyBarsPanel:
-    from app.panels.policy_bars import PolicyBarsPanel
-
-    return PolicyBarsPanel(workspace)
-
-
-POLICY_BARS = PanelSpec(
+POLICY_BARS: PanelSpec[PolicyBarsPanel] = PanelSpec(
     id="policy_bars",
     title=tr("Policy π(a)"),
-    factory=_policy_bars,
+    factory=later("panels.policy_bars", "PolicyBarsPanel"),
     eager=True,
     size=(768, 260),
     shows_recorded=True,
@@ -115,17 +100,10 @@ POLICY_BARS = PanelSpec(
     | at(Area.BOTTOM, LayoutVariant.COMPARE_BANDIT, rank=-1),
 )
 
-
-def _training_history(workspace: Workspace) -> TrainingHistoryPanel:
-    from app.panels.training_history import TrainingHistoryPanel
-
-    return TrainingHistoryPanel(workspace)
-
-
-TRAINING_HISTORY = PanelSpec(
+TRAINING_HISTORY: PanelSpec[TrainingHistoryPanel] = PanelSpec(
     id="training_history",
     title=tr("Training history"),
-    factory=_training_history,
+    factory=later("panels.training_history", "TrainingHistoryPanel"),
     eager=True,
     size=(768, 220),
     shows_recorded=True,
@@ -134,17 +112,10 @@ TRAINING_HISTORY = PanelSpec(
     shown=at(Area.BOTTOM) | at(Area.RIGHT, LayoutVariant.BANDIT),
 )
 
-
-def _evolution(workspace: Workspace) -> EvolutionPanel:
-    from app.panels.evolution.panel import EvolutionPanel
-
-    return EvolutionPanel(workspace)
-
-
-EVOLUTION = PanelSpec(
+EVOLUTION: PanelSpec[EvolutionPanel] = PanelSpec(
     id="evolution",
     title=tr("Evolution"),
-    factory=_evolution,
+    factory=later("panels.evolution.panel", "EvolutionPanel"),
     size=(640, 480),
     shows_recorded=True,
     kind="language",
@@ -154,17 +125,10 @@ EVOLUTION = PanelSpec(
     | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE),
 )
 
-
-def _score_your_own(workspace: Workspace) -> ScorePanel:
-    from app.panels.score import ScorePanel
-
-    return ScorePanel(workspace)
-
-
-SCORE_YOUR_OWN = PanelSpec(
+SCORE_YOUR_OWN: PanelSpec[ScorePanel] = PanelSpec(
     id="score_your_own",
     title=tr("Score your own"),
-    factory=_score_your_own,
+    factory=later("panels.score", "ScorePanel"),
     size=(768, 220),
     kind="language",
     in_lessons=True,
@@ -172,17 +136,10 @@ SCORE_YOUR_OWN = PanelSpec(
     shown=at(Area.BOTTOM, LayoutVariant.LANGUAGE, LayoutVariant.COMPARE_LANGUAGE),
 )
 
-
-def _kl_over_beta(workspace: Workspace) -> KlOverBetaPanel:
-    from app.experiments.kl_over_beta import KlOverBetaPanel
-
-    return KlOverBetaPanel(workspace)
-
-
-KL_OVER_BETA = PanelSpec(
+KL_OVER_BETA: PanelSpec[KlOverBetaPanel] = PanelSpec(
     id="kl_over_beta",
     title=tr("KL over β"),
-    factory=_kl_over_beta,
+    factory=later("experiments.kl_over_beta", "KlOverBetaPanel"),
     size=(768, 220),
     in_lessons=True,
     help=tr("A sweep: the same training at several values of one setting."),
@@ -197,17 +154,10 @@ KL_OVER_BETA = PanelSpec(
     ),
 )
 
-
-def _comparison(workspace: Workspace) -> ComparisonPanel:
-    from app.experiments.comparison import ComparisonPanel
-
-    return ComparisonPanel(workspace)
-
-
-COMPARISON = PanelSpec(
+COMPARISON: PanelSpec[ComparisonPanel] = PanelSpec(
     id="comparison",
     title=tr("Comparison"),
-    factory=_comparison,
+    factory=later("experiments.comparison", "ComparisonPanel"),
     size=(768, 260),
     in_lessons=True,
     help=tr("A race: several algorithms on the same task from the same seeds."),
@@ -216,17 +166,10 @@ COMPARISON = PanelSpec(
     | at(Area.CENTRE, LayoutVariant.COMPARE_BANDIT, LayoutVariant.COMPARE_LANGUAGE),
 )
 
-
-def _token_inspector(workspace: Workspace) -> TokenInspectorPanel:
-    from app.panels.tokens.panel import TokenInspectorPanel
-
-    return TokenInspectorPanel(workspace)
-
-
-TOKEN_INSPECTOR = PanelSpec(
+TOKEN_INSPECTOR: PanelSpec[TokenInspectorPanel] = PanelSpec(
     id="token_inspector",
     title=tr("Token inspector"),
-    factory=_token_inspector,
+    factory=later("panels.tokens.panel", "TokenInspectorPanel"),
     size=(768, 260),
     shows_recorded=True,
     in_lessons=True,
@@ -238,17 +181,10 @@ TOKEN_INSPECTOR = PanelSpec(
     | at(Area.BOTTOM, LayoutVariant.COMPARE_LANGUAGE, LayoutVariant.PRESENT_LANGUAGE, rank=-1),
 )
 
-
-def _what_if(workspace: Workspace) -> WhatIfPanel:
-    from app.panels.what_if.panel import WhatIfPanel
-
-    return WhatIfPanel(workspace)
-
-
-WHAT_IF = PanelSpec(
+WHAT_IF: PanelSpec[WhatIfPanel] = PanelSpec(
     id="what_if",
     title=tr("What if"),
-    factory=_what_if,
+    factory=later("panels.what_if.panel", "WhatIfPanel"),
     area=Area.CENTRE,
     size=(768, 260),
     in_lessons=True,
@@ -257,17 +193,10 @@ WHAT_IF = PanelSpec(
     | at(Area.CENTRE, LayoutVariant.RECORDED, rank=1),
 )
 
-
-def _queue(workspace: Workspace) -> QueuePanel:
-    from app.experiments.queue import QueuePanel
-
-    return QueuePanel(workspace)
-
-
-QUEUE = PanelSpec(
+QUEUE: PanelSpec[QueuePanel] = PanelSpec(
     id="queue",
     title=tr("Runs in the background"),
-    factory=_queue,
+    factory=later("experiments.queue", "QueuePanel"),
     size=(768, 240),
     help=tr("Runs that train one after the other in a separate process."),
 )
@@ -303,63 +232,35 @@ EXPLAIN = PanelSpec(
     ),
 )
 
-
-def _breakpoints(workspace: Workspace) -> BreakpointsPanel:
-    from app.panels.breakpoints import BreakpointsPanel
-
-    return BreakpointsPanel(workspace)
-
-
-BREAKPOINTS = PanelSpec(
+BREAKPOINTS: PanelSpec[BreakpointsPanel] = PanelSpec(
     id="breakpoints",
     title=tr("Breakpoints"),
-    factory=_breakpoints,
+    factory=later("panels.breakpoints", "BreakpointsPanel"),
     area=Area.RIGHT,
     help=tr("Conditions that stop the run when they become true."),
 )
 
-
-def _glossary(workspace: Workspace) -> GlossaryDockPanel:
-    from app.panels.help import GlossaryDockPanel
-
-    return GlossaryDockPanel(workspace)
-
-
-GLOSSARY = PanelSpec(
+GLOSSARY: PanelSpec[GlossaryDockPanel] = PanelSpec(
     id="glossary",
     title=tr("Glossary"),
-    factory=_glossary,
+    factory=later("panels.help", "GlossaryDockPanel"),
     area=Area.RIGHT,
     in_lessons=True,
     help=tr("Every term of the field that the program uses."),
 )
 
-
-def _references(workspace: Workspace) -> ReferencesDockPanel:
-    from app.panels.help import ReferencesDockPanel
-
-    return ReferencesDockPanel(workspace)
-
-
-REFERENCES = PanelSpec(
+REFERENCES: PanelSpec[ReferencesDockPanel] = PanelSpec(
     id="references",
     title=tr("References"),
-    factory=_references,
+    factory=later("panels.help", "ReferencesDockPanel"),
     area=Area.RIGHT,
     help=tr("The papers and programs behind what is shown."),
 )
 
-
-def _home(workspace: Workspace) -> HomePanel:
-    from app.panels.home.panel import HomePanel
-
-    return HomePanel(workspace)
-
-
-HOME = PanelSpec(
+HOME: PanelSpec[HomePanel] = PanelSpec(
     id="home",
     title=tr("Home"),
-    factory=_home,
+    factory=later("panels.home.panel", "HomePanel"),
     area=Area.CENTRE,
     size=(768, 480),
     help=tr("The first screen: ways in, your last runs and recorded examples."),

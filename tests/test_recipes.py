@@ -199,13 +199,9 @@ class TrialPanel(Panel):
         "app/panel_registry.py": (
             "STEP_DETAIL = PanelSpec(",
             """
-def _trial(workspace: Workspace) -> Panel:
-    from app.panels.trial import TrialPanel
-
-    return TrialPanel(workspace)
-
-
-TRIAL = PanelSpec(id="trial", title=tr("A trial"), factory=_trial, help=tr("The number of the update."))
+TRIAL: PanelSpec[Panel] = PanelSpec(
+    id="trial", title=tr("A trial"), factory=later("panels.trial", "TrialPanel"), help=tr("The number of the update.")
+)
 
 """,
         ),

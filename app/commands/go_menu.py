@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtWidgets import QInputDialog
 
 from app.commands.command import Command
@@ -48,12 +50,12 @@ def go_commands(targets: CommandTargets) -> list[Command]:
                 shortcuts=("End",), icon="to_end", tip=tr("Show the newest update and follow it.")),
         Command(id="go_update", subject="playback", text=tr("Go to update…"), menu=GO, run=ask_update,
                 shortcuts=("Ctrl+G",), blocked=when.needs_update, tip=tr("Type the number of the update to show.")),
-        Command(id="next_event", subject="playback", text=tr("Next event"), menu=GO, run=timeline.go_to_next,
-                shortcuts=("N",), icon="next_event", divided=True, repeats=True,
+        Command(id="next_event", subject="playback", text=tr("Next event"), menu=GO, icon="next_event",
+                run=partial(timeline.go, forwards=True), shortcuts=("N",), divided=True, repeats=True,
                 blocked=lambda: "" if has_event(forwards=True) else tr("There is no event after this update."),
                 tip=tr("Jump to the next clip, dead group, new best action or changed setting.")),
         Command(id="previous_event", subject="playback", text=tr("Previous event"), menu=GO,
-                run=timeline.go_to_previous, shortcuts=("P",), icon="previous_event", repeats=True,
+                run=partial(timeline.go, forwards=False), shortcuts=("P",), icon="previous_event", repeats=True,
                 blocked=lambda: "" if has_event(forwards=False) else tr("There is no event before this update."),
                 tip=tr("Jump back to the previous event.")),
         Command(id="home", text=tr("First screen"), menu=GO, run=targets.doors.show_home, shortcuts=("Alt+Home",),

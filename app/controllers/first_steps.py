@@ -11,7 +11,6 @@ import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
-from app.controllers.runs import RunsController
 from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
 from app.widgets.panel import Panel
@@ -208,12 +207,11 @@ class FirstSteps(QObject):
         player: Player,
         run_manager: RunManager,
         layouts: LayoutsController,
-        runs: RunsController,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._window, self._workspace, self._player = window, workspace, player
-        self._run_manager, self._layouts, self._runs = run_manager, layouts, runs
+        self._run_manager, self._layouts = run_manager, layouts
         self._playing: Experience | None = None
         self._run: RunHandle | None = None
         self._act = -1
@@ -319,12 +317,15 @@ class FirstSteps(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Start the next act once the run has stopped and all results are loaded, unless the user has intervened."""
+        """Start the next act once the run has stopped and all results are loaded, unless the user has intervened.
+
+        A run that has stopped while this frame was drawn loads its last results before the next frame.
+        """
         if self._playing is None or self._run is None:
             return
         if self._workspace.run is not self._run:
             self._stop()
-        elif self._player.mode is Mode.RESTING and not self._player.busy:
+        elif self._player.mode is Mode.RESTING and not self._player.busy and not self._workspace.frame_due:
             if self._run.head < self._goal:
                 self._stop()
             else:

@@ -61,6 +61,7 @@ class PanelRequests(QObject):
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.HOME, self._serve_home)
+        self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
@@ -83,11 +84,9 @@ class PanelRequests(QObject):
         self._doors.changed.connect(panel.choose_rows)
 
     def _serve_home(self, panel: HomePanel) -> None:
-        from app.controllers.home import HomeRuns
-
         steps = [(action.text, action.run) for action in self._first_steps.actions]
         panel.offer(self._doors.all, self._doors.enter, steps)
-        HomeRuns(self._runs, self).serve(panel)
+        panel.list_runs(self._runs.folder)
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
@@ -53,27 +52,23 @@ class RunFiles(QObject):
         super().__init__(parent)
         self._readers, self._parts = readers, parts
         self._messages, self._run_manager = messages, run_manager
-        self._waiting: deque[Callable[[], None]] = deque()
         self.tasks = FileTasks(messages, WORKING, self)
-        self.tasks.ended.connect(self._on_ended)
 
     @property
     def busy(self) -> bool:
-        """Whether a run is being opened or copied, or is waiting for that."""
-        return self.tasks.busy or bool(self._waiting)
+        """Whether a run is being opened or copied."""
+        return self.tasks.busy
 
     def open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         """Show the run at ``path``, then call ``then``. If it cannot be opened, report the reason.
 
         A file converted from another trainer's run is passed to ``recorded``.
         """
-        self._waiting.append(partial(self._open, path, then, recorded))
-        self._next()
+        self.tasks.when_idle(partial(self._open, path, then, recorded))
 
     def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         """Copy a run's file to ``target``, then call ``then``. If that fails, report the reason."""
-        self._waiting.append(partial(self._save_as, run, target, then))
-        self._next()
+        self.tasks.when_idle(partial(self._save_as, run, target, then))
 
     def create(self, title: str, work: Callable[[TaskPoll], Created], then: Callable[[Path], object]) -> None:
         """Create a run file in the background, then call ``then`` with its path.
@@ -85,21 +80,16 @@ class RunFiles(QObject):
             work: creates the file. Called in a thread.
             then: called with the path of the file.
         """
-        self._waiting.append(partial(self._create, title, work, then))
-        self._next()
+
+        def finish(created: Created) -> None:
+            self._messages.say(created.sentence, Severity.INFO)
+            then(created.path)
+
+        self.tasks.when_idle(partial(self.tasks.start, title, work, finish))
 
     def close(self) -> None:
         """Cancel pending work when the program closes."""
-        self._waiting.clear()
         self.tasks.close()
-
-    @Slot()
-    def _on_ended(self) -> None:
-        self._next()
-
-    def _next(self) -> None:
-        while self._waiting and not self.tasks.busy:
-            self._waiting.popleft()()
 
     def _open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         ours = self._run_manager.trained_from(path)
@@ -133,13 +123,6 @@ class RunFiles(QObject):
             then(run)
 
         self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
-
-    def _create(self, title: str, work: Callable[[TaskPoll], Created], then: Callable[[Path], object]) -> None:
-        def finish(created: Created) -> None:
-            self._messages.say(created.sentence, Severity.INFO)
-            then(created.path)
-
-        self.tasks.start(title, work, finish)
 
 
 def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from app.controllers.layouts import LayoutsController
 from app.controllers.recent_files import RecentFiles
@@ -63,10 +63,7 @@ class SessionFiles(QObject):
         self._window, self._workspace, self._run_manager = window, workspace, run_manager
         self._controller, self._layouts, self._parts = controller, layouts, parts
         self._preferences, self._recent_files = preferences, recent_files
-        self._opening = False
-        self._waiting: list[Path] = []
         self.tasks = FileTasks(window.messages, BUSY, self)
-        self.tasks.ended.connect(self._on_ended)
 
     @property
     def busy(self) -> bool:
@@ -145,14 +142,11 @@ class SessionFiles(QObject):
     def open(self, path: Path) -> None:
         """Copy the runs of a session to the user's folder, and show them as in the session.
 
-        If another session is being opened, wait for that first.
+        If another session is being opened or saved, wait for that first.
         """
-        if self._opening:
-            self._waiting.append(path)
-            return
         title = tr("Opening {name}").format(name=path.name)
         work = partial(_opened_session, self._workspace.readers, path, self._run_manager.folder)
-        self._opening = self.tasks.start(title, work, partial(self._on_opened, path))
+        self.tasks.when_idle(partial(self.tasks.start, title, work, partial(self._on_opened, path)))
 
     def _on_opened(self, path: Path, contents: OpenedSession) -> None:
         manifest, read = contents
@@ -210,16 +204,8 @@ class SessionFiles(QObject):
             if manifest.panels and dock.isHidden() == (name in manifest.panels):
                 dock.setVisible(name in manifest.panels)
 
-    @Slot()
-    def _on_ended(self) -> None:
-        """Open the next of several requested sessions."""
-        self._opening = False
-        if self._waiting and not self.tasks.busy:
-            self.open(self._waiting.pop(0))
-
     def close(self) -> None:
         """Cancel when the program closes. A partly written session is removed."""
-        self._waiting.clear()
         self.tasks.close()
 
 

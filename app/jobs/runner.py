@@ -100,6 +100,8 @@ class Runner(QObject):
             pass
         except GrpoError as error:
             sentence = str(error)
+        except OSError as error:
+            sentence = tr("The file could not be reached: {strerror}.").format(strerror=error.strerror or error)
         finally:
             if not given_up.is_set():
                 # a window that was deleted without being closed no longer listens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QStackedLayout, QToolButton, QWidget
 
 from app.boxes import down
@@ -15,6 +15,7 @@ from app.panels.policy_words import stage_sentence
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel
 from app.widgets.calm import CalmBox
+from app.widgets.combo import fill
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor
 from app.workspace.view import View
@@ -127,11 +128,7 @@ class PolicyBarsPanel(Panel):
         if row is not None and step is not None and step.context is not None and row < len(step.context):
             self.context = int(step.context[row, min(view.selection.token, step.context.shape[1] - 1)])
         self.context = min(self.context, max(len(names) - 1, 0))
-        with QSignalBlocker(self.choice):
-            if [self.choice.itemText(i) for i in range(self.choice.count())] != list(names):
-                self.choice.clear()
-                self.choice.addItems(names)
-            self.choice.setCurrentIndex(self.context)
+        fill(self.choice, names, self.context)
         self.choice.setVisible(len(names) > 1)
 
     def _ends(self, view: View) -> EarlierEnds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
@@ -15,6 +15,7 @@ from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.sourced import SourcedText
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import CalmBox
+from app.widgets.combo import fill
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
@@ -82,7 +83,8 @@ class StepDetailPanel(Panel):
         if step is None:
             self.empty.setText(view.run.why_no_step or NONE_YET)
             return
-        self._fill_passes(view, step)
+        passes = [tr("{number} of {count}").format(number=n + 1, count=step.passes) for n in range(step.passes)]
+        fill(self.passes, passes, view.step.passed)
         revealed, only = UNTIL.get(view.cursor.stage), _only(view, step)
         key = (view.step.key, only, revealed, view.theme, view.scale)
         if key != self._filled:  # another token of the same completions needs no new table
@@ -127,9 +129,7 @@ class StepDetailPanel(Panel):
     def _fit_columns(self) -> None:
         """Show as many columns as fit without horizontal scrolling, in the order of :data:`KEPT`."""
         order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
-        # its width is reserved, so that no column appears or disappears with it
-        bar = self.table.verticalScrollBar().sizeHint().width()
-        hidden = self.table.fit_columns(order, self.table.width() - 2 * self.table.frameWidth() - bar)
+        hidden = self.table.fit_columns(order)
         names = [self._columns[n].title for n in hidden]
         self.wider.setText(
             plural("+ {count} column", "+ {count} columns", len(names)).format(count=len(names)) if names else ""
@@ -175,15 +175,6 @@ class StepDetailPanel(Panel):
         step, row = self.workspace.view.step.step, self.workspace.view.selection.row or 0
         if step is not None:
             self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
-
-    def _fill_passes(self, view: View, step: Step) -> None:
-        with QSignalBlocker(self.passes):
-            if self.passes.count() != step.passes:
-                self.passes.clear()
-                self.passes.addItems(
-                    [tr("{number} of {count}").format(number=n + 1, count=step.passes) for n in range(step.passes)]
-                )
-            self.passes.setCurrentIndex(view.step.passed)
 
     def _place_of(self, view: View) -> int | None:
         """Return the table row of the selected completion and token, or None."""

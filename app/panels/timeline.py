@@ -320,20 +320,11 @@ class TimelinePanel(Panel):
         self.workspace.move_to(self.workspace.cursor.step + by)
 
     @Slot()
-    def go_to_next(self) -> None:
-        """Go to the next update at which an event begins."""
-        self._go(True)
-
-    @Slot()
-    def go_to_previous(self) -> None:
-        """Go to the last earlier update at which an event begins."""
-        self._go(False)
-
-    @Slot()
     def _on_event(self) -> None:
-        self._go(self._forwards)
+        self.go(forwards=self._forwards)
 
-    def _go(self, forwards: bool) -> None:
+    def go(self, *, forwards: bool) -> None:
+        """Go to the next update at which an event begins, or to the last earlier one."""
         view = self.workspace.view
         event = next_event(view.run, view.cursor.step, forwards)
         if event is not None:

@@ -97,7 +97,6 @@ class TrialsRow(QWidget):
         line = across(self.title, (self.row, 1), self.button, self.where, margins=(12, 2, 8, 0), spacing=8)
         below = down(self.second, self.sentence, margins=(12, 0, 8, 0), spacing=0)
         down(line, below, on=self, margins=0, spacing=0)
-        self._busy = False
         self._widgets: list[QWidget] = []
         self._lines, self.repeats_answer = 1, ""
         self._shown: tuple[object, ...] = ()

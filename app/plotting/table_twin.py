@@ -200,12 +200,17 @@ class TableTwin(PaintedAhead, QTableView):
         below."""
         return max(self._full_widths[column], self._least_widths[column])
 
-    def fit_columns(self, order: Sequence[int], space: int) -> list[int]:
+    def fit_columns(self, order: Sequence[int], space: int | None = None) -> list[int]:
         """Show as many columns as fit into ``space`` pixels, and return the indices of the hidden ones.
+
+        By default, ``space`` is the width of the table without that of a scroll bar, whether or not it has one, so that
+        no column appears or disappears with it.
 
         Columns are chosen in the priority ``order``. If some are hidden, the others share the remaining width. If only
         one fits, it is shrunk to ``space`` if necessary.
         """
+        if space is None:
+            space = self.width() - 2 * self.frameWidth() - self.verticalScrollBar().sizeHint().width()
         fitting, left = set[int](), space
         for n in order:
             if fitting and self.full_width(n) > left:

@@ -7,6 +7,7 @@ that does not react is therefore abandoned after a few seconds, and the program 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -132,6 +133,8 @@ class FileTasks(QObject):
         self._task: FileTask | None = None
         self._finish: Callable[[Any], object] | None = None
         self._title = ""
+        self._waiting = deque[Callable[[], object]]()
+        self.ended.connect(self._begin_next)
         self._patience = Timer(self, self.say_at_work, repeats=True)
         self._deaf = Timer(self, self._on_deaf)
 
@@ -139,6 +142,16 @@ class FileTasks(QObject):
     def busy(self) -> bool:
         """Whether a task is running."""
         return self._task is not None
+
+    def when_idle(self, begin: Callable[[], object]) -> None:
+        """Call ``begin``, which can start a task, as soon as no other task is running, in the order of the calls."""
+        self._waiting.append(begin)
+        self._begin_next()
+
+    @Slot()
+    def _begin_next(self) -> None:
+        while self._waiting and self._task is None:
+            self._waiting.popleft()()
 
     def start(self, title: str, work: Work, finish: Callable[[Any], object]) -> bool:
         """Start ``work``, which messages call ``title``. ``finish`` receives its result.
@@ -182,7 +195,11 @@ class FileTasks(QObject):
                 self._deaf.start(DEAF_MS)
 
     def close(self) -> None:
-        """Cancel the current task at once. It leaves nothing half-done behind, and no signal is emitted afterwards."""
+        """Cancel the current task at once, and forget those that wait.
+
+        It leaves nothing half-done behind, and no signal is emitted afterwards.
+        """
+        self._waiting.clear()
         if self._task is not None:
             task = self._detached()
             if not self._abandon:

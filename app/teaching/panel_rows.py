@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.widgets.panel_spec import Area, PanelSpec
+from app.widgets.panel_spec import Area, PanelSpec, later
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
-    from app.teaching.homework_panel import HomeworkPanel
     from app.teaching.lessons.panel import LessonPanel
-
-
-def _homework(workspace: Workspace) -> HomeworkPanel:
-    from app.teaching.homework_panel import HomeworkPanel
-
-    return HomeworkPanel(workspace)
 
 
 HOMEWORK = PanelSpec(
     id="homework",
     after="home",
     title=tr("Homework of a class"),
-    factory=_homework,
+    factory=later("teaching.homework_panel", "HomeworkPanel"),
     size=(900, 360),
     help=tr("A folder of homework: one row per student, and the predictions of the class, one question at a time."),
 )

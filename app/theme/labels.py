@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 
 class Label(QLabel):
@@ -38,6 +38,15 @@ class EmptyLabel(Label):
         super().__init__(text, parent, name="muted", wraps=True)
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setMargin(margin)
+
+
+class Paragraph(Label):
+    """Wrapped text with margins on both sides, as high as it needs."""
+
+    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
+        super().__init__(parent=parent, name=name, wraps=True)
+        self.setContentsMargins(12, 0, 12, 0)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
 
 class RichLabel(QLabel):

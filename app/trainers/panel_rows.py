@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec, at
-from app.workspace.workspace import Workspace
+from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec, at, later
 from grpo_core.text import tr
-
-if TYPE_CHECKING:
-    from app.trainers.panels.completions.panel import CompletionsPanel
-    from app.trainers.panels.diagnosis.panel import DiagnosisPanel
-    from app.trainers.panels.my_run import MyRunPanel
-    from app.trainers.panels.reward_weights.panel import RewardWeightsPanel
-    from app.trainers.panels.run_comparison.panel import RunComparisonPanel
-    from app.trainers.panels.step_summary.panel import StepSummaryPanel
-    from app.trainers.panels.token_overview.panel import TokenOverviewPanel
-
-
-def _completions(workspace: Workspace) -> CompletionsPanel:
-    from app.trainers.panels.completions.panel import CompletionsPanel
-
-    return CompletionsPanel(workspace)
-
 
 COMPLETIONS = PanelSpec(
     id="completions",
     after="comparison",
     title=tr("Completions"),
-    factory=_completions,
+    factory=later("trainers.panels.completions.panel", "CompletionsPanel"),
     size=(768, 420),
     shows_recorded=True,
     help=tr("The completions of the update as text: search, sort and filter them, or compare two side by side."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED),
 )
 
-
-def _token_overview(workspace: Workspace) -> TokenOverviewPanel:
-    from app.trainers.panels.token_overview.panel import TokenOverviewPanel
-
-    return TokenOverviewPanel(workspace)
-
-
 TOKEN_OVERVIEW = PanelSpec(
     id="token_overview",
     after="token_inspector",
     title=tr("Token overview"),
-    factory=_token_overview,
+    factory=later("trainers.panels.token_overview.panel", "TokenOverviewPanel"),
     area=Area.CENTRE,
     size=(768, 420),
     shows_recorded=True,
@@ -54,18 +30,11 @@ TOKEN_OVERVIEW = PanelSpec(
     shown=at(Area.CENTRE, LayoutVariant.RECORDED),
 )
 
-
-def _reward_weights(workspace: Workspace) -> RewardWeightsPanel:
-    from app.trainers.panels.reward_weights.panel import RewardWeightsPanel
-
-    return RewardWeightsPanel(workspace)
-
-
 REWARD_WEIGHTS = PanelSpec(
     id="reward_weights",
     after="what_if",
     title=tr("Reward weights"),
-    factory=_reward_weights,
+    factory=later("trainers.panels.reward_weights.panel", "RewardWeightsPanel"),
     area=Area.CENTRE,
     size=(768, 320),
     kind="recorded",
@@ -73,53 +42,32 @@ REWARD_WEIGHTS = PanelSpec(
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=2),
 )
 
-
-def _run_comparison(workspace: Workspace) -> RunComparisonPanel:
-    from app.trainers.panels.run_comparison.panel import RunComparisonPanel
-
-    return RunComparisonPanel(workspace)
-
-
 RUN_COMPARISON = PanelSpec(
     id="run_comparison",
     after="reward_weights",
     title=tr("Recorded series"),
-    factory=_run_comparison,
+    factory=later("trainers.panels.run_comparison.panel", "RunComparisonPanel"),
     size=(768, 320),
     kind="recorded",
     help=tr("The trainer's numbers next to ours, step by step, and another recorded run next to this one."),
     shown=at(Area.BOTTOM, LayoutVariant.RECORDED, rank=1),
 )
 
-
-def _diagnosis(workspace: Workspace) -> DiagnosisPanel:
-    from app.trainers.panels.diagnosis.panel import DiagnosisPanel
-
-    return DiagnosisPanel(workspace)
-
-
 DIAGNOSIS = PanelSpec(
     id="diagnosis",
     after="run_comparison",
     title=tr("Diagnosis"),
-    factory=_diagnosis,
+    factory=later("trainers.panels.diagnosis.panel", "DiagnosisPanel"),
     size=(768, 320),
     help=tr("Faults of a run, with evidence, and whether a recorded loss agrees with the run's settings."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=-1),
 )
 
-
-def _step_summary(workspace: Workspace) -> StepSummaryPanel:
-    from app.trainers.panels.step_summary.panel import StepSummaryPanel
-
-    return StepSummaryPanel(workspace)
-
-
 STEP_SUMMARY = PanelSpec(
     id="step_summary",
     after="diagnosis",
     title=tr("This step"),
-    factory=_step_summary,
+    factory=later("trainers.panels.step_summary.panel", "StepSummaryPanel"),
     area=Area.RIGHT,
     size=(372, 420),
     shows_recorded=True,
@@ -127,18 +75,11 @@ STEP_SUMMARY = PanelSpec(
     shown=at(Area.RIGHT, LayoutVariant.RECORDED),
 )
 
-
-def _my_run(workspace: Workspace) -> MyRunPanel:
-    from app.trainers.panels.my_run import MyRunPanel
-
-    return MyRunPanel(workspace)
-
-
 MY_RUN = PanelSpec(
     id="my_run",
     after="home",
     title=tr("My run"),
-    factory=_my_run,
+    factory=later("trainers.panels.my_run", "MyRunPanel"),
     area=Area.CENTRE,
     size=(768, 480),
     help=tr("Open a run of another trainer from a folder, a file or the clipboard, or one of the last runs."),

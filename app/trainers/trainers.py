@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QApplication
 from app.build import FULL, this_build
 from app.commands.command import Command
 from app.commands.targets import CommandTargets
-from app.controllers.home import HomeRuns
 from app.controllers.runs import OWN_SUFFIX
 from app.messages.message import Severity
 from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
@@ -40,7 +39,6 @@ from grpo_core.foreign.formats import place_of
 from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
-from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 from grpo_core.trainers.checkpoint import is_checkpoint
 from grpo_core.trainers.hf.folder import known
@@ -72,30 +70,10 @@ class Trainers(WindowPart):
     def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._program = program
-        window, workspace, messages = program.window, program.workspace, program.messages
-        self.examination = examination_of(workspace)
-        self.recorded_runs = RecordedRuns(
-            workspace,
-            program.run_manager,
-            program.layouts,
-            program.recent_files,
-            messages,
-            program.paths.cache / "recorded",
-            program.preferences,
-            self,
-        )
-        self.examinations = Examinations(
-            window, workspace, self.examination, program.run_manager, self.recorded_runs, messages, self
-        )
-        self.model_folders = ModelFolders(
-            window,
-            workspace.readers,
-            messages,
-            program.runs.new_run_of,
-            StoredTimes(program.paths.update_times),
-            program.pythons,
-            self,
-        )
+        self.examination = examination_of(program.workspace)
+        self.recorded_runs = RecordedRuns(program, self)
+        self.examinations = Examinations(program, self.recorded_runs, self)
+        self.model_folders = ModelFolders(program, self)
         self.models = ModelExports(program, self.model_folders)
 
     # -- the rows ------------------------------------------------------------------------------------------------------
@@ -122,7 +100,8 @@ class Trainers(WindowPart):
             mine.file_wanted.connect(self._program.runs.ask_open)
             mine.folder_wanted.connect(self.ask_open_folder)
             mine.paste_wanted.connect(self.open_pasted)
-            HomeRuns(self._program.runs, self).serve(mine)
+            mine.run_wanted.connect(self._program.runs.open_path)
+            mine.list_runs(self._program.runs.folder)
         requests = {
             "token_wanted": partial(self._raise, TOKEN_INSPECTOR),
             "completion_wanted": partial(self._raise, COMPLETIONS),

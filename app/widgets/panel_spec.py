@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Generic, TypeVar
+from importlib import import_module
+from typing import Any, Generic, TypeVar
 
 from app.widgets.panel import Panel
 from app.workspace.workspace import Workspace
 
 P_co = TypeVar("P_co", bound=Panel, covariant=True)
+_PACKAGE = __name__.partition(".")[0]
 
 
 class Area(Enum):
@@ -73,7 +75,7 @@ class PanelSpec(Generic[P_co]):
         id: stable name of the dock (``dock.<id>`` in saved layouts), in lessons and on the command line.
         title: name shown on the dock and in menus.
         help: what the panel shows, in one sentence.
-        factory: creates the panel: its class, or a function that imports the class when the panel is first shown.
+        factory: creates the panel: its class, or :func:`later` for one that is imported when it is first shown.
         area: where the panel opens in a layout that does not include it.
         shown: its location in each layout that shows it initially.
         eager: whether it is created before the window shows its layout, because it is in it or works in the background.
@@ -103,3 +105,13 @@ class PanelSpec(Generic[P_co]):
         panel = self.factory(workspace)
         panel.set_identity(self.id, self.title)
         return panel
+
+
+def later(module: str, name: str) -> Callable[[Workspace], Any]:
+    """Return a factory of the panels of class ``name``, which imports its module when the first of them is created.
+
+    Args:
+        module: name of the module in the package of the window, such as ``panels.score``.
+        name: name of the class.
+    """
+    return lambda workspace: getattr(import_module(f"{_PACKAGE}.{module}"), name)(workspace)

@@ -55,16 +55,6 @@ class DockTitle(QWidget):
         row.addWidget(close)
 
 
-class NoTitle(QWidget):
-    """The empty title bar of a tabbed dock."""
-
-    def sizeHint(self) -> QSize:
-        return QSize(0, 0)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, 0)
-
-
 class DockGrip(QWidget):
     """A narrow handle at the left edge of a short panel."""
 
@@ -77,13 +67,17 @@ class DockGrip(QWidget):
 
 
 class Placeholder(QWidget):
-    """A stand-in for a panel that has not been created yet, with the minimum size of a panel."""
+    """A stand-in for a panel that has not been created yet, by default with the minimum size of a panel."""
+
+    def __init__(self, parent: QWidget | None = None, width: int = 220, height: int = 80) -> None:
+        super().__init__(parent)
+        self._size = QSize(width, height)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(220, 80)
+        return self._size
 
     def sizeHint(self) -> QSize:
-        return self.minimumSizeHint()
+        return self._size
 
 
 class Dock(QDockWidget):
@@ -114,7 +108,8 @@ class Dock(QDockWidget):
             self.setTitleBarWidget(DockGrip(self))
         else:
             self._title = DockTitle(self, spec.title, spec.help)
-            self._blank: NoTitle | None = None
+            self._no_title = Placeholder(self, 0, 0)  # in place of the title bar while it is tabbed
+            self._no_title.hide()
             self.setTitleBarWidget(self._title)
             self.visibilityChanged.connect(self.refresh_title)
             self.dockLocationChanged.connect(self.refresh_title)
@@ -188,18 +183,11 @@ class Dock(QDockWidget):
         if not isinstance(window, QMainWindow):
             return
         tabbed = self._is_tabbed
-        wanted = self._no_title() if tabbed or self.bare else self._title
+        wanted = self._no_title if tabbed or self.bare else self._title
         if wanted is not shown:
             shown.hide()
             self.setTitleBarWidget(wanted)
             wanted.setVisible(not tabbed)
-
-    def _no_title(self) -> NoTitle:
-        """Return the empty widget that replaces the title bar of a tabbed dock. It is created on first use."""
-        if self._blank is None:
-            self._blank = NoTitle(self)
-            self._blank.hide()
-        return self._blank
 
 
 def style_tabs(bar: QTabBar) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
+from app.widgets.combo import fill
 from app.workspace.run_handle import RunHandle
 from grpo_core.export.script_words import differing
 from grpo_core.text import plural, tr
@@ -65,13 +66,7 @@ class RunList(CalmBox):
     def show_runs(self, runs: Sequence[RunHandle], current: RunHandle | None) -> None:
         """List ``runs``, with ``current`` selected, without emitting a signal."""
         self._runs = tuple(runs)
-        titles = [run.title for run in runs]
-        with QSignalBlocker(self):
-            if [self.itemText(i) for i in range(self.count())] != titles:
-                self.clear()
-                self.addItems(titles)
-            if current in runs:
-                self.setCurrentIndex(self._runs.index(current))
+        fill(self, [run.title for run in runs], self._runs.index(current) if current in runs else self.currentIndex())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Elide the title if a narrow toolbar cuts it off. The tooltip shows it in full."""

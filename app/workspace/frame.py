@@ -58,11 +58,6 @@ class FrameTimer(QObject):
         self._deadline = 0.0
         """The time at which the last or the next frame is due, in milliseconds of :func:`time.perf_counter`."""
 
-    @property
-    def due(self) -> bool:
-        """Whether a frame has been requested since the last one began."""
-        return self._wanted
-
     def request(self) -> None:
         """Request a frame: immediately if the timer is idle, otherwise with the next tick."""
         self._wanted = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,16 +73,7 @@ def with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
             if evaluated.cards and found.large:
                 evaluated.release(but=passed)
         evaluated.gradient(passed)
-    return Prepared(
-        number=found.number,
-        stamp=found.stamp,
-        step=found.step,
-        why_no_step=found.why_no_step,
-        table=found.table,
-        numbers=found.numbers,
-        evaluated=evaluated,
-        reasons={**found.reasons, passed: reasons},
-    )
+    return replace(found, evaluated=evaluated, reasons={**found.reasons, passed: reasons})
 
 
 def _characters(table: Completions) -> int:

@@ -346,7 +346,7 @@ class Workspace(QObject):
     @property
     def frame_due(self) -> bool:
         """Whether something has changed since the last frame began."""
-        return self._timer.due
+        return self._changed
 
     def share_process(self, shared: bool) -> None:
         """Set whether a run is computed in this process. If so, frames use at most half of the time."""

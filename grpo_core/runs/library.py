@@ -76,13 +76,13 @@ def free_name(path: Path) -> Path:
     return free
 
 
-def entries(folder: Path, cancelled: Callable[[], bool] = lambda: False) -> list[Entry]:
+def entries(folder: Path, cancelled: Callable[[], object] = lambda: False) -> list[Entry]:
     """List the runs of ``folder``, the last written first, including broken files with their errors.
 
     Each file is opened and may be of unknown origin, so this must not run in the window's thread.
 
     Raises:
-        Cancelled: ``cancelled()`` returned true.
+        Cancelled: ``cancelled()`` returned true, or raised it.
     """
     entries = []
     for path in _paths(folder):

@@ -35,11 +35,10 @@ class RaceStanding(TableTwin):
 
     def fit(self) -> None:
         """Show as many columns as fit, starting from the left. The tooltip names the hidden columns."""
-        bar = self.verticalScrollBar().sizeHint().width()
         wanted = [*range(FIRST)]
         if self._all:  # in a narrow panel, the numbers of the headline before all others
             wanted = sorted(range(len(COLUMNS)), key=lambda n: COLUMNS[n].key not in ("name", *BEHIND_BY))
-        hidden = self.fit_columns(wanted, self.width() - 2 * self.frameWidth() - bar)
+        hidden = self.fit_columns(wanted)
         names = listed(COLUMNS[n].title for n in hidden)
         told = tr("In a wider panel: {names}.") if self._all else tr("Set up shows more: {names}.")
         self.setToolTip(plain_tip(told.format(names=names) if names else ""))

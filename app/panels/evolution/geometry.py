@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QRectF
 
 EDGE, GAP = 12.0, 12.0
@@ -29,37 +27,28 @@ def axis_end(head: int) -> int:
         decade *= 10
 
 
-@dataclass(frozen=True, kw_only=True)
 class Geometry:
-    """A layout of rows, in pixels.
+    """A layout of rows for ``count`` prompts of up to ``longest`` characters, in pixels.
+
+    Args:
+        width, height: the available size.
+        scale: the user's scale.
+        count: number of rows.
+        glyph: character width in prompts and answers.
+        letters: their line height.
+        longest: number of characters in the longest prompt.
+        since: text width of the last column.
+        end: the last update on the axis.
 
     Attributes:
-        width, height: total size.
-        scale: the user's scale.
-        letters: line height of an answer.
-        count: number of rows.
+        width, scale, count, letters, end: as given.
         line: height of a row.
         prompt, answer, strip, since: (left, width) of each column.
-        end: the last update on the axis of the strips.
         curve: height of the curve below the rows; 0 if it does not fit.
     """
 
-    width: float
-    height: float
-    scale: float
-    letters: float
-    count: int
-    line: float
-    prompt: tuple[float, float]
-    answer: tuple[float, float]
-    strip: tuple[float, float]
-    since: tuple[float, float]
-    end: int
-    curve: float
-
-    @classmethod
-    def fitted(
-        cls,
+    def __init__(
+        self,
         width: float,
         height: float,
         scale: float,
@@ -70,19 +59,9 @@ class Geometry:
         longest: int,
         since: float,
         end: int,
-    ) -> Geometry:
-        """Return the layout for ``count`` prompts of up to ``longest`` characters.
-
-        Args:
-            width, height: the available size.
-            scale: the user's scale.
-            count: number of rows.
-            glyph: character width in prompts and answers.
-            letters: their line height.
-            longest: number of characters in the longest prompt.
-            since: text width of the last column.
-            end: the last update on the axis.
-        """
+    ) -> None:
+        self.width, self.scale, self.count = width, scale, count
+        self.letters, self.end = letters, end
         edge, gap = EDGE * scale, GAP * scale
         prompt = min(longest * glyph + 8 * scale, width * 0.28)
         answer = min(max(width * 0.3, 13 * glyph), 26 * glyph, width * 0.4)
@@ -91,27 +70,14 @@ class Geometry:
         if strip < STRIP * scale:
             strip, since = strip + since + last, 0.0
         strip = max(strip, 20.0)
-        lefts = [edge, edge + prompt + gap, edge + prompt + answer + 2 * gap]
-        lefts.append(lefts[2] + strip + last)
+        self.prompt, self.answer = (edge, prompt), (edge + prompt + gap, answer)
+        self.strip = (edge + prompt + answer + 2 * gap, strip)
+        self.since = (self.strip[0] + strip + last, since)
         space = height - CAPTION * scale
-        curve = CURVE * scale if space - CURVE * scale >= (LEAST + 2) * scale * count else 0.0
-        line = min(max((space - curve) / max(count, 1), LEAST * scale), MOST * scale)
-        if curve:
-            curve = min(max(space - line * count, curve), TALLEST * scale)
-        return cls(
-            width=width,
-            height=height,
-            scale=scale,
-            letters=letters,
-            count=count,
-            line=line,
-            prompt=(lefts[0], prompt),
-            answer=(lefts[1], answer),
-            strip=(lefts[2], strip),
-            since=(lefts[3], since),
-            end=end,
-            curve=curve,
-        )
+        self.curve = CURVE * scale if space - CURVE * scale >= (LEAST + 2) * scale * count else 0.0
+        self.line = min(max((space - self.curve) / max(count, 1), LEAST * scale), MOST * scale)
+        if self.curve:
+            self.curve = min(max(space - self.line * count, self.curve), TALLEST * scale)
 
     @property
     def top(self) -> float:

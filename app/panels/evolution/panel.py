@@ -14,10 +14,11 @@ from PySide6.QtWidgets import (
 )
 
 from app.boxes import across, down
-from app.panels.evolution.evolution_words import tally, tally_in_fewer_words, what_to_watch
-from app.panels.evolution.head import EvolutionHead
+from app.panels.evolution.dial import RightDial
+from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch, why
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
+from app.panels.evolution.task_chips import TaskChips
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.scroll_area import plain_scroll_area
@@ -34,6 +35,8 @@ from grpo_core.text import tr
 
 BOTH_WIDE = 860
 """Minimum panel width at 100 % at which the list of all answers to the selected prompt is shown next to the rows."""
+LOW = 335
+"""Panel height at 100 % below which the dial is hidden to save space for the rows. The cards show its number too."""
 RECORDED = tr("Recorded with the shipped weights. As soon as the model is loaded, answers are computed here.")
 
 
@@ -42,6 +45,12 @@ class EvolutionPanel(Panel):
 
     Args:
         heading: whether to show the header above the rows; it is left out next to a lesson.
+
+    Attributes:
+        dial: the share of right answers, in the header.
+        watch: the sentence on what to watch.
+        story: the sentence on how one answer changed; before the first update, the reasons for the sentence above.
+        chips: the tasks.
 
     Signals:
         language_wanted: there is no language model's run to show, and the user wants one.
@@ -57,11 +66,11 @@ class EvolutionPanel(Panel):
         self._evolutions: dict[str, Evolution] = {}
         self._filled: tuple[object, ...] = ()
         self._known: tuple[object, ...] | None = None  # the model's answers before its first update
-        self.head = EvolutionHead()
-        if not heading:
-            self.head.hide()
-        self.head.chips.wanted.connect(self.task_wanted)
-        self.head.dial.source_wanted.connect(self._on_dial)
+        self.dial, self.chips = RightDial(), TaskChips()
+        self.dial.source_wanted.connect(self._on_dial)
+        self.chips.wanted.connect(self.task_wanted)
+        self.watch = PaintedText("reading_strong", grown=1.1)
+        self.story = PaintedText("reading", "muted", lines=3)
         self.rows = EvolutionRows()
         self.rows.jumped.connect(workspace.move_to)
         self.rows.chosen.connect(self._on_chosen)
@@ -74,12 +83,15 @@ class EvolutionPanel(Panel):
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._build())
         self._stack.addWidget(self._build_empty())
+        self._head.setVisible(heading)
 
     def _build(self) -> QWidget:
-        left, self._beside = QWidget(), QWidget()
+        self._head, left, self._beside = QWidget(), QWidget(), QWidget()
+        words = down(self.watch, self.story, None, self.chips, margins=(0, 2, 0, 2), spacing=2)
+        self._head_row = across(self.dial, (words, 1), on=self._head, spacing=8)
         self.area = plain_scroll_area(self.rows)
         below = across(self.note, margins=(12, 0, 12, 0))
-        down(self.head, (self.area, 1), below, on=left, margins=(0, 6, 0, 4), spacing=4)
+        down(self._head, (self.area, 1), below, on=left, margins=(0, 6, 0, 4), spacing=4)
         down(self.heading, (self.answers, 1), on=self._beside, margins=(8, 4, 8, 4))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(left)
@@ -138,7 +150,7 @@ class EvolutionPanel(Panel):
         self.place = min(self.place, len(evolution.prompts) - 1)
         picture = self._picture(view, evolution)
         self.rows.show_rows(picture, view.theme, view.scale)
-        self.head.show_story(picture, view, self.height())
+        self._show_head(picture, view)
         # in presenting mode, the strips matter most
         wide = self.width() >= BOTH_WIDE * view.scale and not view.theme.legible
         self._beside.setVisible(view.head > 0 and wide)
@@ -146,6 +158,16 @@ class EvolutionPanel(Panel):
             self._fill(evolution, picture.now[self.place], view.theme, view.scale)
         shorter = tally_in_fewer_words(picture) if view.cursor.step else self._model_in_fewer_words(view)
         self.note.show_text(self._note(view, picture), view.theme, view.scale, shorter)
+
+    def _show_head(self, picture: RowsPicture, view: View) -> None:
+        compact, settings = self.height() < LOW * view.scale, view.step.settings
+        self._head_row.setContentsMargins(12 if compact else 4, 0, 4, 0)
+        self.dial.setVisible(not compact and (picture.held_out is not None or picture.sampled is not None))
+        self.story.setVisible(not compact)
+        self.dial.show_share(picture.held_out, picture.sampled, view.theme, view.scale)
+        self.watch.show_text(what_to_watch(settings, view.step.step), view.theme, view.scale)
+        self.story.show_text(why(settings) if view.cursor.step == 0 else story(picture), view.theme, view.scale)
+        self.chips.show_task(view)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
         """Return the rows at the cursor. They are taken from the step itself, so they do not wait for the rest to be
@@ -239,7 +261,7 @@ class EvolutionPanel(Panel):
             return tr("No answers yet.")
         picture = self._picture(view, evolution)
         sentences = [what_to_watch(view.step.settings, view.step.step), self._note(view, picture)]
-        return " ".join([*sentences, self.head.dial.words] if view.head else sentences)
+        return " ".join([*sentences, self.dial.words] if view.head else sentences)
 
     def focus_picture(self) -> None:
         """Move the keyboard focus to the rows. Before the first update clear it, so that Space starts the run."""

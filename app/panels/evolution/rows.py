@@ -60,7 +60,7 @@ class EvolutionRows(QWidget):
         prompts = self._picture.evolution.prompts
         mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
         words = QFontMetricsF(self._theme.font("heading", self._scale)).horizontalAdvance(tr("right at once"))
-        return Geometry.fitted(
+        return Geometry(
             self.width(),
             self.height(),
             self._scale,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
 from app.theme.labels import plain_tip
@@ -95,52 +95,43 @@ class TaskChips(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        row = across(on=self, margins=0, spacing=2)
         self.setAccessibleName(tr("Task"))
-        self._chips: tuple[Chip, ...] = ()
-        self.buttons: list[QPushButton] = []
-        self._marked: list[bool] = []
         self._settings = language_settings()
-        self._offer(CHIPS)
-        row.addStretch(1)
+        self._chips = {self._button(chip): chip for chip in (*CHIPS, *IN_WORDS)}
+        across(*self._chips, None, on=self, margins=0, spacing=2)
 
-    def _offer(self, chips: tuple[Chip, ...]) -> None:
-        """Show one button per chip. Surplus buttons are hidden and reused later."""
-        row = self.layout()
-        assert isinstance(row, QHBoxLayout)
-        while len(self.buttons) < len(chips):
-            button = QPushButton()
-            button.setObjectName("chip")
-            button.setCheckable(True)
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setProperty("chip", len(self.buttons))
-            button.clicked.connect(self._on_clicked)
-            row.insertWidget(len(self.buttons), button)
-            self.buttons.append(button)
-        for n, button in enumerate(self.buttons):
-            button.setVisible(n < len(chips))
-            if n < len(chips):
-                button.setText(chips[n].text)
-                button.setToolTip(plain_tip(f"{chips[n].help} {NEW_RUN}"))
-        self._chips = chips
+    def _button(self, chip: Chip) -> QPushButton:
+        button = QPushButton(chip.text)
+        button.setObjectName("chip")
+        button.setCheckable(True)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.setToolTip(plain_tip(f"{chip.help} {NEW_RUN}"))
+        button.setHidden(chip in IN_WORDS)
+        button.clicked.connect(self._on_clicked)
+        return button
+
+    @property
+    def buttons(self) -> list[QPushButton]:
+        """The buttons of the tasks that the model of the run shown can have."""
+        return [button for button in self._chips if not button.isHidden()]
 
     def show_task(self, view: View) -> None:
         """Mark the task of the run shown. If the session locks the task, disable the others."""
-        self._settings = settings = view.run.origin.settings
-        wanted = IN_WORDS if settings.model.folder else CHIPS
-        if wanted is not self._chips:
-            self._offer(wanted)
-        self._marked = [chip.describes(settings) for chip in self._chips]
-        for button, chip, marked in zip(self.buttons, self._chips, self._marked, strict=False):
-            button.setChecked(marked)
+        self._settings = view.run.origin.settings
+        offered = IN_WORDS if self._settings.model.folder else CHIPS
+        for button, chip in self._chips.items():
+            button.setVisible(chip in offered)
             locked = chip.changes.keys() & view.locked
             allow(button, tr("The task is locked for this session.") if locked else "")
+        self._mark()
+
+    def _mark(self) -> None:
+        for button, chip in self._chips.items():
+            button.setChecked(chip.describes(self._settings))
 
     @Slot()
     def _on_clicked(self) -> None:
         sender = self.sender()
-        if sender is not None:
-            chip = self._chips[sender.property("chip")]
-            for button, marked in zip(self.buttons, self._marked, strict=False):
-                button.setChecked(marked)  # the mark follows the run shown
-            self.wanted.emit(chip.begun_from(self._settings))
+        if isinstance(sender, QPushButton):
+            self._mark()  # it follows the run shown
+            self.wanted.emit(self._chips[sender].begun_from(self._settings))

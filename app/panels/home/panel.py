@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across, down
+from app.jobs.runner import Runner
 from app.panels.home.card import RunCard
 from app.panels.home.door import DoorButton
-from app.panels.home.previews import Preview
+from app.panels.home.previews import Previews, previews
 from app.theme.labels import Label
 from app.theme.scroll_area import plain_scroll_area
 from app.widgets.door import Door
@@ -32,18 +34,20 @@ class RunsPanel(Panel):
         column: the layout into which the subclass puts the widgets at the top.
 
     Signals:
-        came_to_front: read the runs again and pass them to :meth:`show_runs`.
         run_wanted: open the run at this path.
     """
 
-    came_to_front = Signal()
     run_wanted = Signal(object)
     plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.cards: list[RunCard] = []
+        self._folder: Path | None = None
         self._in_front = False
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_read)
+        self._runner.ended.connect(self._on_read_ended)
         inside = QWidget()
         self.column = down(spacing=8)
         outer = down(self.column, on=inside, margins=(24, 16, 24, 16), spacing=8)
@@ -58,19 +62,28 @@ class RunsPanel(Panel):
         outer.addStretch(1)
         down(plain_scroll_area(inside), on=self, margins=0)
 
-    def show_runs(self, own: Sequence[Preview], recorded: Sequence[Preview]) -> None:
-        """Show the user's own runs and the examples."""
+    def list_runs(self, folder: Path) -> None:
+        """Show the runs in ``folder`` from now on. They are read again whenever the panel comes to the front."""
+        self._folder, self._in_front = folder, False
+
+    @Slot(object)
+    def _on_read(self, found: Previews) -> None:
         for card in self.cards:
             card.deleteLater()
         self.cards = []
-        for row, previews in (("own", own), ("examples", recorded)):
-            for preview in previews:
+        for row, of_row in found.items():
+            for preview in of_row:
                 card = RunCard(preview)
                 card.clicked.connect(partial(self.run_wanted.emit, preview.path))
                 self._rows[row].addWidget(card)
                 self.cards.append(card)
-        self.none.setVisible(not own)
+        self.none.setVisible(not found["own"])
         self.redraw()
+
+    @Slot(str)
+    def _on_read_ended(self, why_not: str) -> None:
+        if why_not:
+            self.none.setText(why_not)
 
     def draw(self, view: View) -> None:
         for card in self.cards:
@@ -80,10 +93,10 @@ class RunsPanel(Panel):
         return plural("{count} run to open.", "{count} runs to open.", len(self.cards)).format(count=len(self.cards))
 
     def on_frame(self) -> None:
-        """If the panel has come to the front, request the runs. Then draw."""
+        """If the panel has come to the front, read the runs again. Then draw."""
         came, self._in_front = self.seen and not self._in_front, self.seen
-        if came:
-            self.came_to_front.emit()
+        if came and self._folder is not None and not self._runner.busy:
+            self._runner.start(partial(previews, self._folder))
         super().on_frame()
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from app.examples import EXAMPLES, TITLES, example
+from app.jobs.runner import Poll
 from grpo_core.errors import RunFileError
 from grpo_core.runs import library
 from grpo_core.runs.reader import RunReader
@@ -37,29 +39,29 @@ class Preview:
     rewards: np.ndarray
 
 
-def last_runs(folder: Path, cancelled: Callable[[], bool]) -> list[Preview]:
-    """Return the most recently written runs in ``folder``, newest first, without broken ones and those without an
-    update.
+Previews: TypeAlias = dict[str, list[Preview]]
+"""The user's ``own`` runs, newest first, and the ``examples`` that are shipped with the program."""
+
+
+def previews(folder: Path, poll: Poll) -> Iterator[Previews]:
+    """Yield the most recently written runs in ``folder`` and the examples, once.
+
+    Broken runs, and those without an update, are left out.
 
     Raises:
-        Cancelled: ``cancelled()`` returned True.
+        Cancelled: ``poll`` raised it.
     """
-    found = [one for one in library.entries(folder, cancelled) if one.meta is not None and one.steps]
-    return _read([(one.path, one.meta.title if one.meta else "") for one in found[:RUNS]])
-
-
-def examples() -> list[Preview]:
-    """Return the recorded runs that are shipped with the program."""
-    return _read([(example(name), TITLES[name]) for name in EXAMPLES])
+    own = [(one.path, one.meta.title) for one in library.entries(folder, poll) if one.meta is not None and one.steps]
+    yield {"own": _read(own[:RUNS]), "examples": _read([(example(name), TITLES[name]) for name in EXAMPLES])}
 
 
 def _read(runs: Sequence[tuple[Path, str]]) -> list[Preview]:
-    previews = []
+    found = []
     for path, title in runs:
         with suppress(RunFileError), RunReader.open(path) as reader:
             rewards = reader.series("reward_mean")
-            previews.append(Preview(path=path, title=title, steps=reader.last, rewards=shortened(rewards)))
-    return previews
+            found.append(Preview(path=path, title=title, steps=reader.last, rewards=shortened(rewards)))
+    return found
 
 
 def shortened(values: np.ndarray) -> np.ndarray:

@@ -12,17 +12,18 @@ from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.choices import TokenChoices
 from app.panels.tokens.detail import TokenDetail
 from app.panels.tokens.prompt_line import PromptLine
-from app.panels.tokens.remark import remark
 from app.theme.labels import EmptyLabel, Label
 from app.theme.painted_text import PaintedText
 from app.token_grid.grid import TokenGrid, TokenRows
 from app.token_grid.legend import TintLegend
 from app.token_grid.rows import rows_of
+from app.token_grid.terms import kl_share
 from app.token_grid.tints import DEFAULT, TINTS
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.place_shown import place_shown
+from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -169,7 +170,7 @@ class TokenInspectorPanel(Panel):
             values is not None,
             left_out=rows.counts is not None,
         )
-        sentence = " ".join(filter(None, (view.step.assumption, remark(view.step, self.group))))
+        sentence = " ".join(filter(None, (view.step.assumption, _remark(view.step, self.group))))
         self.remark_label.setText(sentence)
         self.remark_label.setVisible(bool(sentence))
         wide = self.width() >= WIDE * view.scale
@@ -252,3 +253,31 @@ class TokenInspectorPanel(Panel):
         passed = self.workspace.view.step.passed
         name = TINTS[self.tint_name].quantity
         self.workspace.explain(Quantity(name=name, passed=passed, row=row, token=token))
+
+
+def _remark(view: StepView, group: int) -> str:
+    """Return why ``group``, a number in ``view.step.group``, has no signal, or which token has most of the KL.
+
+    The string is empty if there is nothing to say.
+    """
+    reason = view.reason(f"group:{group}")
+    if reason is not None:
+        return reason.sentence
+    largest = view.derived(_largest_kl_share)
+    if largest is None:
+        return ""
+    row, token, share = largest
+    return tr("Token {token} of completion {row} carries {max:.0f}% of the batch's KL estimate.").format(
+        token=token + 1, row=row + 1, max=100 * share
+    )
+
+
+def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
+    """Return the (completion, token, share) of the token with at least half of the batch's KL estimate, or None if
+    there is none.
+    """
+    share = kl_share(view)
+    if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
+        return None
+    row, token = np.unravel_index(int(share.argmax()), share.shape)
+    return int(row), int(token), float(share.max())

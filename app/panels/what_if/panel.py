@@ -15,7 +15,6 @@ from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView
 from app.panels.what_if.editor import SettingsEditor
 from app.panels.what_if.header import WhatIfHeader
-from app.panels.what_if.model_replay import ModelReplay
 from app.panels.what_if.question import Evaluated, WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
 from app.panels.what_if.what_if_words import description, differing, headline
@@ -56,7 +55,8 @@ class WhatIfPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.question = WhatIfQuestion()
+        self.question = WhatIfQuestion(workspace, self)
+        self.question.changed.connect(self.redraw)
         self.picture: WhatIfPicture | None = None
         self.shows: str | None = None
         self.tint_name = "push"
@@ -68,14 +68,12 @@ class WhatIfPanel(Panel):
         self._runner.ended.connect(self._on_ended)
         self._shared = 0.0, ""
         self._arranged = "beside"
-        self.model_replay = ModelReplay(workspace, self.question, self)
-        self.model_replay.changed.connect(self.redraw)
         self.header = WhatIfHeader()
         self.header.preset_chosen.connect(self._on_preset)
         self.header.pass_chosen.connect(self._on_pass)
         self.header.shown.connect(self._on_show)
         self.header.tinted.connect(self._on_tint)
-        self.header.asked.connect(self.model_replay.ask)
+        self.header.asked.connect(self.question.ask)
         self.header.settings.toggled.connect(self.redraw)
         self.editor = SettingsEditor()
         self.editor.edited.connect(self._on_edited)
@@ -190,7 +188,7 @@ class WhatIfPanel(Panel):
         if here != "numbers":
             self.batch.show_picture(picture, view, here, self.tint_name)
         text = description(picture, self.question.preset)
-        refused = self.model_replay.refusal(picture.step)
+        refused = self.question.refusal(picture.step)
         self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
@@ -199,14 +197,14 @@ class WhatIfPanel(Panel):
         compute it.
         """
         self._show_parts("problem")
-        self.batch.show_problem(self.model_replay.refusal(step) or sentence)
+        self.batch.show_problem(self.question.refusal(step) or sentence)
         self.table.set_rows([])
         self.notes.setText("")
         self._show_model_button(step, needed=True)
 
     def _show_model_button(self, step: Step, *, needed: bool) -> None:
         self.header.ask.setVisible(needed and step.settings.is_language)
-        waits = self.model_replay.waits(step)
+        waits = self.question.waits(step)
         model = step.settings.model if step.settings.is_language else None
         keeps = model is None or model.keeps_weights
         why_not = "" if keeps else tr("This run keeps no weights with which the model could be asked.")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from PySide6.QtCore import QObject, Signal, Slot
+
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
+from app.workspace.workspace import Workspace
 from grpo_core.baselines import BASELINES
 from grpo_core.config import PRESETS, Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.questions import Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
@@ -81,19 +83,30 @@ class WhatIfPicture:
         return self.ran, self.other
 
 
-class WhatIfQuestion:
+class WhatIfQuestion(QObject):
     """The preset and the changes chosen in the panel.
 
     Attributes:
         preset: name of a preset, or :data:`AS_IT_RAN`.
         changes: dotted path -> value, on top of the preset.
+
+    Signals:
+        changed: the model has answered or refused a question.
     """
 
-    def __init__(self) -> None:
+    changed = Signal()
+
+    def __init__(self, workspace: Workspace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self.preset = "DAPO"
         self.changes: dict[str, Any] = {}
-        self._answers: OrderedDict[tuple[str, int, Settings], Replayed] = OrderedDict()
+        self._workspace = workspace
+        self._waiting: dict[Replay, str] = {}
+        self._refused: dict[tuple[str, Replay], str] = {}
+        self._answers: OrderedDict[tuple[str, Replay], Replayed] = OrderedDict()
         self._evaluated: Evaluated | None = None
+        workspace.answered.connect(self._on_answered)
+        workspace.refused.connect(self._on_refused)
 
     def choose(self, preset: str) -> None:
         """Compare with the unchanged ``preset``. Changes made on top of another preset are discarded."""
@@ -130,20 +143,58 @@ class WhatIfQuestion:
 
     # -- the model's answers -----------------------------------------------------------------------------------------
 
-    def replay(self, step: Step) -> Replay:
+    @Slot()
+    def ask(self) -> None:
+        """Have a copy of the model compute the update shown under these settings.
+
+        The answer arrives between two updates, whatever is shown by then.
+        """
+        view = self._workspace.view
+        question = self._possible_replay(view.step.step)
+        if question is not None:
+            self._waiting[question] = view.run.id
+            self._refused.pop((view.run.id, question), None)
+            self.changed.emit()
+            self._workspace.ask(question)
+
+    def waits(self, step: Step) -> bool:
+        """Return whether the model has been asked but has not answered yet."""
+        question = self._possible_replay(step)
+        return question is not None and self._waiting.get(question) == self._workspace.view.run.id
+
+    def refusal(self, step: Step) -> str:
+        """Return the reason why the model refused the question, or an empty string if it did not."""
+        question = self._possible_replay(step)
+        return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
+
+    def _replay(self, step: Step) -> Replay:
         """Return the question for the model."""
         return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
 
-    def keep(self, run: str, question: Replay, answer: Replayed) -> None:
-        """Store the model's answer."""
-        self._answers[run, question.step, question.settings] = answer
-        for old in list(itertools.islice(self._answers, max(len(self._answers) - ANSWERS, 0))):
-            del self._answers[old]
+    def _possible_replay(self, step: Step | None) -> Replay | None:
+        """Return the question for the model, or None if the chosen settings are incompatible."""
+        try:
+            return None if step is None else self._replay(step)
+        except GrpoError:
+            return None
 
-    def answer(self, run: str, step: Step) -> Replayed | None:
-        """Return the model's answer to the current question, or None if it is not available."""
-        question = self.replay(step)
-        return self._answers.get((run, question.step, question.settings))
+    @Slot(object, object)
+    def _on_answered(self, question: object, answer: object) -> None:
+        if isinstance(question, Replay) and isinstance(answer, Replayed) and question in self._waiting:
+            self._answers[self._waiting.pop(question), question] = answer
+            while len(self._answers) > ANSWERS:
+                self._answers.popitem(last=False)
+            self.changed.emit()
+
+    @Slot(object, str)
+    def _on_refused(self, question: object, sentence: str) -> None:
+        if isinstance(question, Replay) and question in self._waiting:
+            self._refused[self._waiting.pop(question), question] = sentence
+            self.changed.emit()
+
+    def _answer(self, run: str, step: Step) -> Replayed | None:
+        """Return the model's answer, or None if it is not available."""
+        return self._answers.get((run, self._replay(step)))
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
@@ -172,7 +223,7 @@ class WhatIfQuestion:
         """
         record_key, before = self._record_key(view, step), self._evaluated
         other = before.other if before is not None and before.key[:-1] == record_key else None
-        wanted, answer = self.wanted(step.settings), self.answer(view.run.id, step)
+        wanted, answer = self.wanted(step.settings), self._answer(view.run.id, step)
         self._evaluated = None
         return partial(_evaluated, (*record_key, passed), view, step, wanted, answer, passed, other)
 
@@ -182,7 +233,7 @@ class WhatIfQuestion:
         return evaluated.picture
 
     def _record_key(self, view: View, step: Step) -> tuple[object, ...]:
-        return view.run.id, step, self.wanted(step.settings), self.answer(view.run.id, step)
+        return view.run.id, step, self.wanted(step.settings), self._answer(view.run.id, step)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
 from app.clock import Timer, now
 from app.messages.message import BarAction, Message, Severity
-from app.messages.message_bar import MessageBar
 from app.trainers.controllers.recorded_runs import RecordedRuns
-from app.trainers.examination import Examination
+from app.trainers.examination import examination_of
 from app.trainers.panel_rows import DIAGNOSIS
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import in_window
-from app.window.main_window import MainWindow
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.foreign.recording import columns_of
 from grpo_core.text import clauses, listed, plural, tr
+
+if TYPE_CHECKING:
+    from app.application import Application
 
 FOUND = "recorded findings"
 """Id of the message with the findings on the current run."""
@@ -33,26 +33,17 @@ class Examinations(QObject):
     evaluate (``RecordedRun.large``) are examined only on request in the panel.
     """
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        examination: Examination,
-        run_manager: RunManager,
-        recorded_runs: RecordedRuns,
-        messages: MessageBar,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, program: Application, recorded_runs: RecordedRuns, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._window, self._workspace, self._messages = window, workspace, messages
-        self._examination = examination
+        self._window, self._workspace, self._messages = program.window, program.workspace, program.messages
+        self._examination = examination_of(program.workspace)
         self._titles: dict[str, list[str]] = {}
         self._again = Timer(self, self._examine)
         recorded_runs.computed.connect(self._examine)
-        run_manager.runs_changed.connect(self._on_runs)
-        workspace.activated.connect(self._on_activated)
-        examination.changed.connect(self._count)
-        examination.ended.connect(self._on_ended)
+        program.run_manager.runs_changed.connect(self._on_runs)
+        program.workspace.activated.connect(self._on_activated)
+        self._examination.changed.connect(self._count)
+        self._examination.ended.connect(self._on_ended)
 
     @Slot()
     def _on_activated(self) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
 
 from app.messages.message import Severity
-from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks, TaskPoll
-from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.foreign.readers import Readers
-from grpo_core.host.other_python import Pythons, requirements
+from grpo_core.host.other_python import requirements
 from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
@@ -24,26 +20,20 @@ from grpo_core.trainers.hf.memory import need, require_space
 from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.hf.refusal import NO_TRANSFORMERS
 
+if TYPE_CHECKING:
+    from app.application import Application
+
 LOOKING = "model-folder"
 
 
 class ModelFolders(QObject):
     """Starts runs of models from folders. A model's description and requirements are shown before it is loaded."""
 
-    def __init__(
-        self,
-        window: QWidget,
-        readers: Readers,
-        messages: MessageBar,
-        begin: Callable[[Settings], None],
-        times: StoredTimes,
-        pythons: Pythons,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, program: Application, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._readers, self._times, self._pythons = readers, times, pythons
-        self._window, self._messages, self._begin = window, messages, begin
-        self._tasks = FileTasks(messages, LOOKING, self, abandon=True)
+        self._program = program
+        self._times = StoredTimes(program.paths.update_times)
+        self._tasks = FileTasks(program.messages, LOOKING, self, abandon=True)
 
     @property
     def busy(self) -> bool:
@@ -61,7 +51,7 @@ class ModelFolders(QObject):
         Returns:
             The model's files, and a message about the generation settings that are ignored.
         """
-        other = self._pythons.usable(requirements(str(path)), gpu=False)
+        other = self._program.pythons.usable(requirements(str(path)), gpu=False)
         if other is None and any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
             raise GrpoError(NO_TRANSFORMERS)
 
@@ -69,16 +59,16 @@ class ModelFolders(QObject):
             if cancelled():
                 raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
-        files, ignored = read_model(self._readers, path, poll=poll)
+        files, ignored = read_model(self._program.workspace.readers, path, poll=poll)
         require_space(files, files.settings)
         return files, ignored
 
     def _on_looked_at(self, found: tuple[ModelFiles, str]) -> None:
         files, ignored = found
         time = self._times.sentence(files.settings)  # before the model is loaded, which begins with the run
-        self._begin(files.settings)
+        self._program.runs.new_run_of(files.settings)
         sentences = (files.description, need(files, files.settings).sentence, files.reading, time, ignored)
-        self._messages.say(" ".join(filter(None, sentences)), Severity.INFO)
+        self._program.messages.say(" ".join(filter(None, sentences)), Severity.INFO)
 
     def close(self) -> None:
         """Cancel the inspection without starting a run."""

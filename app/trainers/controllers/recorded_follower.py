@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
 from app.jobs.runner import Poll, Runner
-from app.sessions.file_task import FileTask
 from app.trainers.recorded_run import RecordedRun
 from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.readers import Readers
@@ -51,15 +50,16 @@ class RecordedFollower(QObject):
         run: the run.
 
     Signals:
-        grown: emitted when it has more updates than before.
-        replaced: emitted with the new source when the folder contains a different run than before.
+        grown: emitted with the follower when the run has more updates than before.
+        replaced: emitted with the follower and the new source when the folder contains a different run than before.
         quiet: emitted when no computation or check is in progress.
-        progressed: emitted with the numbers of computed and of all updates, which are equal when complete.
+        progressed: emitted with the follower, and with the numbers of computed and of all updates, which are equal when
+            complete.
     """
 
-    progressed = Signal(int, int)
-    grown = Signal()
-    replaced = Signal(object)
+    progressed = Signal(object, int, int)
+    grown = Signal(object)
+    replaced = Signal(object, object)
     quiet = Signal()
 
     def __init__(
@@ -78,16 +78,17 @@ class RecordedFollower(QObject):
         self._stamp: int | None = None
         self._planned = self._done = 0
         self._stopped = False
-        self._task: FileTask | None = None
-        self._runner = Runner(self)
+        self._runner, self._looks = Runner(self), Runner(self)
         self._runner.arrived.connect(self._on_rows)
         self._runner.ended.connect(self._on_computed)
+        self._looks.arrived.connect(self._on_looked)
+        self._looks.ended.connect(self._on_look_ended)
         self._timer = Timer(self, self.look, SOON_MS)
 
     @property
     def busy(self) -> bool:
         """Whether series are being computed or the folder is being read."""
-        return self._runner.busy or self._task is not None
+        return self._runner.busy or self._looks.busy
 
     def start(self) -> None:
         """Compute the series, and check the folder periodically."""
@@ -101,9 +102,7 @@ class RecordedFollower(QObject):
         """Stop following, without waiting for a disk that is still being read."""
         self._timer.stop()
         self._runner.leave()
-        if self._task is not None:
-            self._task.leave()
-            self._task = None
+        self._looks.leave()
 
     def _compute(self) -> None:
         start, end = self.run.computed, self.run.head
@@ -123,7 +122,7 @@ class RecordedFollower(QObject):
         self.run.add_numbers(rows, start)
         self._done += len(rows)
         if self._planned >= WORTH_SAYING:
-            self.progressed.emit(self._done, self._planned)
+            self.progressed.emit(self, self._done, self._planned)
         self._changed()
 
     def stop_computing(self) -> None:
@@ -134,7 +133,7 @@ class RecordedFollower(QObject):
     @Slot(str)
     def _on_computed(self, why_not: str) -> None:
         if self._planned >= WORTH_SAYING:
-            self.progressed.emit(self._planned, self._planned)
+            self.progressed.emit(self, self._planned, self._planned)
         if not why_not and self.run.computed < self.run.head:
             self._timer.start()  # the last update was only partly written, or more have arrived in the meantime
         self.quiet.emit()
@@ -144,53 +143,29 @@ class RecordedFollower(QObject):
     @Slot()
     def look(self) -> None:
         """Check the folder in a thread."""
-        if self._task is not None:
-            return
-        self._task = FileTask(partial(_looked, self.run.source, self._stamp), self)
-        self._task.done.connect(self._on_looked)
-        self._task.failed.connect(self._on_unreadable)
-        self._task.start()
+        if not self._looks.busy:
+            self._timer.setInterval(min(self._timer.interval() * 2, LATER_MS))  # unless there is something new
+            self._looks.start(partial(_looked, self.run.source, self._stamp))
 
     @Slot(object)
     def _on_looked(self, found: Found) -> None:
-        if self._task is None:  # it was closed before the result arrived
-            return
-        self._end_task()
         self._stamp, fresh, goes_on = found
-        if fresh is None:
-            self._wait_longer()
-        else:
+        if fresh is not None and not goes_on:
+            self.replaced.emit(self, fresh)
+        elif fresh is not None:
             self._timer.setInterval(SOON_MS)
-            if goes_on:
-                more = len(fresh) > len(self.run.source)
-                self.run.take(fresh)
-                if more:
-                    self.grown.emit()
-                self._changed()
-            else:
-                self.replaced.emit(fresh)
+            more = len(fresh) > len(self.run.source)
+            self.run.take(fresh)
+            if more:
+                self.grown.emit(self)
+            self._changed()
+
+    @Slot(str)
+    def _on_look_ended(self, why_not: str) -> None:
+        """Compute what has been read, and plan the next check. If the folder cannot be read, the display stays."""
         self._compute()
         self._timer.start()
         self.quiet.emit()
-
-    @Slot(str)
-    def _on_unreadable(self, sentence: str) -> None:
-        """Register that the folder cannot be read at the moment. The display does not change."""
-        if self._task is None:
-            return
-        self._end_task()
-        self._wait_longer()
-        self._timer.start()
-        self.quiet.emit()
-
-    def _wait_longer(self) -> None:
-        self._timer.setInterval(min(self._timer.interval() * 2, LATER_MS))
-
-    def _end_task(self) -> None:
-        if self._task is not None:
-            self._task.wait()
-            self._task.deleteLater()
-            self._task = None
 
 
 def stretches(start: int, end: int) -> list[tuple[int, int]]:
@@ -231,10 +206,8 @@ def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll
             cache.extend(source, start, rows)
 
 
-def _looked(source: Source, stamp: int | None, cancelled: Callable[[], bool]) -> Found:
-    if not isinstance(source, RemoteSource):
-        return refreshed(source, stamp)
-    found = source.refreshed(stamp)
-    if found[1] is not None and not found[2]:
+def _looked(source: Source, stamp: int | None, poll: Poll) -> Iterator[Found]:
+    found: Found = source.refreshed(stamp) if isinstance(source, RemoteSource) else refreshed(source, stamp)
+    if isinstance(found[1], RemoteSource) and not found[2]:
         _ = found[1].vocabulary  # the window requests it when it begins again
-    return found
+    yield found

@@ -11,17 +11,11 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
 
 from app.clock import Timer
-from app.controllers.layouts import LayoutsController
-from app.controllers.recent_files import RecentFiles
 from app.messages.message import BarAction, Message, Severity
-from app.messages.message_bar import MessageBar
 from app.sessions.file_task import PATIENCE_MS, FileTasks
-from app.settings.store import PreferenceStore
 from app.trainers.controllers.recorded_follower import RecordedFollower
 from app.trainers.recorded_run import RecordedRun, prepare
 from app.workspace.cursor import Cursor
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.recording import Source, columns_of
@@ -29,6 +23,7 @@ from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
+    from app.application import Application
     from grpo_core.trainers.columns import Column
     from grpo_core.trainers.importers.series_cache import SeriesCache
 
@@ -57,36 +52,23 @@ class RecordedRuns(QObject):
 
     computed = Signal()
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        run_manager: RunManager,
-        layouts: LayoutsController,
-        recent_files: RecentFiles,
-        messages: MessageBar,
-        cache: Path,
-        preferences: PreferenceStore,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, program: Application, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._workspace, self._run_manager, self._layouts = workspace, run_manager, layouts
-        self._recent_files, self._messages, self._preferences = recent_files, messages, preferences
-        self._cache = cache
-        self._tasks = FileTasks(messages, READING, self, abandon=True)
-        self._waiting: list[tuple[Path, Callable[[Path], object], str, str]] = []
-        self._tasks.ended.connect(self._open_next)
+        self._program, self._workspace, self._run_manager = program, program.workspace, program.run_manager
+        self._messages, self._preferences = program.messages, program.preferences
+        self._tasks = FileTasks(self._messages, READING, self, abandon=True)
         self.followers: dict[str, RecordedFollower] = {}
-        self._approach = workspace.prepare_in_thread()
+        self._approach = self._workspace.prepare_in_thread()
         self._approach.changed.connect(self._on_approach)
         self._patience = Timer(self, self._say_preparing, PATIENCE_MS)
-        run_manager.runs_changed.connect(self._on_runs)
+        self._run_manager.runs_changed.connect(self._on_runs)
 
     @cached_property
     def cache(self) -> SeriesCache:
         """The cached numbers of recorded runs."""
         from grpo_core.trainers.importers.series_cache import SeriesCache  # with all importers, 20 ms of the start
 
-        return SeriesCache(self._cache)
+        return SeriesCache(self._program.paths.cache / "recorded")
 
     @property
     def busy(self) -> bool:
@@ -103,7 +85,7 @@ class RecordedRuns(QObject):
         if already is not None:
             self._run_manager.show(already)
         elif self._tasks.busy:
-            self._waiting.append((path, otherwise, columns, table))
+            self._tasks.when_idle(partial(self.open, path, otherwise, columns, table))
         else:
             title = tr("Reading {name}").format(name=path.name)
             remembered = self._preferences.current.columns_of
@@ -135,8 +117,8 @@ class RecordedRuns(QObject):
         if table:
             self._preferences.put(self._preferences.current.with_columns(table, columns_of(run.source)))
         self._put(run)
-        self._recent_files.remember(path)
-        self._layouts.reset()
+        self._program.recent_files.remember(path)
+        self._program.layouts.reset()
 
     def _put(self, run: RecordedRun) -> None:
         self._run_manager.add(run)
@@ -200,25 +182,15 @@ class RecordedRuns(QObject):
         kept = (entry for entry in self._preferences.current.tables if entry.partition(" ")[2] != columns)
         self._preferences.change(tables=tuple(kept))
 
-    @Slot()
-    def _open_next(self) -> None:
-        if self._waiting:
-            self.open(*self._waiting.pop(0))
+    @Slot(object)
+    def _on_grown(self, follower: RecordedFollower) -> None:
+        self._say_notes(follower.run)
+        if follower.run is self._workspace.run:
+            self._workspace.head_moved()
 
-    @Slot()
-    def _on_grown(self) -> None:
-        follower = self.sender()
-        if isinstance(follower, RecordedFollower):
-            self._say_notes(follower.run)
-            if follower.run is self._workspace.run:
-                self._workspace.head_moved()
-
-    @Slot(int, int)
-    def _on_progressed(self, done: int, count: int) -> None:
+    @Slot(object, int, int)
+    def _on_progressed(self, follower: RecordedFollower, done: int, count: int) -> None:
         """Show how many updates of a long run are in its series."""
-        follower = self.sender()
-        if not isinstance(follower, RecordedFollower):
-            return
         if done >= count:
             self._messages.remove(SERIES)
             return
@@ -228,13 +200,10 @@ class RecordedRuns(QObject):
         cancel = BarAction(text=tr("Cancel"), run=follower.stop_computing, closes=True)
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=SERIES))
 
-    @Slot(object)
-    def _on_replaced(self, source: object) -> None:
+    @Slot(object, object)
+    def _on_replaced(self, follower: RecordedFollower, source: Source) -> None:
         """Replace a run with its new version, because its trainer restarted it from an earlier step."""
-        follower = self.sender()
-        if not isinstance(follower, RecordedFollower):
-            return
-        old, fresh = follower.run, RecordedRun(source)  # type: ignore[arg-type]
+        old, fresh = follower.run, RecordedRun(source)
         fresh.large = old.large
         place = self._place_in(old, fresh) if self._workspace.run is old else None
         del self.followers[old.id]

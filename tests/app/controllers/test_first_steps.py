@@ -21,6 +21,7 @@ from app.controllers.first_steps import (
     Text,
 )
 from app.panel_registry import CONTROLS
+from app.training.controller import State
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
 from app.workspace.run_handle import RunHandle
@@ -96,6 +97,18 @@ def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
             assert "Update 101 → 121" in driver.messages[0]
         case name:
             raise AssertionError(f"nothing is held of {name}")
+
+
+def test_an_act_that_ends_while_a_frame_is_drawn_is_followed_by_the_next(driver: Driver) -> None:
+    program, workspace = driver.program, driver.program.workspace
+
+    def let_the_act_end() -> None:
+        program.controller.worker.go_on()
+        driver.qtbot.waitUntil(lambda: program.controller.state is State.PAUSED)
+
+    workspace.drawing.connect(lambda parts: parts.append(let_the_act_end) if workspace.divided else None)
+    play(driver, LEARN)
+    assert driver.messages == [LEARN.then]
 
 
 def test_the_policy_leaves_an_action_whose_diamond_is_dragged_down_as_the_last_sentence_says(driver: Driver) -> None:

@@ -84,8 +84,8 @@ def test_a_what_if_without_the_mask_shows_which_side_counts_the_tools_words(agen
 
 def test_evolution_says_what_the_agent_may_do(agent: Driver, front: Front) -> None:
     panel = front(EVOLUTION)
-    assert "calculator" in panel.head.watch.text()
-    buttons: list[QPushButton] = panel.head.chips.buttons
+    assert "calculator" in panel.watch.text()
+    buttons: list[QPushButton] = panel.chips.buttons
     assert [button.isChecked() for button in buttons if not button.isHidden()] == [
         chip.text == "Agent" for chip in CHIPS
     ]

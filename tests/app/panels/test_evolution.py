@@ -215,7 +215,7 @@ def test_the_strips_grow_on_an_axis_that_does_not_move_with_every_update(
 @pytest.mark.parametrize("height", [120, 250, 360, 600])
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_columns_and_rows_have_room_beside_each_other(width: int, height: int, scale: float) -> None:
-    here = Geometry.fitted(
+    here = Geometry(
         width * scale,
         height * scale,
         scale,
@@ -252,9 +252,9 @@ def test_the_head_tells_what_to_watch_and_how_the_chosen_answer_turned(language:
     place = forked(run.origin)
     panel.rows.chosen.emit(place)
     language.settle()
-    assert "left to right" in panel.head.watch.text()
-    assert f"{run.origin.watched[place]} was answered" in panel.head.story.text()
-    assert f"since update {place + 2}" in panel.head.story.text()
+    assert "left to right" in panel.watch.text()
+    assert f"{run.origin.watched[place]} was answered" in panel.story.text()
+    assert f"since update {place + 2}" in panel.story.text()
     assert "turned right" in panel.note.text() and "0 turned wrong" in panel.note.text()
 
 
@@ -297,11 +297,11 @@ def test_a_chip_begins_a_run_with_its_task_and_the_other_run_stays(
     workspace = language.program.workspace
     monkeypatch.setattr(language.program.run_manager, "load_model", lambda run: None)
     before, count = workspace.run, len(workspace.runs)
-    panel.head.chips.buttons[n].click()
+    panel.chips.buttons[n].click()
     language.settle()
     assert workspace.run is not None
     assert CHIPS[n].describes(workspace.run.origin.settings)
-    assert [button.isChecked() for button in panel.head.chips.buttons] == [m == n for m in range(len(CHIPS))]
+    assert [button.isChecked() for button in panel.chips.buttons] == [m == n for m in range(len(CHIPS))]
     assert before in workspace.runs
     assert len(workspace.runs) == count + (n > 0), "the task of the run shown begins nothing"
     if CHIPS[n].changes["task.problem"] != "arithmetic":
@@ -313,7 +313,7 @@ def test_a_chip_begins_a_run_with_its_task_and_the_other_run_stays(
 def test_a_task_that_the_session_locks_cannot_be_chosen(language: Driver, panel: EvolutionPanel) -> None:
     language.program.workspace.editing.restrict(("task.problem",), ())
     language.settle()
-    assert not any(button.isEnabled() for button in panel.head.chips.buttons)
+    assert not any(button.isEnabled() for button in panel.chips.buttons)
 
 
 def test_the_held_out_number_explains_itself_at_the_update_that_measured_it(
@@ -326,9 +326,9 @@ def test_the_held_out_number_explains_itself_at_the_update_that_measured_it(
             writer.append(dataclasses.replace(step, measurements=measured))
     driver.program.run_manager.open(path)
     panel, workspace = front(EVOLUTION), driver.program.workspace
-    assert panel.head.dial.words.startswith("38% of the held-out prompts are answered right, 12% at the start")
-    panel.head.dial.setFocus()
-    QTest.keyClick(panel.head.dial, Qt.Key.Key_Return)
+    assert panel.dial.words.startswith("38% of the held-out prompts are answered right, 12% at the start")
+    panel.dial.setFocus()
+    QTest.keyClick(panel.dial, Qt.Key.Key_Return)
     driver.settle()
     assert workspace.quantity is not None and workspace.quantity.name == "accuracy_greedy"
     assert workspace.cursor.step == 3

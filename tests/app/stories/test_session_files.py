@@ -266,8 +266,10 @@ def test_a_long_saving_says_how_much_is_done(driver: Driver, tmp_path: Path, mon
     driver.run(2)
     driver.program.session_files.save(tmp_path / "slow.grposession")
     driver.qtbot.waitUntil(lambda: "Saving slow.grposession: 25% …" in driver.messages)
+    driver.program.session_files.open(tmp_path / "slow.grposession")  # waits until it is saved
     on.set()
     driver.opened()
+    assert any(text.startswith("slow.grposession is open.") for text in driver.messages)
     assert not any("%" in text for text in driver.messages)
 
 

@@ -167,7 +167,7 @@ def test_a_language_model_loses_nothing_its_panels_do_not_overlap_and_its_chips_
     shown = apart_and_inside(driver)
     assert losses(driver.program.window) == []
     evolution = shown["evolution"]
-    for chip in evolution.head.chips.buttons:
+    for chip in evolution.chips.buttons:
         assert chip.width() >= chip.sizeHint().width() and box(evolution).contains(box(chip)), chip.text()
     assert evolution.area.verticalScrollBar().maximum() == 0, "every prompt is in sight"
 

@@ -86,8 +86,7 @@ class TokenLoss(Interactive):
         self.tokens.show_group(view, "plain", larger)
         self.table.set_look(view.theme, view.scale * larger)
         self.table.set_columns(COLUMNS)
-        bar = self.table.verticalScrollBar().sizeHint().width()
-        self.table.fit_columns((0, 1, 2), self.table.width() - 2 * self.table.frameWidth() - bar)
+        self.table.fit_columns((0, 1, 2))
         numbers, known = view.step.numbers, self.known
         if numbers is None or view.step.step is None:
             self.table.set_rows([])

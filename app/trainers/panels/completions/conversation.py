@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QTextCharFormat
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QTextCharFormat
+from PySide6.QtWidgets import QWidget
 
 from app.plotting.numbers import shown
+from app.theme.labels import RichLabel
 from app.theme.tokens import Theme
 from grpo_core.foreign.trajectory import Trajectory, Turn, turns_in
 from grpo_core.record import Origin, Step
@@ -201,36 +202,21 @@ def _end(trajectory: Trajectory) -> Iterator[str]:
         yield tr("Environment: {parts}").format(parts=listed(parts))
 
 
-class MaskLegend(QWidget):
+class MaskLegend(RichLabel):
     """A legend of the styles for what the loss counts."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme: Theme | None = None
-        self._scale = 1.0
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        super().__init__(parent=parent)
         self.setAccessibleName(tr("Legend: {looks}").format(looks=listed(words for _, words in LEGEND)))
 
     def show_look(self, theme: Theme, scale: float) -> None:
         """Apply the theme and the scale."""
-        self._theme, self._scale = theme, scale
-        self.updateGeometry()
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        font = self.font() if self._theme is None else self._theme.font("small", self._scale)
-        return QSize(120, round(QFontMetricsF(font).height() * 1.3))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self._theme is None:
-            return
-        painter, x = QPainter(self), 0.0
-        painter.setFont(self._theme.font("small", self._scale))
+        entries = []
         for look, words in LEGEND:
-            written = format_of(look, self._theme)
-            box = QRectF(x, 0, painter.fontMetrics().horizontalAdvance(words) + 12, self.height())
+            written = format_of(look, theme)
+            style = f"color: {written.foreground().color().name()};"
             if look in STRENGTH:
-                painter.fillRect(box, written.background())
-            painter.setPen(written.foreground().color())
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
-            x = box.right() + 8
+                style += f" background-color: {written.background().color().name()};"
+            entries.append(f'<span style="{style}">&nbsp; {html.escape(words)} &nbsp;</span>')
+        self.setFont(theme.font("small", scale))
+        self.setText("&nbsp; ".join(entries))

@@ -211,11 +211,10 @@ class CompletionsPanel(Panel):
         keys = [column.key for column in COLUMNS]
         empty = self._batch.empty - {"truncated"} if self._batch is not None else set()
         first = dict.fromkeys((keys[0], str(self.by.currentData()), *(key for key in KEPT if key not in empty)))
-        bar = self.table.verticalScrollBar().sizeHint().width()
-        self.table.fit_columns([keys.index(key) for key in first], self.table.width() - 2 - bar)
+        self.table.fit_columns([keys.index(key) for key in first])
         keys, empty = [column.key for column in PROMPTS], set() if self._prompts is None else self._prompts.empty
         shown_first = [keys.index(key) for key in ("prompt", *(key for key in PROMPTS_KEPT if key not in empty))]
-        self.prompts.fit_columns(shown_first, self.prompts.width() - 2 - bar)
+        self.prompts.fit_columns(shown_first)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

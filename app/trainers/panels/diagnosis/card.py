@@ -24,12 +24,11 @@ class FindingCard(QFrame):
     """A finding with its heading, its course over the run, its description and its evidence.
 
     Signals:
-        place_wanted: go to the piece of evidence with this number, counted from 0; if the flag is True,
-            also bring its panel to the front.
+        place_wanted: go to this piece of evidence; if the flag is True, also bring its panel to the front.
         step_wanted: show the trainer's step with this number.
     """
 
-    place_wanted = Signal(int, bool)
+    place_wanted = Signal(object, bool)
     step_wanted = Signal(int)
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
@@ -78,7 +77,7 @@ class FindingCard(QFrame):
         filled = [n for n in range(len(EVIDENCE)) if any(row[n] not in (None, "") for row in rows)]
         table = _table([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
         table.selected.connect(self._on_selected)
-        table.activated_cell.connect(self._on_activated)
+        table.activated_cell.connect(self._on_selected)
         table.clicked.connect(self._on_clicked)
         table.set_rows([[row[n] for n in filled] for row in rows])
         self._kept = [filled.index(n) for n in KEPT if n in filled]
@@ -115,17 +114,17 @@ class FindingCard(QFrame):
             self.evidence.fit_columns(self._kept, self.width() - margins.left() - margins.right() - 4)
 
     @Slot(int)
-    def _on_selected(self, place: int) -> None:
-        self.place_wanted.emit(place, False)
-
     @Slot(int, str)
-    def _on_activated(self, place: int, key: str) -> None:
-        self.place_wanted.emit(place, True)
+    def _on_selected(self, place: int, key: str | None = None) -> None:
+        """Go to a piece of evidence, and also to its panel if its cell ``key`` was activated."""
+        one = self.entry.place(place)
+        if one is not None:
+            self.place_wanted.emit(one, key is not None)
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
         if self.evidence is not None:
-            self.place_wanted.emit(self.evidence.table.row_at(index.row()), True)
+            self._on_selected(self.evidence.table.row_at(index.row()), "")
 
 
 def _table(columns: Sequence[Column], title: str) -> TableTwin:

@@ -97,7 +97,7 @@ class DiagnosisPanel(Panel):
 
     def _card(self, entry: Entry) -> FindingCard:
         card = FindingCard(entry)
-        card.place_wanted.connect(self._on_place)
+        card.place_wanted.connect(self.show_place)
         card.step_wanted.connect(self._on_step)
         return card
 
@@ -114,14 +114,8 @@ class DiagnosisPanel(Panel):
         else:
             self.examination.start(run.id, run.path, run.head, columns_of(getattr(run, "source", None)))
 
-    @Slot(int, bool)
-    def _on_place(self, place: int, in_front: bool) -> None:
-        card = self.sender()
-        one = card.entry.place(place) if isinstance(card, FindingCard) else None
-        if one is not None:
-            self.show_place(one, in_front=in_front)
-
-    def show_place(self, one: Evidence, *, in_front: bool) -> None:
+    @Slot(object, bool)
+    def show_place(self, one: Evidence, in_front: bool) -> None:
         """Show the step of a piece of evidence, and select its completion and token.
 
         ``in_front``: bring the panel of completions or tokens to the front."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
 from app.boxes import across, down
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Label
+from app.theme.labels import EmptyLabel, Paragraph
 from app.trainers.panels.reward_weights.sliders import WeightSliders
 from app.widgets.panel import Panel
 from app.workspace.view import View
@@ -74,9 +74,7 @@ class RewardWeightsPanel(Panel):
         self.sliders.scores_dropped.connect(self._on_drop)
         self.reset = QPushButton(tr("As recorded"))
         self.reset.clicked.connect(self._on_reset)
-        self.sentence, self.refusal, self.note = _line(), _line(), _line()
-        self.refusal.setObjectName("refusal")
-        self.note.setObjectName("muted")
+        self.sentence, self.refusal, self.note = Paragraph(), Paragraph(name="refusal"), Paragraph(name="muted")
         self.table = TableTwin(COLUMNS, tr("Completions under other weights"))
         self.table.horizontalHeader().setStretchLastSection(True)
         self.table.selected.connect(self._on_row)
@@ -120,7 +118,7 @@ class RewardWeightsPanel(Panel):
         self.table.set_summary(self.sentence.text())
         row = view.selection.row
         self.table.select_row(row if row is not None and row < len(step.rewards) else None)
-        self._fit()
+        self.table.fit_columns(KEPT)
 
     def _why_not(self, view: View, step: Step | None) -> str:
         if not view.run.is_recorded:
@@ -139,13 +137,9 @@ class RewardWeightsPanel(Panel):
             parts[:, place] = scores
         return parts
 
-    def _fit(self) -> None:
-        bar = self.table.verticalScrollBar().sizeHint().width()
-        self.table.fit_columns(KEPT, self.table.width() - 2 * self.table.frameWidth() - bar)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
+        self.table.fit_columns(KEPT)
 
     def summary(self, view: View) -> str:
         return self.empty.text() if self._stack.currentIndex() else self.sentence.text()
@@ -188,13 +182,6 @@ class RewardWeightsPanel(Panel):
     def _on_activated(self, row: int, key: str) -> None:
         self.workspace.select_token(row, 0)
         self.completion_wanted.emit()
-
-
-def _line() -> Label:
-    label = Label(wraps=True)
-    label.setContentsMargins(12, 0, 12, 0)
-    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-    return label
 
 
 def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:

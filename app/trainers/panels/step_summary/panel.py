@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QStackedLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QStackedLayout, QToolButton, QWidget
 
 from app.boxes import across, down
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Label, plain_tip
+from app.theme.labels import EmptyLabel, Paragraph, plain_tip
 from app.trainers.panels.step_summary.rows import GROUPS, TOKENS, Summary, TokenSummary, summary_of, tokens_of
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
@@ -49,7 +49,7 @@ class StepSummaryPanel(Panel):
         self._summary: Summary | None = None
         self._tokens: TokenSummary | None = None
         self._unreadable = ""
-        self.groups_sentence, self.tokens_sentence = Label(), Label()
+        self.groups_sentence, self.tokens_sentence = Paragraph(), Paragraph()
         self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"))
         self.groups.selected.connect(self._on_group)
         self.groups.activated_cell.connect(self._on_group)
@@ -76,10 +76,10 @@ class StepSummaryPanel(Panel):
         choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
         whole = QWidget()
         down(
-            _padded(self.groups_sentence),
+            self.groups_sentence,
             self.groups,
             choices,
-            _padded(self.tokens_sentence),
+            self.tokens_sentence,
             (self.tokens, 1000),
             None,
             on=whole,
@@ -142,8 +142,7 @@ class StepSummaryPanel(Panel):
         """Fit the height of the tables to their rows, limiting that of the groups, and show as many columns as fit."""
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
-            bar = table.verticalScrollBar().sizeHint().width()
-            table.fit_columns(columns, table.width() - 2 * table.frameWidth() - bar)
+            table.fit_columns(columns)
         self.groups.setMaximumHeight(min(self.groups.maximumHeight(), round(self.height() * OF_GROUPS)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -171,11 +170,3 @@ class StepSummaryPanel(Panel):
             found = self._tokens.found
             self.workspace.select_token(int(found.rows[place]), int(found.tokens[place]))
             self.token_wanted.emit()
-
-
-def _padded(label: Label) -> Label:
-    """Return ``label`` with word wrap and margins."""
-    label.setWordWrap(True)
-    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-    label.setContentsMargins(12, 0, 12, 0)
-    return label

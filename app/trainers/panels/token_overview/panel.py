@@ -148,12 +148,13 @@ class TokenOverviewPanel(Panel):
         if step is None:
             return
         lines = []
-        for place in range(shown.top, min(shown.bottom, shown.top + LISTED, len(self._order))):
+        end = min(shown.bottom() + 1, len(self._order))
+        for place in range(shown.top(), min(end, shown.top() + LISTED)):
             row, first = int(self._order[place]), int(self._before[place])
-            tokens = step.tokens[row][step.there[row]][max(shown.left - first, 0) : max(shown.right - first, 0)]
+            tokens = step.tokens[row][step.there[row]][max(shown.left() - first, 0) : max(shown.right() + 1 - first, 0)]
             words = (self._vocabulary[t] if 0 <= t < len(self._vocabulary) else "?" for t in tokens.tolist())
             lines.append(f"#{row + 1}  " + " ".join("".join(words).split())[:LONGEST])
-        left_out = min(shown.bottom, len(self._order)) - shown.top - len(lines)
+        left_out = end - shown.top() - len(lines)
         if left_out > 0:
             lines.append(tr("… and {count:,} more").format(count=left_out))
         text = "\n".join(lines)

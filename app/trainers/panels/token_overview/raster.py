@@ -4,8 +4,6 @@ from zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 START, END, TURN = "start", "end", "turn"
@@ -13,28 +11,6 @@ ALIGNMENTS = (START, END, TURN)
 """Alignments of the completions: at the first token, at the last one, or at the first token that the model did not
 write.
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Window:
-    """The visible part of the aligned completions: rows ``top`` to ``bottom`` and positions ``left`` to ``right``,
-    ends excluded.
-    """
-
-    top: int
-    bottom: int
-    left: int
-    right: int
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return self.bottom - self.top
-
-    @property
-    def places(self) -> int:
-        """The number of positions in each row."""
-        return self.right - self.left
 
 
 def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme.tokens import LIGHT, Theme
-from app.trainers.panels.token_overview.raster import Window, binned, picture
+from app.trainers.panels.token_overview.raster import binned, picture
 from grpo_core.text import tr
 
 LEVELS = 64
@@ -23,7 +23,7 @@ class TokenStrips(QWidget):
     """The raster with the selected token and the part marked by dragging.
 
     Attributes:
-        window_shown: the visible part.
+        window_shown: the visible part, in positions of the aligned completions and in rows.
 
     Signals:
         chosen: a token was clicked: its row in the raster, and its column in the aligned completions.
@@ -51,7 +51,7 @@ class TokenStrips(QWidget):
         self._shares = np.full((1, 1), np.nan, np.float32)
         self._groups: tuple[int, ...] = ()
         self._theme, self._scale, self._signed = LIGHT, 1.0, True
-        self.window_shown = Window(top=0, bottom=1, left=0, right=1)
+        self.window_shown = QRect(0, 0, 1, 1)
         self._selected: tuple[int, int] | None = None
         self._image: QImage | None = None
         self._key: tuple[object, ...] = ()
@@ -100,7 +100,7 @@ class TokenStrips(QWidget):
         """Whether only a part is visible."""
         return self.window_shown != _whole(self._shares)
 
-    def _show(self, window: Window) -> None:
+    def _show(self, window: QRect) -> None:
         if window != self.window_shown:
             self.window_shown = window
             self.update()
@@ -116,17 +116,16 @@ class TokenStrips(QWidget):
     def place_at(self, point: QPoint) -> tuple[int, int]:
         """Return the (row, position) at a pixel, or the nearest one if the pixel is outside."""
         area, shown = self.area, self.window_shown
-        row = shown.top + (point.y() - area.top()) * shown.rows // max(area.height(), 1)
-        place = shown.left + (point.x() - area.left()) * shown.places // max(area.width(), 1)
-        return min(max(row, shown.top), shown.bottom - 1), min(max(place, shown.left), shown.right - 1)
+        row = shown.top() + (point.y() - area.top()) * shown.height() // max(area.height(), 1)
+        place = shown.left() + (point.x() - area.left()) * shown.width() // max(area.width(), 1)
+        return min(max(row, shown.top()), shown.bottom()), min(max(place, shown.left()), shown.right())
 
     def box(self, row: int, place: int) -> QRectF:
         """Return the rectangle of a drawn token, at least three by three pixels in size."""
         area, shown = QRectF(self.area), self.window_shown
-        high, wide = area.height() / shown.rows, area.width() / shown.places
-        return QRectF(
-            area.left() + (place - shown.left) * wide, area.top() + (row - shown.top) * high, max(wide, 3), max(high, 3)
-        )
+        high, wide = area.height() / shown.height(), area.width() / shown.width()
+        corner = QPointF(area.left() + (place - shown.left()) * wide, area.top() + (row - shown.top()) * high)
+        return QRectF(corner, QSizeF(max(wide, 3), max(high, 3)))
 
     # -- painting -----------------------------------------------------------------------------------------------------
 
@@ -136,20 +135,20 @@ class TokenStrips(QWidget):
             return
         painter.drawImage(area, self._raster(area))
         shown = self.window_shown
-        high = area.height() / shown.rows
+        high = area.height() / shown.height()
         painter.setPen(QPen(theme.colour("ground"), 1))
-        for row in range(shown.top + 1, shown.bottom) if high >= ROW else ():
-            y = area.top() + (row - shown.top) * high
+        for row in range(shown.top() + 1, shown.bottom() + 1) if high >= ROW else ():
+            y = area.top() + (row - shown.top()) * high
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
         painter.setPen(QPen(theme.colour("muted"), 1))
         for row in self._groups if high >= 1.5 else ():
-            if shown.top < row < shown.bottom:
-                y = area.top() + (row - shown.top) * high
+            if shown.top() < row <= shown.bottom():
+                y = area.top() + (row - shown.top()) * high
                 painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self._selected is not None:
             row, place = self._selected
-            if shown.top <= row < shown.bottom and shown.left <= place < shown.right:
+            if shown.contains(place, row):
                 painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
                 painter.drawRect(self.box(row, place).adjusted(-2, -2, 2, 2))
         if self._from is not None and self._to is not None:
@@ -166,7 +165,7 @@ class TokenStrips(QWidget):
         key = (id(self._shares), self.window_shown, size, self._theme.name, self._signed)
         if self._image is None or key != self._key:
             shown = self.window_shown
-            part = self._shares[shown.top : shown.bottom, shown.left : shown.right]
+            part = self._shares[shown.top() : shown.bottom() + 1, shown.left() : shown.right() + 1]
             up = _levels(self._theme, "push_up")
             down = _levels(self._theme, "push_down") if self._signed else up
             pixels = picture(binned(part, size[1], size[0]), up, down, self._theme.colour("ground").rgba())
@@ -198,7 +197,7 @@ class TokenStrips(QWidget):
         (row, place), (last_row, last_place) = self.place_at(begin), self.place_at(end)
         top, bottom = sorted((row, last_row))
         left, right = sorted((place, last_place))
-        self._show(Window(top=top, bottom=bottom + 1, left=left, right=right + 1))
+        self._show(QRect(QPoint(left, top), QPoint(right, bottom)))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.show_all()
@@ -212,7 +211,7 @@ class TokenStrips(QWidget):
         }
         key = Qt.Key(event.key())
         if key in moves:
-            here = self._selected or (self.window_shown.top, self.window_shown.left)
+            here = self._selected or (self.window_shown.top(), self.window_shown.left())
             row, place = (a + b for a, b in zip(here, moves[key], strict=True))
             if 0 <= row < self._shares.shape[0] and 0 <= place < self._shares.shape[1]:
                 self.chosen.emit(row, place)
@@ -227,15 +226,15 @@ class TokenStrips(QWidget):
 
     def _enlarge(self) -> None:
         """Show half as many rows and positions, around the selected token."""
-        shown, (row, place) = self.window_shown, self._selected or (self.window_shown.top, self.window_shown.left)
-        high, wide = max(shown.rows // 2, 1), max(shown.places // 2, 1)
-        top = min(max(row - high // 2, shown.top), shown.bottom - high)
-        left = min(max(place - wide // 2, shown.left), shown.right - wide)
-        self._show(Window(top=top, bottom=top + high, left=left, right=left + wide))
+        shown, (row, place) = self.window_shown, self._selected or (self.window_shown.top(), self.window_shown.left())
+        high, wide = max(shown.height() // 2, 1), max(shown.width() // 2, 1)
+        top = min(max(row - high // 2, shown.top()), shown.bottom() + 1 - high)
+        left = min(max(place - wide // 2, shown.left()), shown.right() + 1 - wide)
+        self._show(QRect(left, top, wide, high))
 
 
-def _whole(shares: np.ndarray) -> Window:
-    return Window(top=0, bottom=shares.shape[0], left=0, right=shares.shape[1])
+def _whole(shares: np.ndarray) -> QRect:
+    return QRect(0, 0, shares.shape[1], shares.shape[0])
 
 
 def _levels(theme: Theme, meaning: str) -> np.ndarray:

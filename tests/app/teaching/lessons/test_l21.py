@@ -44,7 +44,7 @@ def test_an_answer_of_ones_own_joins_the_group_and_nothing_is_called_held_out(pu
     window = pupil.driver.program.window
     evolution = window.panels["evolution"]
     assert isinstance(evolution, EvolutionPanel)
-    assert not evolution.head.dial.isVisible(), "the one prompt there is is trained on"
+    assert not evolution.dial.isVisible(), "the one prompt there is is trained on"
     pupil.walk_to(3)
     panel = window.panels["score_your_own"]
     assert isinstance(panel, ScorePanel) and panel.isVisible()

@@ -89,7 +89,7 @@ def test_what_if_of_a_large_update_is_that_of_any_other(driver: Driver) -> None:
     assert panel.picture is not None
     step = workspace.view.step.step
     assert step is not None
-    plain = WhatIfQuestion().picture(workspace.view, step, workspace.view.step.passed)
+    plain = WhatIfQuestion(workspace).picture(workspace.view, step, workspace.view.step.passed)
     assert [row.other for row in panel.picture.rows] == [row.other for row in plain.rows]
     panel.question.choose("Dr. GRPO")
     panel.redraw()

@@ -14,7 +14,6 @@ from app.commands.table import all_commands
 from app.jobs.runner import Runner
 from app.panel_registry import PANELS, TRAINING_HISTORY
 from app.panels.controls.recorded import RecordedSettings
-from app.sessions.file_task import FileTask
 from app.trainers.controllers import recorded_follower
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.panel import CompletionsPanel
@@ -240,21 +239,36 @@ def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: D
     assert any("restarted" in message for message in driver.messages)
 
 
+def test_a_folder_that_cannot_be_read_for_a_while_changes_nothing(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise OSError("the drive is away")
+
+    run = opened(driver, DATA / "grpo")
+    follower, said = driver.program.part("trainers").recorded_runs.followers[run.id], driver.messages
+    monkeypatch.setattr(recorded_follower, "refreshed", away)
+    follower.look()
+    assert follower.busy
+    driver.qtbot.waitUntil(lambda: not follower.busy)
+    assert driver.messages == said and shown(driver.program.workspace) is run
+
+
 def test_closing_waits_for_no_disk_that_does_not_answer(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, answers = threading.Event(), threading.Event()
 
-    def silent(*_: object) -> None:
+    def silent(*_: object) -> tuple[int, None, bool]:
         asked.set()
         answers.wait(60)
+        return 0, None, True
 
     run = opened(driver, DATA / "grpo")
     follower = driver.program.part("trainers").recorded_runs.followers[run.id]
     monkeypatch.setattr(recorded_follower, "refreshed", silent)
     waits = list[object]()
-    monkeypatch.setattr(FileTask, "wait", lambda *_: waits.append("for the folder"))
-    monkeypatch.setattr(Runner, "close", lambda *_: waits.append("for the series"))
+    monkeypatch.setattr(Runner, "close", lambda *_: waits.append("for the folder or the series"))
     try:
         follower.look()
         driver.qtbot.waitUntil(asked.is_set)

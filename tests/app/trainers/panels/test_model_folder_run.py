@@ -73,8 +73,8 @@ def test_evolution_speaks_of_sums_and_offers_tasks_in_words(adapted: Driver, fro
     panel = front(EVOLUTION)
     assert isinstance(panel, EvolutionPanel)
     adapted.settle()
-    assert "answer every time" in panel.head.watch.text()
-    visible = [button for button in panel.head.chips.buttons if not button.isHidden()]
+    assert "answer every time" in panel.watch.text()
+    visible = [button for button in panel.chips.buttons if not button.isHidden()]
     assert [button.text() for button in visible] == [chip.text for chip in IN_WORDS]
     assert [button.isChecked() for button in visible] == [True, False, False]
     told = panel.rows.accessibleDescription()
@@ -98,11 +98,11 @@ def test_evolution_shows_what_the_reward_sees_and_greedy_answers_beside_it(
     panel = front(EVOLUTION)
     assert isinstance(panel, EvolutionPanel)
     driver.settle()
-    assert panel.head.dial.lines[0] == "sampled: 4 of 8"
-    assert panel.head.dial.lines[1].startswith("greedy, held out: ")
-    assert panel.head.dial.words.startswith("50% of the update's sampled completions are right, 25% at the first")
+    assert panel.dial.lines[0] == "sampled: 4 of 8"
+    assert panel.dial.lines[1].startswith("greedy, held out: ")
+    assert panel.dial.words.startswith("50% of the update's sampled completions are right, 25% at the first")
     assert "Update 2 sampled 4 of 8 right. Greedy answers before it: " in panel.note.text()
-    panel.head.dial.explain_current()
+    panel.dial.explain_current()
     assert driver.program.workspace.view.quantity == Quantity("accuracy"), "the number on the dial"
 
 
@@ -165,7 +165,7 @@ def test_how_an_answer_turned_is_told_in_quotation_marks(
     panel = front(EVOLUTION)
     assert isinstance(panel, EvolutionPanel)
     driver.settle()
-    assert panel.head.story.text() == (
+    assert panel.story.text() == (
         "“What is 5 plus 9? Reply…” was answered “5 + 9 = 13”; since update 2 it is “5 + 9 = 14”, which is right."
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -115,8 +115,7 @@ def test_what_is_brushed_is_enlarged_and_its_text_stands_below(panel: TokenOverv
     assert step is not None and panel.text.toPlainText().startswith("#1  ") and not panel.whole.isEnabled()
     begin, end = strips.box(1, 2).center().toPoint(), strips.box(3, 6).center().toPoint()
     drag(strips, qtbot, begin, end)
-    shown = strips.window_shown
-    assert (shown.top, shown.bottom, shown.left, shown.right) == (1, 4, 2, 7)
+    assert strips.window_shown == QRect(QPoint(2, 1), QPoint(6, 3))
     words = view.run.origin.vocabulary
     lines = panel.text.toPlainText().splitlines()
     assert len(lines) == 3 and panel.whole.isEnabled()
@@ -147,7 +146,7 @@ def test_keys_walk_and_enlarge(panel: TokenOverviewPanel, qtbot: QtBot) -> None:
         panel.draw(workspace.view)
         assert (workspace.selection.row, workspace.selection.token) == place
     qtbot.keyClick(strips, Qt.Key.Key_Plus)
-    assert strips.enlarged and strips.window_shown.left <= 6 < strips.window_shown.right
+    assert strips.enlarged and strips.window_shown.left() <= 6 <= strips.window_shown.right()
     qtbot.keyClick(strips, Qt.Key.Key_Escape)
     assert not strips.enlarged
 
@@ -159,4 +158,4 @@ def test_another_step_of_another_length_is_shown_whole(panel: TokenOverviewPanel
     step = panel.workspace.view.step.step
     assert step is not None
     width = int(step.there.sum(axis=1).max())
-    assert panel.strips.window_shown.right <= width and panel.strips.window_shown.bottom <= len(step.group)
+    assert QRect(0, 0, width, len(step.group)).contains(panel.strips.window_shown)
