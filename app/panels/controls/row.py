@@ -32,6 +32,7 @@ class Row(QWidget):
         super().__init__(parent)
         self.paths, self.about = paths, about
         self.usual: Any = None
+        self._marked = "", True
         self.name = Label(f"{about.title} {about.symbol}".strip())
         self.name.setMinimumWidth(1)  # a long name is cut off rather than push its value out of view
         self.error = Label(name="refusal", wraps=True)
@@ -71,6 +72,10 @@ class Row(QWidget):
 
         An empty string removes both.
         """
+        marked = sentence, self.isEnabled()  # a lock replaces the tooltip
+        if marked == self._marked:
+            return
+        self._marked = marked
         title = f"{self.about.title} {self.about.symbol}".strip()
         self.name.setText(f"{title} •" if sentence else title)
         note = f"{sentence} {self.about.help} {usual(self.about)}".strip()
