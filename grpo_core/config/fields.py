@@ -164,9 +164,8 @@ def check(instance: Any) -> None:
     Raises:
         SettingsError: a value is not allowed; the message names the field, its value and what is allowed.
     """
-    for field in dataclasses.fields(instance):
-        if "about" in field.metadata:
-            _check_value(field.name, getattr(instance, field.name), field.metadata["about"], type(field.default))
+    for name, rule in declared(type(instance)).items():
+        _check_value(name, getattr(instance, name), rule, type(getattr(type(instance), name)))
 
 
 def _check_value(name: str, value: Any, rule: About, kind: type) -> None:

@@ -6,6 +6,7 @@ Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as of 2026.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from grpo_core.config.objective import Objective
@@ -64,9 +65,13 @@ class Preset:
         return different | {path: (here, there) for path, (here, there) in pairs.items() if here != there}
 
     def _objective_for(self, settings: Settings) -> Objective:
-        if self.objective.reduction != "constant":
-            return self.objective
-        return self.objective.replace(max_tokens=settings.task.longest)
+        constant = self.objective.reduction == "constant"
+        return _of_length(self.objective, settings.task.longest) if constant else self.objective
+
+
+@cache
+def _of_length(objective: Objective, tokens: int | None) -> Objective:
+    return objective.replace(max_tokens=tokens)
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:

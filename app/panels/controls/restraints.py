@@ -88,7 +88,7 @@ def _restraints_text(locked: int, hidden: int) -> str:
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
     """Return whether a control that changes ``paths`` is among ``names``."""
-    return any(path in names for path in paths)
+    return not names.isdisjoint(paths)
 
 
 def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:
