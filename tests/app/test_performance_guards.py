@@ -128,6 +128,20 @@ def test_a_step_of_a_slider_changes_one_row_of_the_controls(driver: Driver) -> N
     assert reactions.heard == []
 
 
+def test_a_step_of_a_slider_leaves_the_what_if_as_it_is(driver: Driver) -> None:
+    driver.run(3)
+    shown = panel(driver, "what_if")
+    beta = row_of(driver, "objective.beta")
+    driver.settle()
+    reactions = Reactions([shown, *shown.findChildren(QWidget)])
+    beta.slider.setValue(beta.slider.value() + 1)
+    driver.settle()
+    assert reactions.heard == []
+    driver.program.workspace.move_to(2)
+    driver.settle()
+    assert reactions.heard != []
+
+
 @pytest.mark.parametrize("frames", [100, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(300)])])
 def test_frames_make_no_objects_and_cost_no_reference_to_none(driver: Driver, frames: int) -> None:
     driver.run(12)
