@@ -80,12 +80,8 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
 
     The number of passes is ignored: any preset can be run with any number.
     """
-    best: tuple[str, dict[str, tuple[Any, Any]]] = ("", {})
-    for name, preset in PRESETS.items():
-        changed = preset.differences(settings)
-        if not best[0] or len(changed) < len(best[1]):
-            best = name, changed
-    return best
+    changed = {name: preset.differences(settings) for name, preset in PRESETS.items()}
+    return min(changed.items(), key=lambda entry: len(entry[1]))
 
 
 def presets_of(settings: Settings) -> tuple[str, ...]:

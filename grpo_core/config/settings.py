@@ -174,11 +174,9 @@ class Settings:
             different["task"] = self.task, other.task
         for part in _names(Settings):
             mine, theirs = getattr(self, part), getattr(other, part)
-            if not dataclasses.is_dataclass(mine):
-                different |= {part: (mine, theirs)} if mine != theirs else {}
-            elif type(mine) is type(theirs):
+            if part != "seed" and type(mine) is type(theirs):
                 different |= {f"{part}.{name}": values for name, values in differing(mine, theirs).items()}
-        return different
+        return different | ({"seed": (self.seed, other.seed)} if self.seed != other.seed else {})
 
     def refuse_structural(self, wanted: Settings) -> None:
         """Check that a run under these settings can continue under ``wanted``.
@@ -232,11 +230,9 @@ class Settings:
         """Yield the dotted path and value of every setting that differs from its default, and of those that identify
         the kind of task.
         """
-        usual = {part: type(getattr(self, part))() for part in _names(Settings) if part != "seed"}
+        usual = Settings(task=type(self.task)())
         for path, value in flat(self).items():
-            part, _, name = path.rpartition(".")
-            default = getattr(usual[part], name) if part else Settings.__dataclass_fields__[name].default
-            if value != default or (part == "task" and name in KINDS.values()):
+            if value != usual.get(path) or path.removeprefix("task.") in KINDS.values():
                 yield path, value
 
 
@@ -306,11 +302,8 @@ def flat(settings: Settings) -> dict[str, Any]:
     leaves: dict[str, Any] = {}
     for part in _names(Settings):
         value = getattr(settings, part)
-        if dataclasses.is_dataclass(value):
-            kind: type = type(value)
-            leaves |= {f"{part}.{name}": getattr(value, name) for name in _names(kind)}
-        else:
-            leaves[part] = value
+        names = _names(type(value))
+        leaves |= {f"{part}.{name}": getattr(value, name) for name in names} if names else {part: value}
     return leaves
 
 

@@ -149,14 +149,10 @@ class ControlsPanel(Panel):
             changes = with_prompt_file(dict.fromkeys(paths, value), self.workspace.editing.wanted, self)
             self.workspace.editing.edit(changes, tr("Change “{title}”").format(title=row.about.title), gesture)
         except SettingsError as error:
-            row.refuse(
-                tr("{title} stays {row}: {allowed}.").format(
-                    title=row.about.title, row=shown(self._value(row)), allowed=error.allowed
-                )
-            )
+            row.stay(self._value(row), error)
         else:
             row.accept()
-        row.show_value(self._value(row))
+            row.show_value(self._value(row))
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:
@@ -245,9 +241,6 @@ class ControlsPanel(Panel):
             self.kind.setCurrentIndex(int(wanted.is_language))
         self.model_note.setText(described_model(wanted))
         self.model_note.setVisible(wanted.is_language)
-        for row in self._rows:
-            if row.paths == ("model.device",):
-                row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
         self.restraints.hold(self._controls(), view)
         self.kind.setHidden("policy" in view.hidden)
         self.preset.setHidden("algorithm" in view.hidden)
@@ -265,6 +258,8 @@ class ControlsPanel(Panel):
                 continue
             row.show()
             row.show_value(value)
+            if row.paths == ("model.device",):
+                row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
             then = here.get(row.paths[0])
             row.mark(
                 ""

@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QWidget
 from app.boxes import across, down
 from app.help.hover import explain_on_hover
 from app.theme.labels import Label
+from app.widgets.scale import shown
 from grpo_core.config import About
 from grpo_core.config.value_names import headed
+from grpo_core.errors import SettingsError
 from grpo_core.text import listed, tr
 
 
@@ -57,6 +59,12 @@ class Row(QWidget):
         """Show below the field why the input was rejected and what is allowed."""
         self.error.setText(sentence)
         self.error.show()
+
+    def stay(self, value: Any, error: SettingsError) -> None:
+        """Show why the input was rejected, and that the setting stays ``value``."""
+        sentence = tr("{title} stays {row}: {allowed}.")
+        self.refuse(sentence.format(title=self.about.title, row=shown(value), allowed=error.allowed))
+        self.show_value(value)
 
     def remark(self, sentence: str) -> None:
         """Show a note below the field. An empty string removes it."""
