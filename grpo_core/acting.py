@@ -21,8 +21,7 @@ def acting_fields(objective: Objective) -> frozenset[str]:
     """
     surrogate, deviation = SURROGATES[objective.surrogate], DEVIATIONS[objective.std]
     reduction, compared_with = REDUCTIONS[objective.reduction], BASELINES[objective.baseline]
-    names = {field.name for field in fields(objective)} - _of_some_choices()
-    names |= {*surrogate.knobs, *reduction.knobs}
+    names = {*_of_all_choices(), *surrogate.knobs, *reduction.knobs}
     if not compared_with.from_critic:  # a critic's estimate is not divided
         names |= set(deviation.knobs)
     else:
@@ -40,8 +39,9 @@ def acting_fields(objective: Objective) -> frozenset[str]:
 
 
 @cache
-def _of_some_choices() -> frozenset[str]:
-    """Return the fields of the objective that have an effect only with some of our entries of these tables."""
+def _of_all_choices() -> frozenset[str]:
+    """Return the fields of the objective that have an effect whichever of our entries of these tables is chosen."""
     surrogates = {name: row for name, row in SURROGATES.items() if not package_of(name)}
     tables = (surrogates, REDUCTIONS, DEVIATIONS)
-    return frozenset(name for table in tables for row in table.values() for name in row.knobs)
+    of_some = {name for table in tables for row in table.values() for name in row.knobs}
+    return frozenset({field.name for field in fields(Objective)} - of_some)

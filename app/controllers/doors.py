@@ -99,10 +99,10 @@ class DoorsController(QObject):
 
     def shows(self, subject: str) -> bool:
         """Return whether the current door or the first screen shows commands and settings about ``subject``."""
-        home = self._window.alone == HOME.id
-        if self._preferences.current.everything or (self.current is None and not home):
+        if not subject or self._preferences.current.everything:
             return True
-        return not subject or (not home and self.current is not None and subject in self.current.subjects)
+        door = self.current
+        return self._window.alone != HOME.id and (door is None or subject in door.subjects)
 
     def owner(self, subject: str) -> str:
         """Return the titles of the doors to commands and settings about ``subject``, empty if they are shown."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from app.formula.objective_terms import objective_terms
 from app.formula.plain import plain_text
@@ -56,6 +57,7 @@ def is_another_formula(before: Objective, after: Objective) -> bool:
     return _shape(before) != _shape(after)
 
 
+@lru_cache(maxsize=2)
 def _shape(objective: Objective) -> tuple[object, ...]:
     pieces = tuple(re.sub(r"\d+(\.\d+)?", "#", term.latex) for term in objective_terms(objective))
     return (pieces, definitions(objective))

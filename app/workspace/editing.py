@@ -120,14 +120,16 @@ class Editing(QObject):
         ``runs`` belongs to the edit that is being made (``forwards``) or undone.
         """
         self._runs, self._forwards = runs, forwards
-        differing = {path: new for path, (_, new) in self.settings.differences(wanted).items()}
-        needs_run = self.settings.structural_differences(wanted)
-        live = {path: value for path, value in differing.items() if path not in needs_run}
-        structural = {path: value for path, value in differing.items() if path in needs_run}
-        try:
-            self.settings, self.pending = self.settings.replace(live), structural
-        except SettingsError:  # a live setting that is valid only with a structural one is pending with it
-            self.pending = differing
+        structural = {path: new for path, (_, new) in self.settings.structural_differences(wanted).items()}
+        if structural:
+            differing = {path: new for path, (_, new) in self.settings.differences(wanted).items()}
+            live = {path: value for path, value in differing.items() if path not in structural}
+            try:
+                self.settings, self.pending = self.settings.replace(live), structural
+            except SettingsError:  # a live setting that is valid only with a structural one is pending with it
+                self.pending = differing
+        else:
+            self.settings, self.pending = wanted, {}
         self.changed.emit()
 
     def note_runs(self, left: RunHandle, shown: RunHandle) -> None:

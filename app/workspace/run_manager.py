@@ -82,15 +82,13 @@ class RunManager(QObject):
         left = self._workspace.run
         assert left is not None
         if goal is not None and goal in self._workspace.runs and _fits(goal, settings):
-            self._show(goal, keep_edits=True)
+            self.show(goal, keep_edits=True)
             self._workspace.editing.put(settings)
             run = goal
-        elif left.head:
-            run = self._made(settings, tr("Run {next}").format(next=self._next()))
-            self._begin(run, keep_edits=True)
         else:
-            run = self._made(settings, left.title)
-            self._workspace.runs.insert(self._workspace.runs.index(left), run)
+            run = self._made(settings, tr("Run {next}").format(next=self._next()) if left.head else left.title)
+            if not left.head:
+                self._workspace.runs.insert(self._workspace.runs.index(left), run)
             self._begin(run, keep_edits=True)
         if not left.head:
             self.close_run(left)
@@ -115,7 +113,7 @@ class RunManager(QObject):
         """
         ours = self.trained_from(path)
         if ours is not None:
-            self._show(ours)
+            self.show(ours)
             return ours
         return self.adopt(RunHandle.open(path))
 
@@ -135,9 +133,9 @@ class RunManager(QObject):
         already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
         if already is not None and not self._moved_on(already, run.head):
             run.close_file()
-            self._show(already)
+            self.show(already)
             return already
-        self._show(run)
+        self.show(run)
         if already is not None:
             self.close_run(already)
         if run.note and not is_example(run.path):  # the bar above the controls describes a shipped run
@@ -147,7 +145,7 @@ class RunManager(QObject):
     def add(self, run: RunHandle) -> None:
         """Show a run that was opened elsewhere, at its last update. It replaces an untouched new run."""
         before = self._workspace.run
-        self._show(run)
+        self.show(run)
         if before is not None and before is not self._workspace.training and not before.head and not before.saved:
             self.close_run(before)
 
@@ -252,11 +250,8 @@ class RunManager(QObject):
         except GrpoError:
             self.new_run(Settings())
 
-    def show(self, run: RunHandle) -> None:
-        """Make another open run the active one. Training continues."""
-        self._show(run)
-
-    def _show(self, run: RunHandle, *, keep_edits: bool = False) -> None:
+    def show(self, run: RunHandle, *, keep_edits: bool = False) -> None:
+        """Make another open run the active one. Training continues. ``keep_edits`` keeps the undo history."""
         self._player.rest()
         self._workspace.activate(run, keep_edits=keep_edits)
         self.runs_changed.emit()
@@ -264,7 +259,7 @@ class RunManager(QObject):
     def _begin(self, run: RunHandle, *, keep_edits: bool = False) -> None:
         """Show a new run. The edits made for it belong to it; the previous run keeps the settings it ran under."""
         before = self._workspace.run
-        self._show(run, keep_edits=keep_edits)
+        self.show(run, keep_edits=keep_edits)
         if before is not None:
             before.next_settings = None
         if run.origin.settings.is_language:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 from grpo_core import plugins
@@ -132,20 +132,19 @@ def about(cls: type, name: str) -> About:
     Raises:
         KeyError: there is no such setting.
     """
-    return dict(described(cls))[name]
+    return _with_packages(declared(cls)[name])
 
 
 def described(cls: type) -> Iterator[tuple[str, About]]:
     """Yield every setting of dataclass ``cls`` with its description, in the order of declaration."""
-    for name, rule in declared(cls):
+    for name, rule in declared(cls).items():
         yield name, _with_packages(rule)
 
 
-def declared(cls: type) -> Iterator[tuple[str, About]]:
-    """Yield the same without the choices of packages, which are not loaded."""
-    for field in dataclasses.fields(cls):
-        if "about" in field.metadata:
-            yield field.name, field.metadata["about"]
+@cache
+def declared(cls: type) -> Mapping[str, About]:
+    """Return the same by name, without the choices of packages, which are not loaded."""
+    return {field.name: field.metadata["about"] for field in dataclasses.fields(cls) if "about" in field.metadata}
 
 
 def _with_packages(rule: About) -> About:
@@ -165,9 +164,8 @@ def check(instance: Any) -> None:
     Raises:
         SettingsError: a value is not allowed; the message names the field, its value and what is allowed.
     """
-    for field in dataclasses.fields(instance):
-        if "about" in field.metadata:
-            _check_value(field.name, getattr(instance, field.name), field.metadata["about"], type(field.default))
+    for name, rule in declared(type(instance)).items():
+        _check_value(name, getattr(instance, name), rule, type(getattr(type(instance), name)))
 
 
 def _check_value(name: str, value: Any, rule: About, kind: type) -> None:

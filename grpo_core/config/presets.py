@@ -5,14 +5,13 @@ Sources: the papers, and the code of TRL 1.16, verl 0.9 and oat as of 2026.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from grpo_core.config.objective import Objective
-from grpo_core.config.settings import Settings
+from grpo_core.config.settings import Settings, differing
 from grpo_core.text import tr
-
-_SWITCHES = tuple(field.name for field in fields(Objective))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +57,21 @@ class Preset:
         called at each step of a slider.
         """
         own = self.objective if settings.task.longest is None else self._objective_for(settings)
-        pairs = {f"objective.{name}": (getattr(own, name), getattr(settings.objective, name)) for name in _SWITCHES}
-        pairs["learner.resample_dead"] = self.resample_dead, settings.learner.resample_dead
-        pairs["learner.critic"] = self.critic, settings.learner.critic
-        return {path: (here, there) for path, (here, there) in pairs.items() if here != there}
+        different = {f"objective.{name}": values for name, values in differing(own, settings.objective).items()}
+        pairs = {
+            "learner.resample_dead": (self.resample_dead, settings.learner.resample_dead),
+            "learner.critic": (self.critic, settings.learner.critic),
+        }
+        return different | {path: (here, there) for path, (here, there) in pairs.items() if here != there}
 
     def _objective_for(self, settings: Settings) -> Objective:
-        if self.objective.reduction != "constant":
-            return self.objective
-        return self.objective.replace(max_tokens=settings.task.longest)
+        constant = self.objective.reduction == "constant"
+        return _of_length(self.objective, settings.task.longest) if constant else self.objective
+
+
+@cache
+def _of_length(objective: Objective, tokens: int | None) -> Objective:
+    return objective.replace(max_tokens=tokens)
 
 
 def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]:
@@ -75,12 +80,8 @@ def nearest_preset(settings: Settings) -> tuple[str, dict[str, tuple[Any, Any]]]
 
     The number of passes is ignored: any preset can be run with any number.
     """
-    best: tuple[str, dict[str, tuple[Any, Any]]] = ("", {})
-    for name, preset in PRESETS.items():
-        changed = preset.differences(settings)
-        if not best[0] or len(changed) < len(best[1]):
-            best = name, changed
-    return best
+    changed = {name: preset.differences(settings) for name, preset in PRESETS.items()}
+    return min(changed.items(), key=lambda entry: len(entry[1]))
 
 
 def presets_of(settings: Settings) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from grpo_core.config.bandit_task import LANDSCAPES, BanditTask
-from grpo_core.config.fields import About, about, check, described, setting
+from grpo_core.config.fields import About, about, check, declared, setting
 from grpo_core.config.language import IN_WORDS, LanguageTask, Model
 from grpo_core.config.objective import Objective
 from grpo_core.config.recorded import RecordedTask
@@ -137,6 +137,11 @@ class Settings:
             value = getattr(value, part)
         return value
 
+    def has(self, path: str) -> bool:
+        """Return whether there is a setting or a group of settings at a dotted path, with this kind of task."""
+        part, _, name = path.partition(".")
+        return part in _names(Settings) and (not name or name in _names(type(getattr(self, part))))
+
     def replace(self, changes: dict[str, Any]) -> Settings:
         """Return a copy with new values at dotted paths. All are changed together before validation.
 
@@ -145,9 +150,8 @@ class Settings:
         """
         parts: dict[str, dict[str, Any]] = {}
         top: dict[str, Any] = {}
-        known = flat(self).keys() | {part.name for part in dataclasses.fields(self)}
         for path, value in changes.items():
-            if path not in known:
+            if not self.has(path):
                 raise SettingsError(path, value, tr("there is no such setting"))
             outer, _, inner = path.rpartition(".")
             if outer:
@@ -165,12 +169,14 @@ class Settings:
         """Return a dict of dotted path -> (value here, value in ``other``) for all settings that differ. Tasks of
         different kinds have a single entry, “task”.
         """
-        mine, theirs = flat(self), flat(other)
-        different = {path: (value, theirs.get(path)) for path, value in mine.items() if value != theirs.get(path)}
-        if type(self.task) is type(other.task):
-            return different
-        rest = {path: values for path, values in different.items() if not path.startswith("task.")}
-        return {"task": (self.task, other.task)} | rest
+        different: dict[str, tuple[Any, Any]] = {}
+        if type(self.task) is not type(other.task):
+            different["task"] = self.task, other.task
+        for part in _names(Settings):
+            mine, theirs = getattr(self, part), getattr(other, part)
+            if part != "seed" and type(mine) is type(theirs):
+                different |= {f"{part}.{name}": values for name, values in differing(mine, theirs).items()}
+        return different | ({"seed": (self.seed, other.seed)} if self.seed != other.seed else {})
 
     def refuse_structural(self, wanted: Settings) -> None:
         """Check that a run under these settings can continue under ``wanted``.
@@ -224,11 +230,9 @@ class Settings:
         """Yield the dotted path and value of every setting that differs from its default, and of those that identify
         the kind of task.
         """
-        usual = {part: type(getattr(self, part))() for part in _names(Settings) if part != "seed"}
+        usual = Settings(task=type(self.task)())
         for path, value in flat(self).items():
-            part, _, name = path.rpartition(".")
-            default = getattr(usual[part], name) if part else Settings.__dataclass_fields__[name].default
-            if value != default or (part == "task" and name in KINDS.values()):
+            if value != usual.get(path) or path.removeprefix("task.") in KINDS.values():
                 yield path, value
 
 
@@ -250,7 +254,7 @@ def described_at(path: str, task: type | None = None) -> About:
     part, _, name = path.rpartition(".")
     owners = OWNERS[part] if part != "task" or task is None else (task,)
     for owner in owners:
-        if name in dict(described(owner)):
+        if name in declared(owner):
             return about(owner, name)
     raise KeyError(path)
 
@@ -298,20 +302,27 @@ def flat(settings: Settings) -> dict[str, Any]:
     leaves: dict[str, Any] = {}
     for part in _names(Settings):
         value = getattr(settings, part)
-        if dataclasses.is_dataclass(value):
-            kind: type = type(value)
-            leaves |= {f"{part}.{name}": getattr(value, name) for name in _names(kind)}
-        else:
-            leaves[part] = value
+        names = _names(type(value))
+        leaves |= {f"{part}.{name}": getattr(value, name) for name in names} if names else {part: value}
     return leaves
+
+
+def differing(mine: Any, theirs: Any) -> dict[str, tuple[Any, Any]]:
+    """Return a dict of field -> (value in ``mine``, value in ``theirs``) for all fields that differ between two
+    instances of a dataclass.
+    """
+    if mine is theirs:  # as after a change elsewhere in the settings
+        return {}
+    here, there = vars(mine), vars(theirs)
+    return {name: (here[name], there[name]) for name in _names(type(mine)) if here[name] != there[name]}
 
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields. Cached, because looking them up took most of
+    """Return the names of a dataclass's fields, none for any other class. Cached, because looking them up took most of
     the time of a comparison.
     """
-    return tuple(field.name for field in dataclasses.fields(owner))
+    return tuple(field.name for field in dataclasses.fields(owner)) if dataclasses.is_dataclass(owner) else ()
 
 
 KINDS: dict[type, str] = {LanguageTask: "problem", RecordedTask: "source"}

@@ -10,7 +10,7 @@ from grpo_core.plugins import package_of
 from grpo_core.text import tr
 
 CHOICES = {
-    **{word: title for _, about in declared(Objective)
+    **{word: title for about in declared(Objective).values()
        for word, title in zip(about.choices, about.choice_titles, strict=True)},
     "sgd": "SGD", "adam": "Adam", "sgd_momentum": tr("SGD with momentum"), "adamw": "AdamW",
     "adamw_mixed": tr("AdamW, mixed precision"), "adamw_8bit": tr("AdamW, 8 bits"),

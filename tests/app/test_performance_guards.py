@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.experiments.kl_over_beta import KlOverBetaPanel
@@ -28,6 +29,7 @@ from grpo_core.config import Objective
 from grpo_core.explain import Quantity
 from tests.app.conftest import PEOPLE_SEE, Driver
 from tests.app.layout_requests import LayoutRequests
+from tests.app.stories.hands import panel, row_of
 
 
 def timer_of(driver: Driver) -> FrameTimer:
@@ -82,6 +84,62 @@ def test_while_a_run_goes_on_the_window_is_not_laid_out_again(driver: Driver) ->
     driver.rest()
     requests.deleteLater()
     assert counted <= 2, "the run's beginning, and one number that has grown by a digit"
+
+
+class Reactions(QObject):
+    """The events by which Qt makes widgets work: they appear, disappear, are arranged, or get another tooltip.
+
+    Attributes:
+        heard: names of the widgets' classes and of the events that they have received.
+    """
+
+    KINDS = (
+        QEvent.Type.ShowToParent,
+        QEvent.Type.HideToParent,
+        QEvent.Type.LayoutRequest,
+        QEvent.Type.ToolTipChange,
+        QEvent.Type.Paint,
+    )
+
+    def __init__(self, widgets: Iterable[QWidget]) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+        for widget in widgets:
+            widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in self.KINDS:
+            self.heard.append(f"{type(watched).__name__} {event.type().name}")
+        return False
+
+
+def test_a_step_of_a_slider_changes_one_row_of_the_controls(driver: Driver) -> None:
+    driver.run(3)
+    beta = row_of(driver, "objective.beta")
+    others = [row for row in panel(driver, "controls").rows if row is not beta]
+    beta.slider.setSliderDown(True)
+    beta.slider.setValue(beta.slider.value() + 5)  # from now on, the settings differ from those of the preset
+    driver.settle()
+    reactions = Reactions(part for row in others for part in (row, *row.findChildren(QWidget)))
+    beta.slider.setValue(beta.slider.value() + 1)
+    driver.settle()
+    beta.slider.setSliderDown(False)
+    assert beta.field.text() == f"{driver.program.workspace.editing.settings.objective.beta:g}"
+    assert reactions.heard == []
+
+
+def test_a_step_of_a_slider_leaves_the_what_if_as_it_is(driver: Driver) -> None:
+    driver.run(3)
+    shown = panel(driver, "what_if")
+    beta = row_of(driver, "objective.beta")
+    driver.settle()
+    reactions = Reactions([shown, *shown.findChildren(QWidget)])
+    beta.slider.setValue(beta.slider.value() + 1)
+    driver.settle()
+    assert reactions.heard == []
+    driver.program.workspace.move_to(2)
+    driver.settle()
+    assert reactions.heard != []
 
 
 @pytest.mark.parametrize("frames", [100, pytest.param(2000, marks=[pytest.mark.long, pytest.mark.timeout(300)])])

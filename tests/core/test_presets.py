@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+from cProfile import Profile
 from pathlib import Path
+from pstats import Stats
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 
 from grpo_core.advantages import advantages, gae
 from grpo_core.config import PRESETS, Objective, Settings
+from grpo_core.config.presets import nearest_preset
 from grpo_core.objective import evaluate, gradient, importance_weight
 
 MASK = np.array([[True, False, False], [True, True, True]])
@@ -271,6 +274,14 @@ def test_what_differs_from_a_preset_is_what_choosing_it_would_change(name: str) 
         chosen = PRESETS[name].applied_to(settings).differences(settings)
         chosen.pop("learner.mu", None)
         assert PRESETS[name].differences(settings) == chosen
+
+
+def test_the_nearest_preset_is_found_without_making_settings() -> None:
+    assert nearest_preset(Settings())[0] == "GRPO (DeepSeekMath)"
+    settings = Settings(objective=Objective(beta=0.3))
+    with Profile() as calls:
+        nearest_preset(settings)
+    assert Stats(calls).prim_calls < 500
 
 
 # -- numbers of the sources' own functions -----------------------------------------------------------------------------

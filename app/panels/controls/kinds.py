@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grpo_core.acting import acting_fields
-from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings, flat
+from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings
 from grpo_core.config.language import REWARDS
 from grpo_core.config.objective import IMPORTANCE
 from grpo_core.lm.numpy_engine.weights import parameters
@@ -59,7 +59,7 @@ def applies(path: str, settings: Settings) -> bool:
     if path == "task.difficulty":
         task = settings.task
         return isinstance(task, LanguageTask) and not (task.from_file or task.in_words or task.has_tool)
-    return path in flat(settings)
+    return settings.has(path)
 
 
 def described_model(settings: Settings) -> str:

@@ -16,7 +16,7 @@ from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.preset_box import PresetBox
 from app.panels.controls.recorded import RecordedSettings
-from app.panels.controls.restraints import Restrainable, Restraints, control_under, restraint_menu
+from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
 from app.panels.controls.small_labels import muted
@@ -149,14 +149,10 @@ class ControlsPanel(Panel):
             changes = with_prompt_file(dict.fromkeys(paths, value), self.workspace.editing.wanted, self)
             self.workspace.editing.edit(changes, tr("Change “{title}”").format(title=row.about.title), gesture)
         except SettingsError as error:
-            row.refuse(
-                tr("{title} stays {row}: {allowed}.").format(
-                    title=row.about.title, row=shown(self._value(row)), allowed=error.allowed
-                )
-            )
+            row.stay(self._value(row), error)
         else:
             row.accept()
-        row.show_value(self._value(row))
+            row.show_value(self._value(row))
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:
@@ -245,14 +241,13 @@ class ControlsPanel(Panel):
             self.kind.setCurrentIndex(int(wanted.is_language))
         self.model_note.setText(described_model(wanted))
         self.model_note.setVisible(wanted.is_language)
-        for row in self._rows:
-            if row.paths == ("model.device",):
-                row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
         self.restraints.hold(self._controls(), view)
+        self.kind.setHidden("policy" in view.hidden)
+        self.preset.setHidden("algorithm" in view.hidden)
         left = 0
         for row in self._rows:
-            row.setVisible(not row.isHidden() and all(applies(path, wanted) for path in row.paths))
-            if row.isHidden():
+            if is_restrained(row.paths, view.hidden) or not all(applies(path, wanted) for path in row.paths):
+                row.hide()
                 continue
             value = wanted.get(row.paths[0])
             if value != row.usual:
@@ -261,7 +256,10 @@ class ControlsPanel(Panel):
                 left += 1
                 row.hide()
                 continue
+            row.show()
             row.show_value(value)
+            if row.paths == ("model.device",):
+                row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
             then = here.get(row.paths[0])
             row.mark(
                 ""

@@ -38,6 +38,8 @@ class PresetBox(CalmBox):
                     self.setItemData(self.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
                     spoken = tr("{name}, in the group {heading}").format(name=name, heading=heading)
                     self.setItemData(self.count() - 1, spoken, Qt.ItemDataRole.AccessibleTextRole)
+        self._place = self.findData(next(iter(PRESETS)))
+        """The place of the preset that was shown last, the only one whose name can be marked."""
         self.activated.connect(self._on_activated)
 
     def _add_heading(self, text: str) -> None:
@@ -52,12 +54,11 @@ class PresetBox(CalmBox):
 
     def show_preset(self, name: str, *, changed: bool) -> None:
         """Select ``name`` and mark it if the settings differ from it, without emitting a signal."""
+        before, self._place = self._place, self.findData(name)
         with QSignalBlocker(self):
-            for place in range(self.count()):
-                known = self.itemData(place)
-                if known is not None:
-                    self.setItemText(place, f"{known}{CHANGED}" if changed and known == name else known)
-            self.setCurrentIndex(self.findData(name))
+            self.setItemText(before, self.itemData(before))
+            self.setItemText(self._place, f"{name}{CHANGED}" if changed else name)
+            self.setCurrentIndex(self._place)
 
     @Slot(int)
     def _on_activated(self, index: int) -> None:

@@ -52,13 +52,14 @@ class Restraints(QFrame):
         self.hide()
 
     def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:
-        """Lock and hide ``controls``, each given with its paths. The notice disappears if none is restricted."""
+        """Lock ``controls``, each given with its paths, and say how many are locked and hidden. The notice disappears
+        if none is restricted.
+        """
         locked = hidden = 0
         for widget, paths in controls:
             is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
             locked, hidden = locked + is_locked, hidden + is_hidden
             allow(widget, tr("This control is locked for this session.") if is_locked else "")
-            widget.setVisible(not is_hidden)
         self.text.setText(_restraints_text(locked, hidden))
         self.setVisible(bool(locked or hidden))
 
@@ -87,7 +88,7 @@ def _restraints_text(locked: int, hidden: int) -> str:
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
     """Return whether a control that changes ``paths`` is among ``names``."""
-    return any(path in names for path in paths)
+    return not names.isdisjoint(paths)
 
 
 def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:

@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QWidget
 from app.boxes import across, down
 from app.help.hover import explain_on_hover
 from app.theme.labels import Label
+from app.widgets.scale import shown
 from grpo_core.config import About
 from grpo_core.config.value_names import headed
+from grpo_core.errors import SettingsError
 from grpo_core.text import listed, tr
 
 
@@ -32,6 +34,7 @@ class Row(QWidget):
         super().__init__(parent)
         self.paths, self.about = paths, about
         self.usual: Any = None
+        self._marked = "", True
         self.name = Label(f"{about.title} {about.symbol}".strip())
         self.name.setMinimumWidth(1)  # a long name is cut off rather than push its value out of view
         self.error = Label(name="refusal", wraps=True)
@@ -57,6 +60,12 @@ class Row(QWidget):
         self.error.setText(sentence)
         self.error.show()
 
+    def stay(self, value: Any, error: SettingsError) -> None:
+        """Show why the input was rejected, and that the setting stays ``value``."""
+        sentence = tr("{title} stays {row}: {allowed}.")
+        self.refuse(sentence.format(title=self.about.title, row=shown(value), allowed=error.allowed))
+        self.show_value(value)
+
     def remark(self, sentence: str) -> None:
         """Show a note below the field. An empty string removes it."""
         self.note.setText(sentence)
@@ -71,6 +80,10 @@ class Row(QWidget):
 
         An empty string removes both.
         """
+        marked = sentence, self.isEnabled()  # a lock replaces the tooltip
+        if marked == self._marked:
+            return
+        self._marked = marked
         title = f"{self.about.title} {self.about.symbol}".strip()
         self.name.setText(f"{title} •" if sentence else title)
         note = f"{sentence} {self.about.help} {usual(self.about)}".strip()

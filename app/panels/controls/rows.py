@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
@@ -207,9 +206,8 @@ class ListRow(FieldRow):
 
 def setting_row(part: str, owner: type, name: str) -> Row:
     """Return the row of the field ``name`` of the settings class ``owner``, whose dotted path begins with ``part``."""
-    default = next(field.default for field in dataclasses.fields(owner) if field.name == name)
-    row = row_for(f"{part}.{name}", about(owner, name), default)
-    row.usual = default
+    row = row_for(f"{part}.{name}", about(owner, name), getattr(owner, name))
+    row.usual = getattr(owner, name)
     return row
 
 

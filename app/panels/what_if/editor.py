@@ -72,13 +72,7 @@ class SettingsEditor(QScrollArea):
 
     def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
         """Show why the input was rejected, and restore the current value."""
-        row = self._row(paths)
-        row.refuse(
-            tr("{title} stays {paths}: {allowed}.").format(
-                title=row.about.title, paths=shown(self._settings.get(paths[0])), allowed=error.allowed
-            )
-        )
-        row.show_value(self._settings.get(paths[0]))
+        self._row(paths).stay(self._settings.get(paths[0]), error)
 
     def accept(self, paths: tuple[str, ...]) -> None:
         """Clear the message about a rejected input."""

@@ -52,6 +52,7 @@ class WhatIfPanel(Panel):
     """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
 
     large = True
+    plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

@@ -30,6 +30,23 @@ def test_a_knob_acts_at_the_next_update_marks_the_history_and_can_be_undone(driv
     assert driver.head == 5
 
 
+def test_a_lock_that_is_lifted_leaves_the_tooltip_of_the_update_shown(driver: Driver) -> None:
+    driver.run(3)
+    editing, row = driver.program.workspace.editing, row_of(driver, "objective.beta")
+    editing.edit({"objective.beta": 0.5}, "Change β")
+    usual = row.name.toolTip()
+    driver.program.workspace.move_to(2)
+    driver.settle()
+    assert "ran with 0.04" in row.name.toolTip()
+    editing.restrict(["objective.beta"], [])
+    driver.settle()
+    driver.program.workspace.follow()
+    driver.settle()
+    editing.restrict([], [])
+    driver.settle()
+    assert row.name.toolTip() == usual
+
+
 @pytest.mark.parametrize("entry", ["", "nan", "abc", "1e999", "-1"])
 def test_a_bad_entry_is_refused_beside_the_field(driver: Driver, entry: str) -> None:
     type_into(row_of(driver, "objective.beta").field, entry)

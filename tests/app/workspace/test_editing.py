@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
+from pstats import Stats
 from typing import Any
 
 import pytest
@@ -34,6 +36,13 @@ def test_a_drag_is_one_step_of_undo_and_two_drags_are_two(editing: Editing) -> N
     assert editing.settings.objective.beta == 0.3
     editing.undo.undo()
     assert editing.settings == Settings()
+
+
+def test_a_step_of_a_drag_costs_little(editing: Editing) -> None:
+    editing.edit({"objective.beta": 0.1}, "Drag", 1)
+    with Profile() as calls:
+        editing.edit({"objective.beta": 0.2}, "Drag", 1)
+    assert Stats(calls).prim_calls < 500, "only the objective is compared, and it is validated once"
 
 
 def test_single_edits_never_merge(editing: Editing) -> None:
