@@ -37,7 +37,7 @@ def film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
         )
     size, scale, rate = size_from(options.size), scale_from(options.scale), rate_from(options.rate)
     draw_offscreen()
-    from app.export.film_look import FilmLook
+    from app.export.picture_look import FilmLook
     from app.teaching.export.lesson_file import lesson_called
     from app.teaching.export.lesson_film import export_lesson
 

@@ -56,7 +56,7 @@ def write_handout(lesson: Lesson, out: Path, paper: str) -> None:
         GrpoError: the file cannot be written; the message says why.
     """
     from app.export import files
-    from app.export.pictures import application
+    from app.export.stage import application
     from app.teaching.export.handout import handout
 
     with application():

@@ -116,7 +116,7 @@ def _course(options: argparse.Namespace) -> int:
     asked = [path for path in (options.out, options.handout, options.answers) if path is not None]
     refuse_existing(asked, options.force)
     draw_offscreen()
-    from app.export.pictures import application
+    from app.export.stage import application
     from app.teaching.export.handout import course_answers, course_handout
     from app.teaching.export.handout_command import walked_answers
     from app.teaching.export.lesson_file import lesson_called

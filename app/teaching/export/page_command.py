@@ -37,7 +37,7 @@ def write(arguments: Sequence[str]) -> None:
         raise GrpoError(f"A page is HTML; end the name of {options.out.name} in .html.")
     draw_offscreen()
     from app.export import files
-    from app.export.pictures import application
+    from app.export.stage import application
 
     files.refuse_existing([options.out], options.force)
     with application():

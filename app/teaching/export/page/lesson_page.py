@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QWidget
 from app.build import this_build
 from app.export.film_target import png
 from app.teaching.export.handout import Term, command, key_of, terms
-from app.teaching.export.lesson_walk import walking
+from app.teaching.export.lesson_stage import lesson_stage
+from app.teaching.export.lesson_walk import SIZE, walked_on
 from app.teaching.export.page.document import command_section, document, settings_section
 from app.teaching.export.page.explained import Explained
 from app.teaching.export.page.knob_sweep import knob_sweeps
@@ -115,14 +116,14 @@ def walk_through(lesson: Lesson) -> Walked:
         GrpoError: a step cannot be computed; the message says why.
     """
     found = Walked()
-    with walking() as walk:
-        for step in walk.steps(lesson):
+    with lesson_stage(SIZE) as stage:
+        for step in walked_on(stage, lesson):
             if step.problem:
                 raise GrpoError(step.problem)
             if step.value is not None:
                 found.values[step.place] = step.value
-            found.note(step.place, walk.stage.workspace.view)
-            picture = walk.stage.page.picture.interactive
+            found.note(step.place, stage.workspace.view)
+            picture = stage.page.picture.interactive
             if picture is not None:
                 drawn = png(picture.grab().toImage()), in_words(picture)
                 if drawn not in found.pictures.values():
