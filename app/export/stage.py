@@ -183,7 +183,7 @@ def studio(run: RunHandle, wanted: PictureLook) -> Iterator[Workspace]:
 
 @contextmanager
 def offscreen(spec: PanelSpec[Panel], workspace: Workspace, *, fixed: bool) -> Iterator[Panel]:
-    """Provide a new panel at its usual size. Unless ``fixed``, one that would be too short has the height it requests."""
+    """Provide a new panel at its usual size or, if too low and not ``fixed``, at the height it requests."""
     panel = spec.make(workspace)
     panel.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
     panel.resize(QSize(*spec.size) * workspace.scale)

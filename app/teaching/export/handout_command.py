@@ -7,20 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import exit_code
+from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.teaching.lessons import Lesson
 
 ENDING = ".pdf"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the handout that the arguments describe.
-
-    Return 0 on success, or 2 after reporting an error in one sentence.
-    """
-    return exit_code(lambda: write(arguments))
 
 
 def write(arguments: Sequence[str]) -> None:
@@ -47,6 +39,9 @@ def write(arguments: Sequence[str]) -> None:
     if options.answers is not None:
         write_answers(lesson, options.answers, options.paper)
         print(options.answers)
+
+
+main = command(write)
 
 
 def write_handout(lesson: Lesson, out: Path, paper: str) -> None:

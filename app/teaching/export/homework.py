@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import exit_code
+from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Homework, Walked, collect
@@ -106,14 +106,6 @@ def write_table(path: Path, collected: Collected) -> None:
     write(path, collected.csv().encode(BYTE_ORDER_MARK))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Collect homework as the arguments describe.
-
-    Return 0 on success, or 2 after reporting an error in one sentence.
-    """
-    return exit_code(lambda: _collect(arguments))
-
-
 def _collect(arguments: Sequence[str]) -> None:
     options = command_parser().parse_args(arguments)
     draw_offscreen()
@@ -144,6 +136,9 @@ def _collect(arguments: Sequence[str]) -> None:
     )
     print(NOT_KNOWN)
     print(options.out)
+
+
+main = command(_collect)
 
 
 def command_parser() -> argparse.ArgumentParser:

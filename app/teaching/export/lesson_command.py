@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import exit_code
+from app.export.command import command
 from grpo_core.command_numbers import count
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
@@ -17,19 +17,14 @@ from grpo_core.text import plural, tr
 MOST_SEEDS = 16
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments describe.
-
-    Return 0 on success, 1 if a lesson has faults, or 2 after reporting an error in one sentence.
-    """
-    faults: list[int] = []
-    return exit_code(lambda: faults.append(_run(arguments))) or (1 if sum(faults) else 0)
-
-
 def _run(arguments: Sequence[str]) -> int:
+    """Run the command that the arguments describe, and return the number of faults of a lesson."""
     options = command_parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = options.command
-    return command(options)
+    faults: int = options.command(options)
+    return faults
+
+
+main = command(_run)
 
 
 def _new(options: argparse.Namespace) -> int:
