@@ -104,16 +104,14 @@ def _gift(options: argparse.Namespace) -> int:
 
 def _course(options: argparse.Namespace) -> int:
     """Write lessons as a session that gives them in sequence and, on request, their handout and its answers."""
-    from app.export.files import refuse_existing, write
+    from app.export.files import refuse_existing
 
     if options.out.suffix != SUFFIX:
         raise GrpoError(f"A course is a session; end the name of {options.out.name} in {SUFFIX}.")
     asked = [path for path in (options.out, options.handout, options.answers) if path is not None]
     refuse_existing(asked, options.force)
     draw_offscreen()
-    from app.export.stage import application
-    from app.teaching.export.handout import course_answers, course_handout
-    from app.teaching.export.handout_command import walked_answers
+    from app.teaching.export.handout_command import write_papers
     from app.teaching.export.lesson_file import lesson_called
     from app.teaching.lessons.course import COURSE, SLOTS, plan, write_course
 
@@ -122,13 +120,8 @@ def _course(options: argparse.Namespace) -> int:
     if options.minutes is not None and options.minutes not in SLOTS:
         raise GrpoError(f"--minutes cannot be {options.minutes}; there are courses for {', '.join(map(str, SLOTS))}.")
     lessons = [lesson_called(name) for name in options.lesson or SLOTS.get(options.minutes, COURSE)]
-    with application():
-        write_course(options.out, lessons, options.minutes)
-        if options.handout is not None:
-            write(options.handout, course_handout(lessons, options.paper))
-        if options.answers is not None:
-            values = [walked_answers(lesson) for lesson in lessons]
-            write(options.answers, course_answers(lessons, values, options.paper))
+    write_course(options.out, lessons, options.minutes)
+    list(write_papers(lessons, options.handout, options.answers, options.paper))
     print(plan(lessons, options.minutes))
     for path in asked:
         print(path)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.teaching.export.lesson_stage import LessonStage, lesson_stage
+from grpo_core.errors import GrpoError
 from grpo_core.teaching.lessons import Lesson
 
 SIZE = (1280, 720)
@@ -66,3 +67,18 @@ def walked_on(stage: LessonStage, lesson: Lesson) -> Iterator[WalkedStep]:
             problem=problem,
             seconds=time.perf_counter() - start,
         )
+
+
+def walked_answers(lesson: Lesson) -> dict[int, float]:
+    """Walk through ``lesson``, and return the answers by step, counted from 0.
+
+    Raises:
+        GrpoError: a step cannot be computed.
+    """
+    values = {}
+    for step in walked(lesson):
+        if step.problem:
+            raise GrpoError(step.problem)
+        if step.value is not None:
+            values[step.place] = step.value
+    return values

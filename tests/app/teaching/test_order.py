@@ -60,7 +60,7 @@ def check(lesson: Lesson, answered: int, text: str) -> None:
 @each_lesson
 @pytest.mark.usefixtures("qapp")
 def test_a_handout_says_nothing_that_follows_its_first_question(lesson: Lesson) -> None:
-    check(lesson, 0, "".join(pages_of(handout(lesson, "a4"))))
+    check(lesson, 0, "".join(pages_of(handout([lesson], "a4"))))
 
 
 @dataclass
