@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from app.settings.files import reason
@@ -34,8 +36,15 @@ def write(path: Path, data: bytes) -> None:
     Raises:
         GrpoError: the file cannot be written; the message says why.
     """
-    try:
+    with refusals(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Raise an error of the system as a :class:`GrpoError` that says why ``path`` cannot be written."""
+    try:
+        yield
     except OSError as error:
         raise GrpoError(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error))) from None

@@ -114,11 +114,10 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
         if choice.spec is None and handle.step(steps[0]) is None:
             raise GrpoError(handle.why_no_step)  # imported from a source without tokens
         planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
-        with film_target(out, choice.rate, force=force) as target:
+        with film_target(out, choice.rate, force=force) as add:
             for number, (image, shot) in enumerate(_pictures(handle, choice, planned), start=1):
-                target.add(image, shot.milliseconds)
+                add(image, shot.milliseconds)
                 yield tr("Picture {number} of {count}.").format(number=number, count=len(planned))
-            target.finish()
         yield str(out)
 
 

@@ -37,16 +37,15 @@ def export_lesson(lesson: Lesson, out: Path, wanted: FilmLook, *, force: bool = 
         GrpoError: a step cannot be computed, or ``out`` cannot be written or replaced.
     """
     with (
-        film_target(out, wanted.rate, force=force) as target,
+        film_target(out, wanted.rate, force=force) as add,
         lesson_stage(wanted.pixels, wanted.theme, wanted.scale) as stage,
     ):
         for number, (image, seconds) in enumerate(pictures(stage, lesson, wanted), start=1):
-            target.add(image, round(1000 * seconds))
+            add(image, round(1000 * seconds))
             yield tr("Picture {number}, step {place} of {count}.").format(
                 number=number, place=stage.player.place + 1, count=len(lesson.steps)
             )
-        target.finish()
-        yield str(out)
+    yield str(out)
 
 
 def pictures(stage: LessonStage, lesson: Lesson, wanted: FilmLook) -> Iterator[tuple[QImage, float]]:

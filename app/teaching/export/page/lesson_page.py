@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from PySide6.QtWidgets import QWidget
 
 from app.build import this_build
-from app.export.film_target import png
+from app.plotting.export import encoded
 from app.teaching.export.handout import Term, command, key_of, terms
 from app.teaching.export.lesson_stage import lesson_stage
 from app.teaching.export.lesson_walk import SIZE, walked_on
@@ -123,7 +123,7 @@ def walk_through(lesson: Lesson) -> Walked:
             found.note(step.place, stage.workspace.view)
             picture = stage.page.picture.interactive
             if picture is not None:
-                drawn = png(picture.grab().toImage()), in_words(picture)
+                drawn = encoded(picture.grab().toImage(), "PNG"), in_words(picture)
                 if drawn not in found.pictures.values():
                     found.pictures[step.place] = drawn
             for table in () if picture is None else sweeps_of(picture):
