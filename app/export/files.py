@@ -1,4 +1,4 @@
-"""Target files of exports: checks before writing, and atomic writes."""
+"""Atomic writes of exported files."""
 
 from __future__ import annotations
 
@@ -10,21 +10,6 @@ from app.settings.files import reason
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import write_whole
 from grpo_core.text import tr
-
-
-def refuse_existing(files: list[Path], force: bool) -> None:
-    """Check that all files may be written.
-
-    Raises:
-        GrpoError: a file exists and must not be replaced, or is a folder.
-    """
-    for file in files:
-        if file.is_dir():
-            raise GrpoError(tr("{file} is a folder; choose the name of a file.").format(file=file))
-        if file.exists() and not force:
-            raise GrpoError(
-                tr("{file} already exists; choose another name, or add --force to replace it.").format(file=file)
-            )
 
 
 def write(path: Path, data: bytes) -> None:

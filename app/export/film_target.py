@@ -10,10 +10,11 @@ from pathlib import Path
 
 from PySide6.QtGui import QImage
 
-from app.export.files import refusals, refuse_existing, write
+from app.export.files import refusals, write
 from app.export.webp import AnimatedWebp
 from app.plotting.export import encoded
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 from grpo_core.text import tr
 
 ENDING = ".webp"

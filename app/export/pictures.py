@@ -12,7 +12,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QEventLoop
 
 from app import parts
-from app.export.files import refuse_existing, write
+from app.export.files import write
 from app.export.picture_look import PictureLook
 from app.export.stage import fitted, offscreen, paper_of, settle, studio, without_controls
 from app.plotting.export import Paper, drawn
@@ -27,6 +27,7 @@ from grpo_core.explain import Quantity
 from grpo_core.explain.quantity import KINDS
 from grpo_core.foreign.run_files import opened_run
 from grpo_core.metrics import METRICS
+from grpo_core.regular_file import refuse_existing
 from grpo_core.text import tr
 
 PATIENCE_S = 600

@@ -10,6 +10,7 @@ from app.display import draw_offscreen
 from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 from grpo_core.teaching.lessons import Lesson
 
 ENDING = ".pdf"
@@ -29,7 +30,6 @@ def write(arguments: Sequence[str]) -> None:
     if len({path.resolve() for path in files}) < len(files):
         raise GrpoError("The answers are a separate file; choose another name for it.")
     draw_offscreen()
-    from app.export.files import refuse_existing
     from app.teaching.export.lesson_file import lesson_called
 
     refuse_existing(files, options.force)

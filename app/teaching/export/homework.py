@@ -12,6 +12,7 @@ from app.display import draw_offscreen
 from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Walked, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
@@ -92,8 +93,6 @@ def write_table(path: Path, collected: Collected) -> None:
 def _collect(arguments: Sequence[str]) -> None:
     options = command_parser().parse_args(arguments)
     draw_offscreen()
-    from app.export.files import refuse_existing
-
     refuse_existing([options.out], options.force)
     collected = Collected()
     for row in collect(options.folder, checker()):
@@ -101,7 +100,7 @@ def _collect(arguments: Sequence[str]) -> None:
         if row.flags:
             print(tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags)), flush=True)
     write_table(options.out, collected)
-    for sentence in (*collected.distributions(), *collected.wrong()):
+    for sentence in (*(tally.sentence for tally in collected.tallies()), *collected.wrong()):
         print(sentence)
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]
     print(

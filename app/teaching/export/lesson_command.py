@@ -11,6 +11,7 @@ from app.export.command import command
 from grpo_core.command_numbers import count
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 from grpo_core.runs.session_zip import SUFFIX
 from grpo_core.text import plural, tr
 
@@ -29,7 +30,7 @@ main = command(_run)
 
 def _new(options: argparse.Namespace) -> int:
     """Write a working lesson as a starting point for a new one."""
-    from app.export.files import refuse_existing, write
+    from app.export.files import write
     from app.panel_registry import lesson_panels
     from app.settings.paths import find_paths
     from app.teaching.lessons.own import is_lesson_file, own_lessons, template
@@ -76,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _gift(options: argparse.Namespace) -> int:
     """Write the questions of lessons, with the answers of their runs, as a file that Moodle can import (GIFT)."""
-    from app.export.files import refuse_existing, write
+    from app.export.files import write
 
     refuse_existing([options.out], options.force)
     draw_offscreen()
@@ -104,8 +105,6 @@ def _gift(options: argparse.Namespace) -> int:
 
 def _course(options: argparse.Namespace) -> int:
     """Write lessons as a session that gives them in sequence and, on request, their handout and its answers."""
-    from app.export.files import refuse_existing
-
     if options.out.suffix != SUFFIX:
         raise GrpoError(f"A course is a session; end the name of {options.out.name} in {SUFFIX}.")
     asked = [path for path in (options.out, options.handout, options.answers) if path is not None]

@@ -12,6 +12,7 @@ from grpo_core.command_numbers import count
 from grpo_core.commands.command_line import Parser
 from grpo_core.commands.export_command import span
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 
 ENDINGS = (".html", ".htm")
 
@@ -31,7 +32,7 @@ def write(arguments: Sequence[str]) -> None:
     from app.export import files
     from app.export.stage import application
 
-    files.refuse_existing([options.out], options.force)
+    refuse_existing([options.out], options.force)
     with application():
         files.write(options.out, _page(options))
     print(options.out, flush=True)
