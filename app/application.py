@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -40,7 +40,6 @@ from app.controllers.startup import Startup
 from app.controllers.structural_changes import StructuralChanges
 from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
-from app.crash.notifier import CrashNotifier
 from app.export.exporter import Exporter
 from app.jobs.jobs import Jobs
 from app.messages.message import Severity
@@ -87,7 +86,12 @@ class Application(QObject):
             session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural,
             zooming, startup, shutdown: the functions of the commands, by subject.
         parts: what the parts have added to the window.
+
+    Signals:
+        reported: emitted, in any thread, when there is a new crash report.
     """
+
+    reported = Signal()
 
     def __init__(
         self,
@@ -316,9 +320,8 @@ class Application(QObject):
             self._on_panel(panel)
         app.focusChanged.connect(self.workspace.request_frame)
         if self._hooks is not None:  # a report must appear even while the frame timer is idle
-            self._notifier = CrashNotifier(self)
-            self._notifier.reported.connect(self.workspace.request_frame)
-            self._hooks.on_report = self._notifier.reported.emit
+            self.reported.connect(self.workspace.request_frame)
+            self._hooks.on_report = self.reported.emit
 
     def _icon(self, name: str) -> QIcon:
         theme = self.look.theme

@@ -10,9 +10,11 @@ import errno
 import os
 import stat
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 
@@ -59,3 +61,18 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def refuse_existing(files: Iterable[Path], force: bool) -> None:
+    """Check that all files may be written.
+
+    Raises:
+        GrpoError: a file exists and must not be replaced, or is a folder.
+    """
+    for file in files:
+        if file.is_dir():
+            raise GrpoError(tr("{file} is a folder; choose the name of a file.").format(file=file))
+        if file.exists() and not force:
+            raise GrpoError(
+                tr("{file} already exists; choose another name, or add --force to replace it.").format(file=file)
+            )

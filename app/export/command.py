@@ -11,8 +11,9 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.display import draw_offscreen
 from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, add_options_of_parts
@@ -29,27 +30,24 @@ LEAST, MOST = 24, 8192
 """Minimum and maximum side of a picture in pixels."""
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the export that the arguments describe.
+def command(work: Callable[[Sequence[str]], int | None]) -> Callable[[Sequence[str]], int]:
+    """Return ``work`` as a command: a function of the arguments that returns an exit status.
 
-    Return 0 on success, or 2 after reporting an error in one sentence.
+    This is 0 on success, 1 if ``work`` returns a number of faults, 2 after reporting an error in one sentence, or 130
+    after Ctrl+C.
     """
-    return exit_code(lambda: export(arguments))
 
+    @wraps(work)
+    def run(arguments: Sequence[str]) -> int:
+        try:
+            return 1 if work(arguments) else 0
+        except GrpoError as error:
+            print(error, file=sys.stderr)
+            return FAILED
+        except KeyboardInterrupt:
+            return INTERRUPTED
 
-def exit_code(work: Callable[[], None]) -> int:
-    """Call ``work`` for a command line.
-
-    Return 0 on success, 2 after reporting an error in one sentence, or 130 after Ctrl+C.
-    """
-    try:
-        work()
-    except GrpoError as error:
-        print(error, file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
+    return run
 
 
 def export(arguments: Sequence[str]) -> None:
@@ -63,7 +61,7 @@ def export(arguments: Sequence[str]) -> None:
         _without_window(options)
         return
     specs, steps = panels_named(options.panel), span(options.step, options.steps, least=0)
-    size, scale = size_from(options.size), scale_from(options.scale)
+    wanted_look = look_from(options)
     draw_offscreen()
     from app.export.pictures import Wanted, export_pictures
 
@@ -71,18 +69,18 @@ def export(arguments: Sequence[str]) -> None:
         specs=tuple(specs),
         steps=steps,
         several=options.panel == "all" or options.steps is not None,
-        size=size,
-        theme=options.theme,
-        scale=scale,
-        caption=not options.no_caption,
         format=options.format,
         row=options.row,
         explained=options.explain,
         passed=options.passed,
         density=number_from("--density", options.density, 1, 4),
+        **wanted_look,
     )
     for line in export_pictures(options.run, options.out, wanted, force=options.force):
         print(line, flush=True)
+
+
+main = command(export)
 
 
 def panels_named(name: str) -> list[PanelSpec[Panel]]:
@@ -113,6 +111,31 @@ def _without_window(options: argparse.Namespace) -> None:
     if options.instead is None and options.out.suffix.lower().lstrip(".") in FORMATS:
         raise GrpoError(f"Say what {options.out.name} should show: add --panel and a name, such as policy-bars.")
     (options.instead or run_export)(options, lambda: None)
+
+
+def add_look(parser: argparse.ArgumentParser, size: str) -> None:
+    """Add the options that all commands that draw panels have. ``size`` is the help of that of the pictures."""
+    parser.add_argument("--theme", choices=THEMES, default="light")
+    parser.add_argument("--size", metavar="WxH", help=size)
+    parser.add_argument("--scale", default="1", metavar="X", help="scale of everything in it, 0.8 to 2.5 (default: 1)")
+    parser.add_argument(
+        "--no-caption", action="store_true", help="leave out the line with update, settings, seed and version"
+    )
+    parser.add_argument("--force", action="store_true", help="replace existing files")
+
+
+def look_from(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of a :class:`app.export.picture_look.PictureLook` from the options of :func:`add_look`.
+
+    Raises:
+        GrpoError: one of them cannot be parsed, or is out of range.
+    """
+    return {
+        "size": size_from(options.size),
+        "theme": options.theme,
+        "scale": scale_from(options.scale),
+        "caption": not options.no_caption,
+    }
 
 
 def size_from(text: str | None) -> tuple[int, int] | None:
@@ -186,17 +209,11 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format", choices=FORMATS, default="png", help="format of the files in a folder (default: png)"
     )
-    parser.add_argument("--theme", choices=THEMES, default="light")
-    parser.add_argument("--size", metavar="WxH", help="size of the picture in pixels (default: what suits the panel)")
     parser.add_argument("--density", default="1", metavar="D", help="pixel density of a PNG, 1 to 4 (default: 1)")
-    parser.add_argument("--scale", default="1", metavar="X", help="scale of everything in it, 0.8 to 2.5 (default: 1)")
     parser.add_argument("--row", metavar="N", help="the selected completion")
     parser.add_argument(
         "--explain", metavar="NAME", help="the number that the panel “explain” explains (default: loss)"
     )
-    parser.add_argument(
-        "--no-caption", action="store_true", help="leave out the line with update, settings, seed and version"
-    )
-    parser.add_argument("--force", action="store_true", help="replace existing files")
+    add_look(parser, "size of the picture in pixels (default: what suits the panel)")
     add_options_of_parts("export", parser)
     return parser

@@ -1,28 +1,15 @@
-"""Target files of exports: checks before writing, and atomic writes."""
+"""Atomic writes of exported files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from app.settings.files import reason
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import write_whole
 from grpo_core.text import tr
-
-
-def refuse_existing(files: list[Path], force: bool) -> None:
-    """Check that all files may be written.
-
-    Raises:
-        GrpoError: a file exists and must not be replaced, or is a folder.
-    """
-    for file in files:
-        if file.is_dir():
-            raise GrpoError(tr("{file} is a folder; choose the name of a file.").format(file=file))
-        if file.exists() and not force:
-            raise GrpoError(
-                tr("{file} already exists; choose another name, or add --force to replace it.").format(file=file)
-            )
 
 
 def write(path: Path, data: bytes) -> None:
@@ -34,8 +21,15 @@ def write(path: Path, data: bytes) -> None:
     Raises:
         GrpoError: the file cannot be written; the message says why.
     """
-    try:
+    with refusals(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Raise an error of the system as a :class:`GrpoError` that says why ``path`` cannot be written."""
+    try:
+        yield
     except OSError as error:
         raise GrpoError(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error))) from None

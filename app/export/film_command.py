@@ -5,23 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from app import parts
 from app.display import draw_offscreen
-from app.export.command import THEMES, exit_code, number_from, panels_named, scale_from, size_from
+from app.export.command import add_look, command, look_from, number_from, panels_named
 from grpo_core.commands.command_line import Parser
 from grpo_core.commands.export_command import span
 from grpo_core.errors import GrpoError
 
 LEAST_RATE, MOST_RATE = 1.0, 60.0
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Make the film that the arguments describe.
-
-    Return 0 on success, or 2 after reporting an error in one sentence.
-    """
-    return exit_code(lambda: film(arguments))
 
 
 def film(arguments: Sequence[str]) -> None:
@@ -35,6 +28,9 @@ def film(arguments: Sequence[str]) -> None:
         print(line, flush=True)
 
 
+main = command(film)
+
+
 def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     if options.run is None:
         raise GrpoError("Say what to film: give a run file; “film --help” lists what else can be filmed.")
@@ -42,32 +38,22 @@ def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
     steps = span(options.step, options.steps)
     if len(specs) > 1:
         raise GrpoError("A film shows one panel; name it with --panel.")
-    size, scale = size_from(options.size), scale_from(options.scale)
     speed = None if options.speed is None else number_from("--speed", options.speed, 0.1, MOST_RATE)
-    rate = rate_from(options.rate)
+    film_look = film_look_from(options)
     draw_offscreen()
     from app.export.film_file import FilmChoice, export_film
 
-    choice = FilmChoice(
-        spec=specs[0],
-        steps=steps,
-        speed=speed,
-        rate=rate,
-        size=size,
-        theme=options.theme,
-        scale=scale,
-        caption=not options.no_caption,
-    )
+    choice = FilmChoice(spec=specs[0], steps=steps, speed=speed, **film_look)
     yield from export_film(options.run, options.out, choice, force=options.force)
 
 
-def rate_from(text: str) -> float:
-    """Return the number of pictures per second.
+def film_look_from(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of a :class:`app.export.picture_look.FilmLook` from the options.
 
     Raises:
-        GrpoError: it cannot be parsed, or is out of range.
+        GrpoError: one of them cannot be parsed, or is out of range.
     """
-    return number_from("--rate", text, LEAST_RATE, MOST_RATE)
+    return look_from(options) | {"rate": number_from("--rate", options.rate, LEAST_RATE, MOST_RATE)}
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -99,13 +85,7 @@ def command_parser() -> argparse.ArgumentParser:
         ),
     )
     parser.add_argument("--rate", metavar="X", default="20", help="pictures per second, 1 to 60 (default: 20)")
-    parser.add_argument("--theme", choices=THEMES, default="light")
-    parser.add_argument("--size", metavar="WxH", help="size of the pictures in pixels (default: 1280x720)")
-    parser.add_argument("--scale", default="1", metavar="X", help="scale of everything in it, 0.8 to 2.5 (default: 1)")
-    parser.add_argument(
-        "--no-caption", action="store_true", help="leave out the line with update, settings, seed and version"
-    )
-    parser.add_argument("--force", action="store_true", help="replace existing files")
+    add_look(parser, "size of the pictures in pixels (default: 1280x720)")
     parser.set_defaults(instead=None)
     for options in parts.rows("options"):
         if "film" in options:

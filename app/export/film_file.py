@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QApplication
 
-from app.export.film_look import FilmLook
 from app.export.film_target import film_target
-from app.export.pictures import application, drawable, height_above_caption, steps_of
-from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
+from app.export.picture_look import FilmLook
+from app.export.pictures import drawable, steps_of
+from app.export.stage import fitted, offscreen, paper_of, settle, studio, without_controls
 from app.panel_registry import POLICY_BARS, TOKEN_INSPECTOR
-from app.plotting.export import Paper, image_of
-from app.theme import look
+from app.plotting.export import image_of
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Cursor
 from app.workspace.film import SLOWEST, update_film
 from app.workspace.player import STAGED_SPEED
 from app.workspace.run_handle import RunHandle
-from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.text import plural, tr
 
@@ -118,11 +114,10 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
         if choice.spec is None and handle.step(steps[0]) is None:
             raise GrpoError(handle.why_no_step)  # imported from a source without tokens
         planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
-        with film_target(out, choice.rate, force=force) as target, application() as app:
-            for number, (image, shot) in enumerate(_pictures(app, handle, choice, planned), start=1):
-                target.add(image, shot.milliseconds)
+        with film_target(out, choice.rate, force=force) as add:
+            for number, (image, shot) in enumerate(_pictures(handle, choice, planned), start=1):
+                add(image, shot.milliseconds)
                 yield tr("Picture {number} of {count}.").format(number=number, count=len(planned))
-            target.finish()
         yield str(out)
 
 
@@ -131,50 +126,21 @@ def _passes(run: RunHandle, step: int) -> int:
     return 1 if record is None else max(record.passes, 1)
 
 
-def _pictures(
-    app: QApplication, run: RunHandle, choice: FilmChoice, planned: list[Shot]
-) -> Iterator[tuple[QImage, Shot]]:
-    look.apply(app, choice.theme, choice.scale)
-    workspace = Workspace(run.origin.settings, themed(choice.theme), choice.scale)
-    workspace.activate(run)
+def _pictures(run: RunHandle, choice: FilmChoice, planned: list[Shot]) -> Iterator[tuple[QImage, Shot]]:
     settings = run.origin.settings
     usual: PanelSpec[Panel] = TOKEN_INSPECTOR if settings.is_language or settings.is_recorded else POLICY_BARS
-    spec = choice.spec or usual
-    with closing(Studio(workspace)) as studio:
+    with studio(run, choice) as workspace:
         workspace.move_to(planned[0].cursor.step)
-        panel = studio.panel(spec, usual_size(spec, choice.scale), fixed=True)
-        try:
-            below = _fit(panel, choice, planned)
+        with offscreen(choice.spec or usual, workspace, fixed=True) as panel:
+            papers = []
+            for shot in (planned[0], planned[-1]):
+                workspace.move_to(shot.cursor.step)
+                papers.append(paper_of(panel, choice))
+            below = fitted(panel, choice.pixels, papers)
             with without_controls(panel):
                 for shot in planned:
-                    _show(app, panel, shot.cursor)
-                    yield image_of(panel, _paper(panel, choice), below), shot
-        finally:
-            studio.drop(panel)
-
-
-def _fit(panel: Panel, choice: FilmChoice, planned: list[Shot]) -> int:
-    """Set the size of the panel and return the height of the captions.
-
-    It is the same for all captions, so that the picture does not move.
-    """
-    ends = {planned[0].cursor.step, planned[-1].cursor.step}
-    below = 0
-    for step in sorted(ends):
-        panel.workspace.move_to(step)
-        settle(panel)
-        below = max(below, _paper(panel, choice).caption_height(choice.pixels[0]))
-    panel.resize(QSize(choice.pixels[0], height_above_caption(choice.pixels, below)))
-    return below
-
-
-def _show(app: QApplication, panel: Panel, cursor: Cursor) -> None:
-    panel.workspace.move_to(cursor.step)
-    panel.workspace.show_stage(cursor.stage, cursor.passed, cursor.progress)
-    settle(panel)
-    app.processEvents()
-
-
-def _paper(panel: Panel, choice: FilmChoice) -> Paper:
-    caption = caption_of(panel) if choice.caption else ""
-    return Paper(theme=panel.workspace.theme, scale=choice.scale, caption=caption, title=panel.title)
+                    workspace.move_to(shot.cursor.step)
+                    workspace.show_stage(shot.cursor.stage, shot.cursor.passed, shot.cursor.progress)
+                    settle(panel)
+                    QCoreApplication.processEvents()
+                    yield image_of(panel, paper_of(panel, choice), below), shot

@@ -3,72 +3,58 @@
 from __future__ import annotations
 
 import difflib
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QSize, qInstallMessageHandler
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QCoreApplication, QEventLoop
 
 from app import parts
-from app.export.files import refuse_existing, write
-from app.export.stage import Studio, caption_of, settle, themed, usual_size, without_controls
+from app.export.files import write
+from app.export.picture_look import PictureLook
+from app.export.stage import fitted, offscreen, paper_of, settle, studio, without_controls
 from app.plotting.export import Paper, drawn
 from app.plotting.export_table import table_csv, tables, targets
-from app.theme import look
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import RunHandle
-from app.workspace.workspace import Workspace
 from grpo_core.commands.export_command import whole
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.explain.quantity import KINDS
 from grpo_core.foreign.run_files import opened_run
 from grpo_core.metrics import METRICS
+from grpo_core.regular_file import refuse_existing
 from grpo_core.text import tr
 
 PATIENCE_S = 600
 """Maximum number of seconds that an experiment started by a panel can take."""
-LOWEST = 24
-"""Minimum height in pixels that a caption must leave for the picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """The requested export.
+class Wanted(PictureLook):
+    """The requested export. Without a size, a picture has the usual one of each panel.
 
     Attributes:
         specs: the panels' entries in the registry.
         steps: the updates; None for the last update.
         several: whether the files go into a folder, however many there are.
-        size: total size of a picture in pixels; None for the usual size of each panel.
-        theme: name of the theme.
-        scale: 1 is 100 %.
-        caption: whether to add a caption.
         format: format of files in a folder.
         row: number of the selected completion, counted from 1; None for no selection.
         explained: the number to be explained; None for the loss.
         passed: number of the pass shown, counted from 1; None for the last.
-        density: pixels of a PNG per pixel of ``size``.
     """
 
     specs: tuple[PanelSpec[Panel], ...]
     steps: range | None = None
     several: bool = False
-    size: tuple[int, int] | None = None
-    theme: str = "light"
-    scale: float = 1.0
-    caption: bool = True
     format: str = "png"
     row: str | None = None
     explained: str | None = None
     passed: str | None = None
-    density: float = 1.0
 
 
 def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False) -> Iterator[str]:
@@ -85,8 +71,11 @@ def export_pictures(run: Path, out: Path, wanted: Wanted, *, force: bool = False
             wanted = replace(wanted, specs=tuple(spec for spec in wanted.specs if spec.kind in ("", kind)))
         places = _places(out, wanted, steps)
         refuse_existing(list(places.values()), force)
-        with application() as app:
-            yield from _exported(app, handle, places, wanted, force)
+        with studio(handle, wanted) as workspace:
+            for spec in wanted.specs:
+                mine = {step: place for (id, step), place in places.items() if id == spec.id}
+                with offscreen(spec, workspace, fixed=wanted.size is not None) as panel:
+                    yield from _exported(panel, mine, wanted, force)
 
 
 @contextmanager
@@ -108,46 +97,12 @@ def drawable(path: Path) -> Iterator[RunHandle]:
         handle.close_file()
 
 
-@contextmanager
-def application() -> Iterator[QApplication]:
-    """Provide the Qt application for drawing, and suppress the usual messages of offscreen windows inside the block."""
-    app = QApplication.instance() or QApplication(sys.argv[:1])
-    assert isinstance(app, QApplication)
-    before = qInstallMessageHandler(_quiet)
-    try:
-        yield app
-    finally:
-        qInstallMessageHandler(before)
-
-
-def _exported(
-    app: QApplication, run: RunHandle, places: dict[tuple[str, int], Path], wanted: Wanted, force: bool
-) -> Iterator[str]:
-    look.apply(app, wanted.theme, wanted.scale)
-    workspace = Workspace(run.origin.settings, themed(wanted.theme), wanted.scale)
-    workspace.activate(run)
-    with closing(Studio(workspace)) as studio:
-        for spec in wanted.specs:
-            mine = {step: place for (id, step), place in places.items() if id == spec.id}
-            panel = studio.panel(spec, usual_size(spec, wanted.scale), fixed=wanted.size is not None)
-            try:
-                yield from _exported_panel(app, panel, mine, wanted, force)
-            finally:
-                studio.drop(panel)
-
-
-def _exported_panel(
-    app: QApplication, panel: Panel, places: dict[int, Path], wanted: Wanted, force: bool
-) -> Iterator[str]:
-    captions = {step: _at(panel, step, wanted) for step in places} if wanted.caption else {}
-    papers = {step: _paper(panel, captions.get(step, ""), wanted) for step in places}
-    width = wanted.size[0] if wanted.size else panel.width()
-    below = max(paper.caption_height(width) for paper in papers.values())  # the same for all, so that nothing jumps
-    if wanted.size is not None:
-        panel.resize(QSize(width, height_above_caption(wanted.size, below)))
+def _exported(panel: Panel, places: dict[int, Path], wanted: Wanted, force: bool) -> Iterator[str]:
+    papers = {step: _paper_at(panel, step, wanted) for step in places}
+    below = fitted(panel, wanted.size, papers.values())
     for step, place in places.items():
-        _at(panel, step, wanted)
-        _drawn(app, panel)
+        _paper_at(panel, step, wanted)
+        _draw(panel)
         if place.suffix.lower() == ".csv":
             yield from _written_tables(panel, place, force)
         else:
@@ -170,8 +125,8 @@ def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
         yield str(file)
 
 
-def _at(panel: Panel, step: int, wanted: Wanted) -> str:
-    """Move the cursor to update ``step``, set the requested selection and explanation, and return the caption."""
+def _paper_at(panel: Panel, step: int, wanted: Wanted) -> Paper:
+    """Move the cursor to update ``step``, set the requested selection and explanation, and return the paper."""
     workspace = panel.workspace
     workspace.move_to(step)
     record = workspace.view.step.step
@@ -193,7 +148,7 @@ def _at(panel: Panel, step: int, wanted: Wanted) -> str:
         workspace.show_stage(Stage.UPDATE, passed)
         workspace.select(row=row)
         workspace.show_explanation(_quantity(wanted.explained or "loss", record.passes, passed, row))
-    return caption_of(panel)
+    return paper_of(panel, wanted)
 
 
 def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
@@ -217,10 +172,10 @@ def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
     return Quantity(name, passed=passed, row=(row or 0) if "row" in axes else None, **places)
 
 
-def _drawn(app: QApplication, panel: Panel) -> None:
+def _draw(panel: Panel) -> None:
     """Draw the panel, and wait for its own computations."""
     settle(panel)
-    app.processEvents()
+    QCoreApplication.processEvents()
     deadline = time.monotonic() + PATIENCE_S
     while getattr(panel, "busy", False):
         if time.monotonic() > deadline:
@@ -229,14 +184,9 @@ def _drawn(app: QApplication, panel: Panel) -> None:
                     id=panel.id.replace("_", "-"), patience_s=PATIENCE_S
                 )
             )
-        app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     settle(panel)
-    app.processEvents()
-
-
-def _paper(panel: Panel, caption: str, wanted: Wanted) -> Paper:
-    workspace = panel.workspace
-    return Paper(theme=workspace.theme, scale=wanted.scale, caption=caption, title=panel.title, density=wanted.density)
+    QCoreApplication.processEvents()
 
 
 def steps_of(run: RunHandle, steps: range | None) -> list[int]:
@@ -276,28 +226,3 @@ def _places(out: Path, wanted: Wanted, steps: list[int]) -> dict[tuple[str, int]
         for spec in wanted.specs
         for step in steps
     }
-
-
-def height_above_caption(size: tuple[int, int], caption: int) -> int:
-    """Return the height in pixels that a caption of ``caption`` pixels leaves for a picture, given the total ``size``.
-
-    ``size`` is (width, height).
-
-    Raises:
-        GrpoError: too little height is left.
-    """
-    height = size[1] - caption
-    if height < LOWEST:
-        raise GrpoError(
-            tr(
-                "--size {width}x{size} leaves no space for the picture above the caption: choose a larger "
-                "one, or add --no-caption."
-            ).format(width=size[0], size=size[1])
-        )
-    return height
-
-
-def _quiet(kind: object, context: object, text: str) -> None:
-    """Forward Qt's messages, except those that every offscreen window causes."""
-    if not text.startswith("This plugin does not support"):
-        print(text, file=sys.stderr)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt, qInstallMessageHandler
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
+    QApplication,
     QCheckBox,
     QComboBox,
     QLineEdit,
@@ -19,22 +21,24 @@ from PySide6.QtWidgets import (
 )
 
 from app.build import this_build
+from app.export.picture_look import PictureLook
 from app.plotting.bar_chart import BarChart
+from app.plotting.export import Paper
+from app.theme import look
 from app.theme.labels import Label
 from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
+from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError
 from grpo_core.export.script_words import caption
 from grpo_core.text import tr
 
-
-def usual_size(spec: PanelSpec[Panel], scale: float) -> QSize:
-    """Return the usual size of a panel at ``scale``."""
-    width, height = spec.size
-    return QSize(round(width * scale), round(height * scale))
+LOWEST = 24
+"""Minimum height in pixels that a caption must leave for the picture."""
 
 
 def themed(name: str) -> Theme:
@@ -145,38 +149,86 @@ def settle(panel: Panel) -> None:
         panel.redraw()
 
 
-class Studio:
-    """A second workspace on one of the window's runs, for panels drawn offscreen.
+@contextmanager
+def application() -> Iterator[QApplication]:
+    """Provide the Qt application for drawing, and suppress the usual messages of offscreen windows inside the block."""
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    before = qInstallMessageHandler(_quiet)
+    try:
+        yield app
+    finally:
+        qInstallMessageHandler(before)
 
-    Attributes:
-        workspace: the workspace, with its own update, selection and quantity. The run is shared.
-    """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+def _quiet(kind: object, context: object, text: str) -> None:
+    """Forward Qt's messages, except those that every offscreen window causes."""
+    if not text.startswith("This plugin does not support"):
+        print(text, file=sys.stderr)
 
-    def panel(self, spec: PanelSpec[Panel], size: QSize, *, fixed: bool = False) -> Panel:
-        """Return a new panel, to be passed to :meth:`drop` after use.
 
-        Unless ``fixed``, a panel that would be too short gets the height it requests.
-        """
-        made = spec.make(self.workspace)
-        made.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
-        made.resize(size)
-        made.show()
-        settle(made)
-        if made.row_height and not fixed:
-            made.resize(size.width(), max(made.row_height, 1))
-            settle(made)
-        return made
+@contextmanager
+def studio(run: RunHandle, wanted: PictureLook) -> Iterator[Workspace]:
+    """Provide a workspace of its own on ``run``, for panels drawn offscreen with the look ``wanted``."""
+    with application() as app:
+        look.apply(app, wanted.theme, wanted.scale)
+        workspace = Workspace(run.origin.settings, themed(wanted.theme), wanted.scale)
+        workspace.activate(run)
+        try:
+            yield workspace
+        finally:
+            workspace.close()
+            workspace.deleteLater()
 
-    def drop(self, panel: Panel) -> None:
-        """Remove a panel."""
+
+@contextmanager
+def offscreen(spec: PanelSpec[Panel], workspace: Workspace, *, fixed: bool) -> Iterator[Panel]:
+    """Provide a new panel at its usual size or, if too low and not ``fixed``, at the height it requests."""
+    panel = spec.make(workspace)
+    panel.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+    panel.resize(QSize(*spec.size) * workspace.scale)
+    panel.show()
+    settle(panel)
+    if panel.row_height and not fixed:
+        panel.resize(panel.width(), max(panel.row_height, 1))
+        settle(panel)
+    try:
+        yield panel
+    finally:
         panel.hide()
         panel.dispose()
         panel.deleteLater()
 
-    def close(self) -> None:
-        """Close the files. The run's owner reopens them when needed."""
-        self.workspace.close()
-        self.workspace.deleteLater()
+
+def paper_of(panel: Panel, wanted: PictureLook) -> Paper:
+    """Return the paper for a picture of what ``panel`` shows now."""
+    return Paper(
+        theme=panel.workspace.theme,
+        scale=wanted.scale,
+        caption=caption_of(panel) if wanted.caption else "",
+        title=panel.title,
+        density=wanted.density,
+    )
+
+
+def fitted(widget: QWidget, size: tuple[int, int] | None, papers: Iterable[Paper]) -> int:
+    """Return the height in pixels of the highest caption of ``papers``, and resize ``widget`` to leave that space.
+
+    All pictures have captions of this height, so that nothing jumps. ``size`` is the total width and height of a
+    picture; None to keep the size of the widget, and add the caption.
+
+    Raises:
+        GrpoError: too little height is left.
+    """
+    width, height = size or (widget.width(), 0)
+    below = max(paper.caption_height(width) for paper in papers)
+    if size is not None:
+        if height - below < LOWEST:
+            raise GrpoError(
+                tr(
+                    "--size {width}x{size} leaves no space for the picture above the caption: choose a larger "
+                    "one, or add --no-caption."
+                ).format(width=width, size=height)
+            )
+        widget.resize(width, height - below)
+    return below

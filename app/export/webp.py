@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRect
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QImage
 
+from app.plotting.export import encoded
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
@@ -33,10 +34,7 @@ _PICTURES = (b"ALPH", b"VP8 ", b"VP8L")
 class _Frame:
     """A changed rectangle of the canvas, encoded, and its duration."""
 
-    x: int
-    y: int
-    width: int
-    height: int
+    area: QRect
     data: bytes
     milliseconds: int
 
@@ -71,19 +69,12 @@ class AnimatedWebp:
             raise GrpoError(tr("The pictures of a film must all have the same size."))
         area = _changed(self._before, pixels)
         if area is None:
-            self._stand_longer(milliseconds)
-            return
+            last = self._frames.pop()
+            frame = replace(last, milliseconds=min(last.milliseconds + milliseconds, LONGEST_MS))
+        else:
+            frame = _Frame(area=area, data=_still(image.copy(area)), milliseconds=min(milliseconds, LONGEST_MS))
         self._before = pixels
-        self._frames.append(
-            _Frame(
-                x=area.x(),
-                y=area.y(),
-                width=area.width(),
-                height=area.height(),
-                data=_still(image.copy(area)),
-                milliseconds=min(milliseconds, LONGEST_MS),
-            )
-        )
+        self._frames.append(frame)
 
     def __len__(self) -> int:
         """Return the number of frames that differ from the previous one."""
@@ -104,13 +95,6 @@ class AnimatedWebp:
         chunks += [_chunk(b"ANMF", _frame(frame)) for frame in self._frames]
         body = b"WEBP" + b"".join(chunks)
         return b"RIFF" + struct.pack("<I", len(body)) + body
-
-    def _stand_longer(self, milliseconds: int) -> None:
-        last = self._frames[-1]
-        together = min(last.milliseconds + milliseconds, LONGEST_MS)
-        self._frames[-1] = _Frame(
-            x=last.x, y=last.y, width=last.width, height=last.height, data=last.data, milliseconds=together
-        )
 
 
 def _pixels(image: QImage) -> np.ndarray:
@@ -135,12 +119,10 @@ def _changed(before: np.ndarray | None, now: np.ndarray) -> QRect | None:
 
 def _still(image: QImage) -> bytes:
     """Return the chunks of a still WebP with its pixels."""
-    data = QByteArray()
-    buffer = QBuffer(data)
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    if not image.convertToFormat(QImage.Format.Format_RGB32).save(buffer, "WEBP", LOSSLESS):  # type: ignore[call-overload]
+    data = encoded(image.convertToFormat(QImage.Format.Format_RGB32), "WEBP", LOSSLESS)
+    if not data:
         raise GrpoError(tr("This copy of Qt cannot write WebP; export a sequence of pictures instead."))
-    return b"".join(_chunk(name, content) for name, content in chunks(bytes(data.data())) if name in _PICTURES)
+    return b"".join(_chunk(name, content) for name, content in chunks(data) if name in _PICTURES)
 
 
 def chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -159,7 +141,8 @@ def chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _frame(frame: _Frame) -> bytes:
-    numbers = (frame.x // 2, frame.y // 2, frame.width - 1, frame.height - 1, frame.milliseconds)
+    area = frame.area
+    numbers = (area.x() // 2, area.y() // 2, area.width() - 1, area.height() - 1, frame.milliseconds)
     return b"".join(map(_three, numbers)) + bytes([_OVERWRITE]) + frame.data
 
 

@@ -63,12 +63,12 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
     """
     below = paper.caption_height(widget.width()) if height is None else height
     size = QSize(widget.width(), widget.height() + below)
+    if kind == "png":
+        return encoded(image_of(widget, paper, below), "PNG")
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     match kind:
-        case "png":
-            image_of(widget, paper, below).save(buffer, "PNG")  # type: ignore[call-overload]
         case "svg":
             generator = QSvgGenerator(QSvgGenerator.SvgVersion.Svg11)  # SVG 1.2 Tiny has no clipping
             generator.setOutputDevice(buffer)
@@ -100,6 +100,15 @@ def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage
     image.setDevicePixelRatio(paper.density)
     _paint(widget, image, size, paper)
     return image
+
+
+def encoded(image: QImage, kind: str, quality: int = -1) -> bytes:
+    """Return ``image`` as the content of a file of a ``kind`` known to Qt, which is empty if Qt cannot write it."""
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.save(buffer, kind, quality)  # type: ignore[call-overload]
+    return bytes(data.data())
 
 
 def _legible(svg: bytes, theme: Theme) -> bytes:

@@ -19,9 +19,7 @@ from app.teaching.commands.lesson_menu import lesson_commands
 from app.teaching.commands.presenting_menu import presenting_commands
 from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
-from app.teaching.controllers.message_place import MessagePlace
 from app.teaching.controllers.presenter import Presenter
-from app.teaching.controllers.rehearsals import RehearsalController
 from app.teaching.lessons.own import is_lesson_file
 from app.teaching.lessons.recovery import LessonRecovery
 from app.teaching.lessons.saved_state import SavedState
@@ -36,6 +34,7 @@ from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.application import Application
+    from app.teaching.export.rehearsal_window import RehearsalWindow
 
 LONGEST_NOTES = 1_000_000
 SUFFIXES = (".grpo", ".grposession")
@@ -47,7 +46,8 @@ class Teaching(WindowPart):
     """The controllers of lessons, presenting and homework in one window.
 
     Attributes:
-        presenter, lessons, lesson_recovery, homework, rehearsals: the controllers, by subject.
+        presenter, lessons, lesson_recovery, homework: the controllers, by subject.
+        rehearsal: the window of the latest rehearsal; None before the first.
     """
 
     name = "teaching"
@@ -57,7 +57,6 @@ class Teaching(WindowPart):
         self._program = program
         window, workspace, paths = program.window, program.workspace, program.paths
         self.presenter = Presenter(window, workspace, program.look, paths.config / "notes.txt", self)
-        self._message_place = MessagePlace(window, self.presenter, self)
         self.lessons = LessonController(
             window,
             workspace,
@@ -79,7 +78,7 @@ class Teaching(WindowPart):
             self,
         )
         self.homework = HomeworkController(window, self.lessons, self)
-        self.rehearsals = RehearsalController(window, self.lessons, self)
+        self.rehearsal: RehearsalWindow | None = None
         program.exports.subject = self._film_subject
         workspace.mode.takeover = _Shown(self.lessons, self.presenter)
         workspace.mode.size_changed.connect(self.presenter.arrange_later)
@@ -94,7 +93,7 @@ class Teaching(WindowPart):
         return [
             *export_entries(targets, self.lessons, self.ask_handout, self.ask_page, self.ask_simulator),
             *presenting_commands(targets, self.presenter, self.lessons),
-            *lesson_commands(self.presenter, self.lessons, self.homework, self.rehearsals),
+            *lesson_commands(self.presenter, self.lessons, self.homework, self.rehearse),
         ]
 
     def commands_made(self, by_id: Any) -> None:
@@ -147,7 +146,24 @@ class Teaching(WindowPart):
         self.lessons.player.leave()
 
     def closers(self) -> tuple[Callable[[], object], ...]:
-        return self.homework.close, self.rehearsals.close, self.presenter.close
+        return self.homework.close, self._end_rehearsal, self.presenter.close
+
+    def rehearse(self) -> None:
+        """Rehearse the open lesson, replacing any earlier rehearsal."""
+        from app.teaching.export.rehearsal_window import RehearsalWindow
+
+        lesson = self.lessons.player.lesson
+        if lesson is not None:
+            self._end_rehearsal()
+            self.rehearsal = RehearsalWindow(lesson, self._program.window)
+            self.rehearsal.start(self.lessons.called)
+            self.rehearsal.show()
+
+    def _end_rehearsal(self) -> None:
+        if self.rehearsal is not None:
+            self.rehearsal.close()
+            self.rehearsal.deleteLater()
+            self.rehearsal = None
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.export.script import step_script
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
+from grpo_core.regular_file import refuse_existing
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
@@ -69,11 +70,11 @@ def export_folder(
         poll: called once per update; can raise an exception to stop. Each file is then either complete or absent.
 
     Raises:
-        RunFileError: the run cannot be read, the folder cannot be written, or a file exists.
+        GrpoError: the run cannot be read, the folder cannot be written, or a file exists.
     """
     targets = [folder / name for name in (SERIES, SETTINGS, SAMPLES)]
     with closing(Lineage(reader, reader.path.parent)) as lineage:
-        _refuse_existing(targets, force)
+        refuse_existing(targets, force)
         wanted = checked(steps, reader) if steps is not None else range(1, reader.last + 1)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -98,12 +99,12 @@ def export_step(
     """Write update ``number`` of a run as a NumPy-only script. ``passed`` selects one pass, counted from 0.
 
     Raises:
-        RunFileError: the update cannot be read, or ``target`` cannot be written or exists.
+        GrpoError: the update cannot be read, or ``target`` cannot be written or exists.
         NotRecordedError: the run was imported from a source without tokens.
         SettingsError: the update cannot be recomputed from what is recorded.
     """
     with closing(Lineage(reader, reader.path.parent)) as lineage:
-        _refuse_existing([target], force)
+        refuse_existing([target], force)
         if not target.parent.is_dir():
             raise RunFileError(tr("There is no folder {folder}; choose one that exists.").format(folder=target.parent))
         step = lineage.step(number)
@@ -129,15 +130,6 @@ def checked(steps: range, reader: RunReader) -> range:
             sentence = tr("{name} has no update {step}; it has updates 1 to {last}.")
             raise RunFileError(sentence.format(name=reader.path.name, step=step, last=reader.last))
     return steps
-
-
-def _refuse_existing(targets: list[Path], force: bool) -> None:
-    for target in targets:
-        if target.is_dir():
-            raise RunFileError(tr("{target} is a folder; choose the name of a file.").format(target=target))
-        if target.exists() and not force:
-            sentence = tr("{target} already exists; choose another name, or add --force to replace it.")
-            raise RunFileError(sentence.format(target=target))
 
 
 @contextmanager

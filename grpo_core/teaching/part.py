@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from grpo_core.child.answering import Answer, Poll
-from grpo_core.config import Settings
 
 if TYPE_CHECKING:
     from grpo_core.foreign.gate import Foreign
-    from grpo_core.teaching.lessons.experiments.chain import ChainProgress
-    from grpo_core.teaching.lessons.experiments.lengths import Lengths
 
 
 def jobs() -> dict[str, Answer]:
     """Return the experiments of lessons, by name."""
-    from grpo_core.teaching.lessons.experiments import group_sizes, stale_samples
+    from grpo_core.teaching.lessons.experiments import chain, group_sizes, lengths, stale_samples
     from grpo_core.teaching.lessons.experiments.checkup import checkup
     from grpo_core.teaching.lessons.experiments.family import compared
 
@@ -25,8 +22,8 @@ def jobs() -> dict[str, Answer]:
         "checkup": checkup,
         "group_sizes": group_sizes.tried,
         "stale_samples": stale_samples.tried,
-        "lengths": _lengths,
-        "chain": _chain,
+        "lengths": _single(lengths.tried),
+        "chain": _single(chain.tried),
     }
 
 
@@ -54,15 +51,10 @@ def packed() -> dict[str, type]:
     return {"chain course": ChainProgress, "compared": Compared, "lengths": Lengths}
 
 
-def _lengths(settings: Settings, *, poll: Poll) -> Iterator[Lengths]:
-    """Yield a single result: the growth of answers in the length toy."""
-    from grpo_core.teaching.lessons.experiments import lengths
+def _single(compute: Callable[..., object]) -> Answer:
+    """Return the answer of an experiment that has a single result."""
 
-    yield lengths.tried(settings, poll=poll)
+    def answered(*arguments: object, poll: Poll) -> Iterator[object]:
+        yield compute(*arguments, poll=poll)
 
-
-def _chain(settings: Settings, updates: int, *, poll: Poll) -> Iterator[ChainProgress]:
-    """Yield a single result: the chain of decisions, trained for ``updates`` updates."""
-    from grpo_core.teaching.lessons.experiments import chain
-
-    yield chain.tried(settings, updates, poll=poll)
+    return answered

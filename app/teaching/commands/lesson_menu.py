@@ -5,6 +5,7 @@ The keys for moving through a lesson work while one is open, with priority over 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from app.commands.command import Command
@@ -12,14 +13,13 @@ from app.commands.menu_paths import LESSON, LESSONS
 from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
 from app.teaching.controllers.presenter import Presenter
-from app.teaching.controllers.rehearsals import RehearsalController
 from app.teaching.lessons.catalogue import lesson_titles
 from app.teaching.lessons.homework import HOLDS
 from grpo_core.text import tr
 
 
 def lesson_commands(
-    presenter: Presenter, lessons: LessonController, homework: HomeworkController, rehearsals: RehearsalController
+    presenter: Presenter, lessons: LessonController, homework: HomeworkController, rehearse: Callable[[], None]
 ) -> list[Command]:
     """Return the commands of the Lessons menu."""
     blank, needs_lesson = presenter.blank, lessons.needs_lesson
@@ -61,7 +61,7 @@ def lesson_commands(
                 tip=tr("Four lessons one after the other: rewards in a group, silent groups, clipping, a fooled "
                        "checker.")),
         Command(id="lesson.rehearse", subject="lessons", text=tr("Rehearse the lesson"), menu=LESSONS,
-                run=rehearsals.start, blocked=needs_lesson,
+                run=rehearse, blocked=needs_lesson,
                 tip=tr("Run the open lesson under six seeds, to check answers, reveals and times before class.")),
         Command(id="homework.save", subject="lessons", text=tr("Save my homework…"), menu=LESSONS,
                 run=homework.ask_save, blocked=lambda: homework.blocked, divided=True, tip=HOLDS),

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 from shiboken6 import Shiboken
 
 from app.clock import Timer, soon
+from app.messages.overlay import Place
 from app.panel_registry import PIPELINE
 from app.teaching.presenting import screens
 from app.teaching.presenting.awake import Awake
@@ -95,6 +96,8 @@ class Presenter(QObject):
         self.notes.refused.connect(self._on_refused)
         self.speaker.screen_chosen.connect(self._on_screen)
         self.speaker.changed.connect(workspace.request_frame)
+        self.speaker.changed.connect(self._place_messages)
+        self.active_changed.connect(self._place_messages)
         self._later = Timer(self, self._arrange)
         workspace.frame.connect(self._on_frame)
         look.changed.connect(self._on_look)
@@ -266,8 +269,21 @@ class Presenter(QObject):
         return False
 
     @Slot()
+    def _place_messages(self) -> None:
+        """Show the messages where the class does not see them or, when not presenting, over the window."""
+        overlay = self._window.overlay
+        if not self.active:
+            overlay.show_in(Place.WINDOW)
+        elif self.speaker.isVisible() and len(screens.screens()) > 1:
+            self.speaker.hold_messages(self._window.messages)
+            overlay.show_in(Place.ELSEWHERE)
+        else:
+            overlay.show_in(Place.MARK)
+
+    @Slot()
     def _on_screens(self) -> None:
         self._place()
+        self._place_messages()
 
     @Slot(str)
     def _on_screen(self, name: str) -> None:

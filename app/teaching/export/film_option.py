@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from app.display import draw_offscreen
-from app.export.command import scale_from, size_from
-from app.export.film_command import rate_from
+from app.export.film_command import film_look_from
 from grpo_core.commands.command_line import Instead
 from grpo_core.errors import GrpoError
 
@@ -35,11 +34,10 @@ def film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
             "A lesson is filmed completely: do not combine --lesson with a run file, --step, --steps, "
             "--panel or --speed."
         )
-    size, scale, rate = size_from(options.size), scale_from(options.scale), rate_from(options.rate)
+    film_look = film_look_from(options)
     draw_offscreen()
-    from app.export.film_look import FilmLook
+    from app.export.picture_look import FilmLook
     from app.teaching.export.lesson_file import lesson_called
     from app.teaching.export.lesson_film import export_lesson
 
-    film_look = FilmLook(rate=rate, size=size, theme=options.theme, scale=scale, caption=not options.no_caption)
-    yield from export_lesson(lesson_called(options.lesson), options.out, film_look, force=options.force)
+    yield from export_lesson(lesson_called(options.lesson), options.out, FilmLook(**film_look), force=options.force)

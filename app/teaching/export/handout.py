@@ -19,42 +19,22 @@ from grpo_core.text import tr
 TERMS = 5
 
 
-def handout(lesson: Lesson, paper: str) -> bytes:
-    """Return the students' pages as a PDF on ``paper``, without any answers."""
-    return pdf(list(_pages(lesson)), title=lesson.title, foot=_foot(lesson), paper=paper)
-
-
-def course_handout(lessons: Sequence[Lesson], paper: str) -> bytes:
-    """Return the students' pages of several lessons in one PDF."""
+def handout(lessons: Sequence[Lesson], paper: str) -> bytes:
+    """Return the students' pages of lessons as a PDF on ``paper``, without any answers."""
     groups = [group for lesson in lessons for group in _pages(lesson)]
-    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
+    title = lessons[0].title if len(lessons) == 1 else _foot(lessons)
+    return pdf(groups, title=title, foot=_foot(lessons), paper=paper)
 
 
-def course_answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], paper: str) -> bytes:
-    """Return the answers to several lessons in one PDF.
+def answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], paper: str) -> bytes:
+    """Return the answers to lessons as a PDF on ``paper``.
 
     ``values`` contains, for each lesson, the answers computed in a walk through it, by step, counted from 0.
     """
     groups = [group for lesson, mine in zip(lessons, values, strict=True) for group in _answers(lesson, mine)]
-    return pdf(groups, title=_course(lessons), foot=_course(lessons), paper=paper)
-
-
-def _course(lessons: Sequence[Lesson]) -> str:
-    numbers = ", ".join(str(lesson.number) for lesson in lessons)
-    return tr("Lessons {numbers} · {version}").format(numbers=numbers, version=this_build())
-
-
-def answers(lesson: Lesson, values: Mapping[int, float], paper: str) -> bytes:
-    """Return the answers as a PDF on ``paper``.
-
-    ``values`` contains the answers computed in a walk through the lesson, by step, counted from 0.
-    """
-    return pdf(
-        list(_answers(lesson, values)),
-        title=tr("Answers: {title}").format(title=lesson.title),
-        foot=_foot(lesson),
-        paper=paper,
-    )
+    alone = len(lessons) == 1
+    title = tr("Answers: {title}").format(title=lessons[0].title) if alone else _foot(lessons)
+    return pdf(groups, title=title, foot=_foot(lessons), paper=paper)
 
 
 def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
@@ -109,10 +89,12 @@ def _head(lesson: Lesson, below: str) -> list[Block]:
     return [Text(text=title, role="number", size=1.1), Text(text=lesson.gist), Text(text=below, role="strong")]
 
 
-def _foot(lesson: Lesson) -> str:
-    return tr("{title} · seed {seed} · {version}").format(
-        title=lesson.title, seed=lesson.start.seed, version=this_build()
-    )
+def _foot(lessons: Sequence[Lesson]) -> str:
+    if len(lessons) == 1:
+        pattern = tr("{title} · seed {seed} · {version}")
+        return pattern.format(title=lessons[0].title, seed=lessons[0].start.seed, version=this_build())
+    numbers = ", ".join(str(lesson.number) for lesson in lessons)
+    return tr("Lessons {numbers} · {version}").format(numbers=numbers, version=this_build())
 
 
 def _questions(lesson: Lesson) -> list[tuple[int, Prediction]]:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import exit_code
+from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 from grpo_core.teaching.lessons import Lesson
 
 ENDING = ".pdf"
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the handout that the arguments describe.
-
-    Return 0 on success, or 2 after reporting an error in one sentence.
-    """
-    return exit_code(lambda: write(arguments))
 
 
 def write(arguments: Sequence[str]) -> None:
@@ -37,59 +30,37 @@ def write(arguments: Sequence[str]) -> None:
     if len({path.resolve() for path in files}) < len(files):
         raise GrpoError("The answers are a separate file; choose another name for it.")
     draw_offscreen()
-    from app.export.files import refuse_existing
     from app.teaching.export.lesson_file import lesson_called
 
     refuse_existing(files, options.force)
-    lesson = lesson_called(options.lesson)
-    write_handout(lesson, options.out, options.paper)
-    print(options.out, flush=True)
-    if options.answers is not None:
-        write_answers(lesson, options.answers, options.paper)
-        print(options.answers)
+    for path in write_papers([lesson_called(options.lesson)], options.out, options.answers, options.paper):
+        print(path, flush=True)
 
 
-def write_handout(lesson: Lesson, out: Path, paper: str) -> None:
-    """Write the students' pages of a lesson as a PDF.
+main = command(write)
+
+
+def write_papers(lessons: Sequence[Lesson], pages: Path | None, answers: Path | None, paper: str) -> Iterator[Path]:
+    """Write the students' pages of lessons and, after walking through them, the answers of their runs, as PDFs.
+
+    Yield each file that is written. None for a file that is not asked for.
 
     Raises:
-        GrpoError: the file cannot be written; the message says why.
+        GrpoError: a step cannot be computed, or a file cannot be written; the message says why.
     """
     from app.export import files
-    from app.export.pictures import application
-    from app.teaching.export.handout import handout
+    from app.export.stage import application
+    from app.teaching.export import handout
+    from app.teaching.export.lesson_walk import walked_answers
 
     with application():
-        files.write(out, handout(lesson, paper))
-
-
-def write_answers(lesson: Lesson, out: Path, paper: str) -> None:
-    """Walk through ``lesson``, and write the answers of its runs.
-
-    Raises:
-        GrpoError: a step cannot be computed, or the file cannot be written.
-    """
-    from app.export import files
-    from app.teaching.export.handout import answers
-
-    files.write(out, answers(lesson, walked_answers(lesson), paper))
-
-
-def walked_answers(lesson: Lesson) -> dict[int, float]:
-    """Walk through ``lesson``, and return the answers by step, counted from 0.
-
-    Raises:
-        GrpoError: a step cannot be computed.
-    """
-    from app.teaching.export.lesson_walk import walked
-
-    values = {}
-    for step in walked(lesson):
-        if step.problem:
-            raise GrpoError(step.problem)
-        if step.value is not None:
-            values[step.place] = step.value
-    return values
+        if pages is not None:
+            files.write(pages, handout.handout(lessons, paper))
+            yield pages
+        if answers is not None:
+            values = [walked_answers(lesson) for lesson in lessons]
+            files.write(answers, handout.answers(lessons, values, paper))
+            yield answers
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import exit_code
+from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Homework, Walked, collect
+from grpo_core.regular_file import refuse_existing
+from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Walked, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -19,58 +21,40 @@ BYTE_ORDER_MARK = "utf-8-sig"
 """Encoding that makes Excel recognize a table as UTF-8."""
 
 
-class Editions:
-    """The lessons of homework, and the answers that only their pictures can compute.
+def checker(poll: Callable[[], None] = lambda: None) -> Checker:
+    """Return a checker that knows the lessons of this program and of the user. ``poll`` is called regularly.
 
     Each lesson is read once, and walked through once, provided that its edition is the one used for the homework.
     """
-
-    def __init__(self) -> None:
-        self._lessons: dict[tuple[str, str], Lesson | None] = {}
-        self._walks: dict[tuple[str, str], Mapping[int, Walked]] = {}
-
-    def lesson(self, homework: Homework) -> Lesson | None:
-        """Return the homework's lesson, or None if that edition is not available."""
-        from app.teaching.export.lesson_file import lesson_called
-        from app.teaching.lessons.own import is_lesson_file
-
-        key = homework.lesson, homework.digest
-        if key not in self._lessons:
-            try:
-                found = None if is_lesson_file(homework.lesson) else lesson_called(homework.lesson)
-            except GrpoError:
-                found = None
-            self._lessons[key] = found if found is not None and found.digest == homework.digest else None
-        return self._lessons[key]
-
-    def answers(self, homework: Homework) -> Mapping[int, Walked] | None:
-        """Return the answers of the homework's lesson by step, counted from 1.
-
-        None if that edition of the lesson is not available.
-        """
-        key, lesson = (homework.lesson, homework.digest), self.lesson(homework)
-        if lesson is None:
-            return None
-        if key not in self._walks:
-            self._walks[key] = _walked(lesson)
-        return self._walks[key]
-
-
-def _walked(lesson: Lesson) -> dict[int, Walked]:
+    from app.teaching.export.lesson_file import lesson_called
     from app.teaching.export.lesson_walk import walked
+    from app.teaching.lessons.own import is_lesson_file
 
-    answers = {}
-    for step in walked(lesson):
-        predict = lesson.steps[step.place].predict
-        if predict is not None and step.value is not None:
-            answers[step.place + 1] = Walked(value=step.value, holds=predict.holds)
-    return answers
+    @cache
+    def lesson(name: str, digest: str) -> Lesson | None:
+        try:
+            found = None if is_lesson_file(name) else lesson_called(name)
+        except GrpoError:
+            return None
+        return found if found is not None and found.digest == digest else None
 
+    @cache
+    def answers(name: str, digest: str) -> Mapping[int, Walked] | None:
+        found = lesson(name, digest)
+        if found is None:
+            return None
+        steps = [(step, found.steps[step.place].predict) for step in walked(found)]
+        return {
+            step.place + 1: Walked(value=step.value, holds=predict.holds)
+            for step, predict in steps
+            if predict is not None and step.value is not None
+        }
 
-def checker(poll: Callable[[], None] = lambda: None) -> Checker:
-    """Return a checker that knows the lessons of this program and of the user. ``poll`` is called regularly."""
-    editions = Editions()
-    return Checker(editions.lesson, editions.answers, poll)
+    return Checker(
+        lambda homework: lesson(homework.lesson, homework.digest),
+        lambda homework: answers(homework.lesson, homework.digest),
+        poll,
+    )
 
 
 def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Iterator[object]:
@@ -106,19 +90,9 @@ def write_table(path: Path, collected: Collected) -> None:
     write(path, collected.csv().encode(BYTE_ORDER_MARK))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Collect homework as the arguments describe.
-
-    Return 0 on success, or 2 after reporting an error in one sentence.
-    """
-    return exit_code(lambda: _collect(arguments))
-
-
 def _collect(arguments: Sequence[str]) -> None:
     options = command_parser().parse_args(arguments)
     draw_offscreen()
-    from app.export.files import refuse_existing
-
     refuse_existing([options.out], options.force)
     collected = Collected()
     for row in collect(options.folder, checker()):
@@ -126,7 +100,7 @@ def _collect(arguments: Sequence[str]) -> None:
         if row.flags:
             print(tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags)), flush=True)
     write_table(options.out, collected)
-    for sentence in (*collected.distributions(), *collected.wrong()):
+    for sentence in (*(tally.sentence for tally in collected.tallies()), *collected.wrong()):
         print(sentence)
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]
     print(
@@ -144,6 +118,9 @@ def _collect(arguments: Sequence[str]) -> None:
     )
     print(NOT_KNOWN)
     print(options.out)
+
+
+main = command(_collect)
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import exit_code
+from app.export.command import command
 from grpo_core.command_numbers import count
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 from grpo_core.runs.session_zip import SUFFIX
 from grpo_core.text import plural, tr
 
 MOST_SEEDS = 16
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments describe.
-
-    Return 0 on success, 1 if a lesson has faults, or 2 after reporting an error in one sentence.
-    """
-    faults: list[int] = []
-    return exit_code(lambda: faults.append(_run(arguments))) or (1 if sum(faults) else 0)
-
-
 def _run(arguments: Sequence[str]) -> int:
+    """Run the command that the arguments describe, and return the number of faults of a lesson."""
     options = command_parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = options.command
-    return command(options)
+    faults: int = options.command(options)
+    return faults
+
+
+main = command(_run)
 
 
 def _new(options: argparse.Namespace) -> int:
     """Write a working lesson as a starting point for a new one."""
-    from app.export.files import refuse_existing, write
+    from app.export.files import write
     from app.panel_registry import lesson_panels
     from app.settings.paths import find_paths
     from app.teaching.lessons.own import is_lesson_file, own_lessons, template
@@ -81,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _gift(options: argparse.Namespace) -> int:
     """Write the questions of lessons, with the answers of their runs, as a file that Moodle can import (GIFT)."""
-    from app.export.files import refuse_existing, write
+    from app.export.files import write
 
     refuse_existing([options.out], options.force)
     draw_offscreen()
@@ -109,16 +105,12 @@ def _gift(options: argparse.Namespace) -> int:
 
 def _course(options: argparse.Namespace) -> int:
     """Write lessons as a session that gives them in sequence and, on request, their handout and its answers."""
-    from app.export.files import refuse_existing, write
-
     if options.out.suffix != SUFFIX:
         raise GrpoError(f"A course is a session; end the name of {options.out.name} in {SUFFIX}.")
     asked = [path for path in (options.out, options.handout, options.answers) if path is not None]
     refuse_existing(asked, options.force)
     draw_offscreen()
-    from app.export.pictures import application
-    from app.teaching.export.handout import course_answers, course_handout
-    from app.teaching.export.handout_command import walked_answers
+    from app.teaching.export.handout_command import write_papers
     from app.teaching.export.lesson_file import lesson_called
     from app.teaching.lessons.course import COURSE, SLOTS, plan, write_course
 
@@ -127,13 +119,8 @@ def _course(options: argparse.Namespace) -> int:
     if options.minutes is not None and options.minutes not in SLOTS:
         raise GrpoError(f"--minutes cannot be {options.minutes}; there are courses for {', '.join(map(str, SLOTS))}.")
     lessons = [lesson_called(name) for name in options.lesson or SLOTS.get(options.minutes, COURSE)]
-    with application():
-        write_course(options.out, lessons, options.minutes)
-        if options.handout is not None:
-            write(options.handout, course_handout(lessons, options.paper))
-        if options.answers is not None:
-            values = [walked_answers(lesson) for lesson in lessons]
-            write(options.answers, course_answers(lessons, values, options.paper))
+    write_course(options.out, lessons, options.minutes)
+    list(write_papers(lessons, options.handout, options.answers, options.paper))
     print(plan(lessons, options.minutes))
     for path in asked:
         print(path)

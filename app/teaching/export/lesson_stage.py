@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QLayout, QWidget
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QLayout, QWidget
 
 from app.boxes import across, down
-from app.export.stage import settle
+from app.export.pictures import PATIENCE_S
+from app.export.stage import application, settle, themed
 from app.panel_registry import PANELS
 from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.panel import LessonPanel
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.progress import LessonProgress
 from app.teaching.panel_rows import LESSON
+from app.theme import look
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.training.controller import Controller
@@ -24,12 +29,14 @@ from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
+from grpo_core.text import tr
 
 SHARE, WORDS_ALONE = 64, 42
 """Percentage of the width that a lesson with panels next to it takes, with a picture of its own and without."""
 WAKE_MS = 20
 """Maximum interval in milliseconds at which to check whether a step is ready."""
-PATIENCE_S = 5.0
+ENDING_S = 5.0
 """Seconds that the worker is given to end."""
 
 
@@ -149,13 +156,55 @@ class LessonStage:
         for panel in self.screen.panels:
             settle(panel)
 
+    def rest(self) -> None:
+        """Wait until the step has been computed, and draw it.
+
+        Raises:
+            GrpoError: it takes longer than ten minutes.
+        """
+        for _ in range(2):  # drawing may start an experiment
+            self.wait(lambda: self.at_rest)
+            self.draw()
+            QApplication.processEvents()
+        self.draw()
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Run the stage until ``condition`` is true.
+
+        Raises:
+            GrpoError: it takes longer than ten minutes.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > deadline:
+                raise GrpoError(
+                    tr("Step {place} was still being computed after {patience_s} s.").format(
+                        place=self.player.place + 1, patience_s=PATIENCE_S
+                    )
+                )
+            self.workspace.request_frame()
+            QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+
     def close(self) -> None:
         """End the lesson, its runs and the learner."""
         self._wake.stop()
         self.player.leave()
-        self._controller.shutdown(PATIENCE_S)
+        self._controller.shutdown(ENDING_S)
         self.screen.dispose()
         self.screen.widget.hide()
         self.workspace.close()
         for owned in (self.player, self._runs, self._transport, self._controller, self.screen.widget, self.workspace):
             owned.deleteLater()
+
+
+@contextmanager
+def lesson_stage(size: tuple[int, int], theme: str = "light", scale: float = 1.0) -> Iterator[LessonStage]:
+    """Provide a stage of this size and look, with its runs in a temporary folder."""
+    with (
+        application() as app,
+        tempfile.TemporaryDirectory(prefix="grpo-lab-lesson-", ignore_cleanup_errors=True) as folder,
+    ):
+        look.apply(app, theme, scale)
+        with closing(LessonStage(themed(theme), scale, Path(folder))) as stage:
+            stage.screen.widget.resize(*size)
+            yield stage

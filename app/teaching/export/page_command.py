@@ -7,21 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
-from app.export.command import exit_code
+from app.export.command import command
 from grpo_core.command_numbers import count
 from grpo_core.commands.command_line import Parser
 from grpo_core.commands.export_command import span
 from grpo_core.errors import GrpoError
+from grpo_core.regular_file import refuse_existing
 
 ENDINGS = (".html", ".htm")
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the page that the arguments describe.
-
-    Return 0 on success, or 2 after reporting an error in one sentence.
-    """
-    return exit_code(lambda: write(arguments))
 
 
 def write(arguments: Sequence[str]) -> None:
@@ -37,12 +30,15 @@ def write(arguments: Sequence[str]) -> None:
         raise GrpoError(f"A page is HTML; end the name of {options.out.name} in .html.")
     draw_offscreen()
     from app.export import files
-    from app.export.pictures import application
+    from app.export.stage import application
 
-    files.refuse_existing([options.out], options.force)
+    refuse_existing([options.out], options.force)
     with application():
         files.write(options.out, _page(options))
     print(options.out, flush=True)
+
+
+main = command(write)
 
 
 def _page(options: argparse.Namespace) -> bytes:

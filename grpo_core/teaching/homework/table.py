@@ -117,21 +117,9 @@ class Collected:
             yield "" if answer.value is None else answer.value
             yield verdict.state
 
-    def distributions(self) -> list[str]:
-        """Return one sentence per question: the class's predictions, and how many were right."""
-        return [self._distribution(*question) for question in self.questions]
-
     def tallies(self) -> list[Tally]:
         """Return the counts of the class's predictions, per question."""
-        return [
-            Tally(
-                lesson=lesson,
-                step=step,
-                sentence=self._distribution(lesson, step),
-                **_counted([one for one in self._given(lesson, step) if one.guess is not None]),
-            )
-            for lesson, step in self.questions
-        ]
+        return [self._tally(*question) for question in self.questions]
 
     def wrong(self) -> list[str]:
         """Return a sentence on each wrong prediction, which often shows a misconception, with the names or numbers of
@@ -163,12 +151,8 @@ class Collected:
                 found.update((name, one) for one in row.answers if one.step == step)
         return list(found.items())
 
-    def _given(self, lesson: str, step: int) -> list[HomeworkAnswer]:
-        """Return every student's answer to one question."""
-        return [one for _, one in self._by_student(lesson, step)]
-
-    def _distribution(self, lesson: str, step: int) -> str:
-        answers = self._given(lesson, step)
+    def _tally(self, lesson: str, step: int) -> Tally:
+        answers = [one for _, one in self._by_student(lesson, step)]
         placed = [answer for answer in answers if answer.guess is not None]
         head = tr("{lesson}, step {step}: {placed} predicted, {right} right, {skipped} skipped").format(
             lesson=lesson,
@@ -181,9 +165,8 @@ class Collected:
             head += tr(", {unknown} neither right nor wrong, because that cannot be checked here").format(
                 unknown=unknown
             )
-        if not placed:
-            return as_sentence(head)
-        return f"{as_sentence(head)} {_guesses(placed)}"
+        sentence = f"{as_sentence(head)} {_guesses(placed)}" if placed else as_sentence(head)
+        return Tally(lesson=lesson, step=step, sentence=sentence, **_counted(placed))
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:

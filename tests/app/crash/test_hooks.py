@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 import shiboken6
-from PySide6.QtCore import QObject, QThread, Slot
+from PySide6.QtCore import QObject, QThread, Signal, Slot
 from pytestqt.qtbot import QtBot
 
 from app.crash.hooks import DISTINCT, LONGEST, CrashHooks
-from app.crash.notifier import CrashNotifier
 from grpo_core.errors import RunFileError
 
 
@@ -141,6 +140,12 @@ def test_many_threads_lose_no_report(hooks: CrashHooks) -> None:
     assert len(hooks.take_reports()) == 30
 
 
+class Bell(QObject):
+    """A substitute for the program, which emits a signal for a report."""
+
+    reported = Signal()
+
+
 class Window(QObject):
     """A substitute for the window, on which a frame is requested."""
 
@@ -154,7 +159,7 @@ class Window(QObject):
 
 
 def test_a_report_of_any_thread_wakes_the_window_in_its_own(qtbot: QtBot, hooks: CrashHooks) -> None:
-    bell, window = CrashNotifier(), Window()
+    bell, window = Bell(), Window()
     bell.reported.connect(window.request_frame)
     hooks.on_report = bell.reported.emit
     for _ in range(2):
@@ -166,7 +171,7 @@ def test_a_report_of_any_thread_wakes_the_window_in_its_own(qtbot: QtBot, hooks:
 
 
 def test_a_bell_that_is_gone_does_no_harm(hooks: CrashHooks) -> None:
-    bell = CrashNotifier()
+    bell = Bell()
     hooks.on_report = bell.reported.emit
     shiboken6.delete(bell)
     raise_into_hook(ValueError("late"))

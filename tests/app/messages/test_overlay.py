@@ -13,6 +13,7 @@ from app.messages.overlay import Place, free_corner
 from app.panel_registry import TIMELINE
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
+from app.teaching.presenting import screens
 from tests.app.conftest import Driver
 from tests.app.stories.hands import activate, panel, press
 
@@ -204,7 +205,7 @@ def test_on_one_screen_a_class_sees_a_mark_instead(driver: Driver) -> None:
 
 def test_with_a_speakers_window_messages_are_there(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     program, window = driver.program, driver.program.window
-    monkeypatch.setattr("app.teaching.controllers.message_place.screens", lambda: [None, None])
+    monkeypatch.setattr(screens, "screens", lambda: 2 * QApplication.screens())
     program.part("teaching").presenter.start()
     program.part("teaching").presenter.speaker.show()
     program.messages.say("A private file could not be read.", Severity.ERROR)

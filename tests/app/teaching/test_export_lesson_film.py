@@ -11,11 +11,12 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.export.film_command import main
-from app.export.film_look import FilmLook
+from app.export.picture_look import FilmLook
 from app.plotting.numbers import shown
 from app.teaching.export import lesson_file
 from app.teaching.export.lesson_file import lesson_called
-from app.teaching.export.lesson_film import LEAST_SECONDS, LessonFilm, LessonShot
+from app.teaching.export.lesson_film import LEAST_SECONDS, paper_of_step, pictures
+from app.teaching.export.lesson_stage import lesson_stage
 from app.teaching.lessons.reveal import CHANGE_SECONDS
 from grpo_core.teaching.lessons import Lesson, spoken
 from tests.app.teaching.lessons.spoilers import check_covered, texts_of
@@ -25,12 +26,16 @@ RATE = 2.0
 STEPS = 3
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Filmed:
-    """A picture, what it shows, and every string visible in it."""
+    """A picture, what it shows and for how many seconds, and every string visible in it."""
 
     image: QImage
-    shot: LessonShot
+    seconds: float
+    place: int
+    open: bool
+    playing: bool
+    caption: str
     texts: set[str]
 
 
@@ -50,28 +55,32 @@ def lesson() -> Lesson:
 
 
 @pytest.fixture(scope="module")
-def filmed(lesson: Lesson, tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> list[Filmed]:
-    folder = tmp_path_factory.mktemp("runs")
-    film = LessonFilm(qapp, lesson, FilmLook(rate=RATE, size=(640, 400)), folder)
+def filmed(lesson: Lesson, qapp: QApplication) -> list[Filmed]:
     made = []
-    try:
-        for image, shot in film.pictures():
-            if shot.open:
-                check_covered(film.stage.player, film.stage.page, film.stage.workspace.view)
-            made.append(Filmed(image, shot, texts_of(film.stage.screen.widget)))
-    finally:
-        film.close()
+    wanted = FilmLook(rate=RATE, size=(640, 400))
+    with lesson_stage(wanted.pixels) as stage:
+        for image, seconds in pictures(stage, lesson, wanted):
+            if stage.player.covered:
+                check_covered(stage.player, stage.page, stage.workspace.view)
+            made.append(
+                Filmed(
+                    image=image,
+                    seconds=seconds,
+                    place=stage.player.place,
+                    open=stage.player.covered,
+                    playing=stage.player.reveal.playing,
+                    caption=paper_of_step(stage, lesson, wanted).caption,
+                    texts=texts_of(stage.screen.widget),
+                )
+            )
     return made
 
 
 def test_every_step_comes_in_order_a_question_before_its_answer_moves_and_then_stands(
     filmed: list[Filmed], lesson: Lesson
 ) -> None:
-    places = [one.shot.place for one in filmed]
-    kinds = {
-        place: [(one.shot.open, one.shot.playing) for one in filmed if one.shot.place == place]
-        for place in range(STEPS)
-    }
+    places = [one.place for one in filmed]
+    kinds = {place: [(one.open, one.playing) for one in filmed if one.place == place] for place in range(STEPS)}
     moving = [(False, True)] * round(CHANGE_SECONDS * RATE)
     assert places == sorted(places)
     assert kinds[0] == [(False, False)]
@@ -82,30 +91,30 @@ def test_every_step_comes_in_order_a_question_before_its_answer_moves_and_then_s
 
 def test_questions_and_sentences_stand_for_as_long_as_they_are_read(filmed: list[Filmed]) -> None:
     for one in filmed:
-        if one.shot.playing:
-            assert one.shot.milliseconds == round(1000 / RATE)
+        if one.playing:
+            assert one.seconds == 1 / RATE
         else:
-            assert one.shot.milliseconds >= 1000 * LEAST_SECONDS
+            assert one.seconds >= LEAST_SECONDS
 
 
 def test_no_open_question_is_answered_and_the_answer_follows(filmed: list[Filmed], lesson: Lesson) -> None:
     for place, step in enumerate(lesson.steps):
         if step.predict is None:
             continue
-        question, *playing, answer = [one for one in filmed if one.shot.place == place]
+        question, *playing, answer = [one for one in filmed if one.place == place]
         reveal = spoken(step.predict.reveal)
         assert spoken(step.predict.ask) in question.texts
         assert reveal in answer.texts
         for one in (question, *playing):
-            assert not any(reveal in text or spoken(step.text) in text for text in (*one.texts, one.shot.caption))
-    question, *_, answer = [one for one in filmed if one.shot.place == 1]
+            assert not any(reveal in text or spoken(step.text) in text for text in (*one.texts, one.caption))
+    question, *_, answer = [one for one in filmed if one.place == 1]
     number = shown(2.474)
-    assert not any(number in text for text in (*question.texts, question.shot.caption))
+    assert not any(number in text for text in (*question.texts, question.caption))
     assert number in answer.texts, "the run has computed it"
 
 
 def test_the_answer_moves(filmed: list[Filmed]) -> None:
-    moving = [one.image for one in filmed if one.shot.place == 1 and one.shot.playing]
+    moving = [one.image for one in filmed if one.place == 1 and one.playing]
     assert all(before != after for before, after in pairwise(moving))
 
 

@@ -39,7 +39,7 @@ def values(lesson: Lesson, qapp: QApplication) -> dict[int, float]:
 def test_the_students_pages_ask_everything_and_answer_nothing(
     lesson: Lesson, values: dict[int, float], paper: str, size: tuple[int, int], qapp: QApplication
 ) -> None:
-    data = handout(lesson, paper)
+    data = handout([lesson], paper)
     assert sizes_of(data) == {size}
     text = "".join(pages_of(data))
     asks = [step.predict for step in lesson.steps if step.predict is not None]
@@ -66,7 +66,7 @@ def test_the_students_pages_ask_everything_and_answer_nothing(
 def test_the_answers_are_those_of_the_walk(
     lesson: Lesson, values: dict[int, float], paper: str, size: tuple[int, int], qapp: QApplication
 ) -> None:
-    data = answers(lesson, values, paper)
+    data = answers([lesson], [values], paper)
     assert sizes_of(data) == {size}
     text = "".join(pages_of(data))
     assert "Thisrun:Advantageoftherightanswer:2.47." in text
@@ -76,12 +76,12 @@ def test_the_answers_are_those_of_the_walk(
         assert predict is not None
         assert plain(spoken(predict.reveal)) in text
     assert all(plain(term.word.hover) in text for term in terms(lesson) if term.asked)
-    other = "".join(pages_of(answers(lesson, {**values, 1: 9.0}, paper)))
+    other = "".join(pages_of(answers([lesson], [{**values, 1: 9.0}], paper)))
     assert "Theusualexplanationdoesnotholdinthisrun" in other, "the run is believed"
 
 
 def test_a_question_stays_on_one_page_with_its_scale(lesson: Lesson, qapp: QApplication) -> None:
-    pages = pages_of(handout(lesson, "a4"))
+    pages = pages_of(handout([lesson], "a4"))
     for step in lesson.steps:
         if step.predict is not None:
             (page,) = [page for page in pages if plain(spoken(step.predict.ask)) in page]
@@ -95,7 +95,7 @@ def test_every_shipped_lesson_can_be_handed_out() -> None:
     from app.teaching.lessons.catalogue import lessons
 
     for one in lessons(lesson_panels())[0]:
-        text = "".join(pages_of(handout(one, "a4")))
+        text = "".join(pages_of(handout([one], "a4")))
         assert plain(one.title) in text
         assert "??" not in text, "every glyph says its letter, so that a text can be found and read aloud"
         assert plain(command(one)) in text

@@ -160,7 +160,7 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     program.part("teaching").lessons.own.open_file(own)
     driver.rest()
     rehearse.trigger()
-    shown = program.part("teaching").rehearsals.window
+    shown = program.part("teaching").rehearsal
     assert shown is not None
     assert shown.bar.maximum() == 3 * 6
     counted: list[int] = []
@@ -172,7 +172,7 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     assert counted
     assert counted == sorted(counted)
     rehearse.trigger()
-    again = program.part("teaching").rehearsals.window
+    again = program.part("teaching").rehearsal
     assert again is not None
     assert again is not shown
     again.end.click()

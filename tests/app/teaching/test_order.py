@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from app.export.film_look import FilmLook
+from app.export.picture_look import FilmLook
 from app.panel_registry import lesson_panels
 from app.teaching.export.gift import gift
 from app.teaching.export.handout import handout, terms
-from app.teaching.export.lesson_film import LessonFilm
+from app.teaching.export.lesson_film import pictures
+from app.teaching.export.lesson_stage import lesson_stage
 from app.teaching.export.page.lesson_page import Walked, page_of
 from app.teaching.lessons.catalogue import lessons
 from grpo_core.config import described_at
@@ -59,7 +60,7 @@ def check(lesson: Lesson, answered: int, text: str) -> None:
 @each_lesson
 @pytest.mark.usefixtures("qapp")
 def test_a_handout_says_nothing_that_follows_its_first_question(lesson: Lesson) -> None:
-    check(lesson, 0, "".join(pages_of(handout(lesson, "a4"))))
+    check(lesson, 0, "".join(pages_of(handout([lesson], "a4"))))
 
 
 @dataclass
@@ -187,16 +188,15 @@ def test_a_quiz_asks_without_telling(lesson: Lesson) -> None:
         check(lesson, 0, plain(question.text + " ".join(text for _, text in question.options)))
 
 
-def test_a_film_keeps_the_order_of_the_window(qapp: QApplication, tmp_path: Path) -> None:
+def test_a_film_keeps_the_order_of_the_window(qapp: QApplication) -> None:
     (lesson,) = (one for one in SHIPPED if one.id == "build_group")
-    film = LessonFilm(qapp, lesson, FilmLook(size=(640, 360), rate=1), tmp_path)
-    questions = 0
-    for _, shot in film.pictures():
-        if shot.open:
-            seen = plain(" ".join(texts_of(film.stage.screen.widget)))
-            check(lesson, lesson.asked_before_text(shot.place) - 1, seen)
-            questions += 1
-    film.close()
+    wanted, questions = FilmLook(size=(640, 360), rate=1), 0
+    with lesson_stage(wanted.pixels) as stage:
+        for _ in pictures(stage, lesson, wanted):
+            if stage.player.covered:
+                seen = plain(" ".join(texts_of(stage.screen.widget)))
+                check(lesson, lesson.asked_before_text(stage.player.place) - 1, seen)
+                questions += 1
     assert questions == lesson.asked
 
 

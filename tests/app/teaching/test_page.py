@@ -24,12 +24,11 @@ from app.plotting.numbers import full, shown
 from app.resources import resource
 from app.teaching.export.lesson_file import lesson_called
 from app.teaching.export.page.document import LARGEST, document, html_page
-from app.teaching.export.page.explained import Explained
+from app.teaching.export.page.explained import Explained, ShownUpdate
 from app.teaching.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.lesson_page import lesson_page, walk_through
 from app.teaching.export.page.markup import MATHML, MATHML_ATTRIBUTES, element, escaped, formula
 from app.teaching.export.page.run_page import run_page
-from app.teaching.export.page.shown import shown_update
 from app.teaching.export.page.update import update_section
 from app.teaching.export.page_command import main
 from app.teaching.lessons.catalogue import lessons
@@ -237,8 +236,8 @@ def test_hostile_words_of_a_run_stay_words() -> None:
     start = replace(start, vocabulary=(HOSTILE, *start.vocabulary[1:]), prompts=(HOSTILE,))
     step = replace(step, measurements={**step.measurements, HOSTILE: 1.0})
     explained = Explained()
-    update = shown_update(start, step, explained, label=HOSTILE, id="u")
-    explained.place(update.source, Quantity(HOSTILE))
+    update = ShownUpdate(start, step, explained, label=HOSTILE, id="u")
+    explained.place(update, Quantity(HOSTILE))
     page = read(
         document(
             HOSTILE, [element("p", HOSTILE, title=HOSTILE), update_section(update, HOSTILE, open_=True)], explained
@@ -299,7 +298,7 @@ def test_tokens_of_a_language_model_are_tinted_and_each_tint_is_explained(withou
     settings = language_settings()
     step = next(iter(learner(settings)))
     explained = Explained()
-    update = shown_update(origin(settings), step, explained, label="update 1", id="u", group=2)
+    update = ShownUpdate(origin(settings), step, explained, label="update 1", id="u", group=2)
     page = read(document("t", [update_section(update, "u", open_=True)], explained))
     tokens = [attrs for tag, attrs in page.tags if tag == "button" and "data-levels" in attrs]
     rows = np.flatnonzero(step.group == 2)
@@ -493,7 +492,7 @@ def test_every_kind_of_update_has_a_page_on_which_the_second_computation_agrees(
     settings = Settings().replace(changes)
     step = next(iter(learner(settings)))
     explained = Explained()
-    update = shown_update(origin(settings), step, explained, label="update 1", id="u")
+    update = ShownUpdate(origin(settings), step, explained, label="update 1", id="u")
     page = read(document("t", [update_section(update, "u", open_=True)], explained))
     assert len(page.nodes) > 200
     assert all(node["agrees"] for node in page.nodes)

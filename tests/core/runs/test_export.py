@@ -17,7 +17,7 @@ import pytest
 from grpo_core import recompute
 from grpo_core.commands.cli import main
 from grpo_core.config import Settings, settings_from_json
-from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.export import tables as export
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS
@@ -140,7 +140,7 @@ def test_what_exists_is_replaced_only_when_that_is_meant(trained: Path, tmp_path
     folder.mkdir()
     (folder / "mine.txt").write_text("keep")
     (folder / "series.csv").write_text("old")
-    with pytest.raises(RunFileError, match=r"series\.csv already exists; .* --force"):
+    with pytest.raises(GrpoError, match=r"series\.csv already exists; .* --force"):
         export_folder(trained, folder)
     assert {path.name for path in folder.iterdir()} == {"mine.txt", "series.csv"}
     export_folder(trained, folder, force=True)

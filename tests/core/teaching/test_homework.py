@@ -224,7 +224,7 @@ def test_the_table_flags_twins_other_versions_and_runs_no_formula(tmp_path: Path
     assert "made by version 0.2.0." in bad[4]
     assert "claims -1.5" in bad[4]
     assert twin[4] == "It is the same file as ada.json."
-    assert table.distributions() == [
+    assert [tally.sentence for tally in table.tallies()] == [
         "kl, step 2: 2 predicted, 0 right, 0 skipped, 2 neither right nor wrong, because that cannot be checked here. "
         "From 0.25 to 0.25, median 0.25."
     ]
@@ -332,7 +332,7 @@ def test_wrong_predictions_are_listed_by_student_and_a_later_file_counts(tmp_pat
     assert [row.flags for row in table.rows] == [
         (), ("It counts instead of a.json, which has the same name and lesson.",), (), ()
     ]  # fmt: skip # one entry per file
-    assert table.distributions()[0].startswith("kl, step 2: 3 predicted, 0 right")
+    assert table.tallies()[0].sentence.startswith("kl, step 2: 3 predicted, 0 right")
 
 
 def test_half_a_letter_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
@@ -346,7 +346,11 @@ def test_half_a_letter_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
     table = collected(tmp_path)
     assert [row.homework.name for row in table.rows if row.homework] == ["\ufffd", "Ada", "\ufffd"]
     assert table.rows[-1].file == "\ufffd.json"
-    everything = [table.csv(), *table.distributions(), *(flag for row in table.rows for flag in row.flags)]
+    everything = [
+        table.csv(),
+        *(tally.sentence for tally in table.tallies()),
+        *(flag for row in table.rows for flag in row.flags),
+    ]
     assert "".join(everything).encode("utf-8")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from app.build import this_build
 from app.teaching.export.page.explained import Explained, packed
-from app.teaching.export.page.markup import Markup, element
+from app.teaching.export.page.markup import Markup, element, section, table
 from app.theme.tokens import THEMES, Theme
 from grpo_core.assignments import described_settings
 from grpo_core.config import Settings, language_settings
@@ -191,14 +191,9 @@ def settings_section(settings: Settings) -> Markup:
                 element("td", mark),
             )
         )
-    heads = element("tr", *(element("th", head, scope="col") for head in (tr("Setting"), tr("Name"), tr("Value"))))
-    table = element(
-        "table",
-        element("caption", tr("Settings; those that differ from a new run are bold")),
-        element("thead", heads),
-        element("tbody", *rows),
-    )
-    return element("details", element("summary", element("h2", tr("Settings"))), table, class_="settings")
+    heads = tr("Setting"), tr("Name"), tr("Value")
+    whole = table(tr("Settings; those that differ from a new run are bold"), heads, rows)
+    return element("details", element("summary", element("h2", tr("Settings"))), whole, class_="settings")
 
 
 def _written(value: object) -> str:
@@ -212,5 +207,4 @@ def _written(value: object) -> str:
 def command_section(words: str, note: str = "") -> Markup:
     """Return a section with the command that computes the run again, and a note."""
     code = element("pre", element("code", words), tabindex=0) if words else None
-    heading = element("h2", tr("Compute it again"), id="again")
-    return element("section", heading, code, element("p", note) if note else None, aria_labelledby="again")
+    return section("again", tr("Compute it again"), code, element("p", note) if note else None)

@@ -1,65 +1,49 @@
-"""The numbers that a page explains, each once, with its formula, its values, and its inputs."""
+"""The updates on a page, and their numbers, each explained once, with its formula, its values, and its inputs."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-from dataclasses import dataclass
+
+import numpy as np
 
 from app.panels.explain import MOST_INPUTS, marked_verdict
 from app.plotting.numbers import full, shown
 from app.teaching.export.page.markup import Markup, element, formula
-from grpo_core.explain import Node, Numbers, Quantity, explain_from, quantity_title
+from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
+from grpo_core.errors import GrpoError
+from grpo_core.explain import Node, Quantity, explain_from, quantity_title
+from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
 MOST_NODES = 12_000
 """Maximum number of explanations on a page. Further inputs have only their values."""
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """An update whose numbers are explained.
-
-    Attributes:
-        numbers: the numbers of the update.
-        label: name of the update.
-    """
-
-    numbers: Numbers
-    label: str
-
-
 class Explained:
     """Collects numbers when links to them are created, and later everything from which they are computed.
 
     Attributes:
-        nodes: (source, explanation) of each number, in order of request.
+        nodes: (update, explanation) of each number, in order of request.
         cut: number of inputs that have only their values, because the page has no space for more explanations.
     """
 
     def __init__(self) -> None:
-        self.nodes: list[tuple[Source, Node]] = []
+        self.nodes: list[tuple[ShownUpdate, Node]] = []
         self.cut = 0
-        self._places: dict[tuple[Source, Quantity], int] = {}
+        self._places: dict[tuple[ShownUpdate, Quantity], int] = {}
 
-    def place(self, source: Source, quantity: Quantity) -> int | None:
+    def place(self, update: ShownUpdate, quantity: Quantity) -> int | None:
         """Return the index of a number's explanation in :attr:`nodes`, or None if there is no more space."""
-        key = source, source.numbers.canonical(quantity)
+        key = update, update.numbers.canonical(quantity)
         if key not in self._places:
             if len(self.nodes) >= MOST_NODES:
                 return None
             self._places[key] = len(self.nodes)
-            self.nodes.append((source, explain_from(source.numbers, key[1])))
+            self.nodes.append((update, explain_from(update.numbers, key[1])))
         return self._places[key]
-
-    def door(self, source: Source, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
-        """Return a button with ``text`` that opens the explanation of a number, or only the text if space is short."""
-        place = self.place(source, quantity)
-        if place is None:
-            self.cut += 1
-            return element("span", text, class_=kind or None, **attributes)
-        return element("button", text, type="button", class_=f"door {kind}".strip(), data_number=place, **attributes)
 
     def packed(self) -> str:
         """Return all explanations, including those of their inputs, as compressed JSON.
@@ -73,11 +57,11 @@ class Explained:
             place += 1
         return packed(rows)
 
-    def _row(self, source: Source, node: Node) -> dict[str, object]:
-        inputs: list[object] = [self._input(source, quantity) for quantity in node.inputs[:MOST_INPUTS]]
+    def _row(self, update: ShownUpdate, node: Node) -> dict[str, object]:
+        inputs: list[object] = [self._input(update, quantity) for quantity in node.inputs[:MOST_INPUTS]]
         left = len(node.inputs) - len(inputs)
         return {
-            "title": tr("{title}, {update}").format(title=node.title, update=source.label),
+            "title": tr("{title}, {update}").format(title=node.title, update=update.label),
             "name": node.title,
             "said": tr("{title}: {value}. Explain").format(title=node.title, value=shown(node.value)),
             "formula": formula(node.latex) if node.latex else "",
@@ -94,13 +78,105 @@ class Explained:
             "more": tr("and {left} more").format(left=left) if left else "",
         }
 
-    def _input(self, source: Source, quantity: Quantity) -> object:
-        place = self.place(source, quantity)
+    def _input(self, update: ShownUpdate, quantity: Quantity) -> object:
+        place = self.place(update, quantity)
         if place is not None:
             return place
         self.cut += 1
-        canonical = source.numbers.canonical(quantity)
-        return [quantity_title(canonical), shown(source.numbers[canonical], 4)]
+        canonical = update.numbers.canonical(quantity)
+        return [quantity_title(canonical), shown(update.numbers[canonical], 4)]
+
+
+class ShownUpdate:
+    """One update as shown on a page: its pass and its prompt.
+
+    Attributes:
+        view: its view at the last stage and the pass shown.
+        numbers: all of its numbers.
+        group: index of the prompt whose completions are shown, if they have several tokens.
+        label: its name.
+        id: unique among the updates on the page.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        step: Step,
+        explained: Explained,
+        *,
+        label: str,
+        id: str,
+        passed: int | None = None,
+        group: int = 0,
+    ) -> None:
+        """Prepare ``step`` for a page.
+
+        Args:
+            origin: the run before its first update.
+            step: the record.
+            explained: the collector of explanations.
+            label: name of the update.
+            id: unique among the updates on the page.
+            passed: the pass, counted from 0; None for the last.
+            group: the prompt, counted from 0.
+
+        Raises:
+            GrpoError: the update has no tokens, or no such pass or prompt; the message says what it has.
+        """
+        if not step.mask.any() or not step.passes:
+            raise GrpoError(
+                tr("{update} has no tokens with numbers, so nothing in it can be explained.").format(update=label)
+            )
+        passed = step.passes - 1 if passed is None else passed
+        if not 0 <= passed < step.passes:
+            raise GrpoError(
+                tr("{update} has no pass {passed}; it has passes 1 to {passes}.").format(
+                    update=label, passed=passed + 1, passes=step.passes
+                )
+            )
+        groups = int(step.group.max()) + 1
+        if not 0 <= group < groups:
+            raise GrpoError(
+                tr("{update} has no prompt {group}; it has prompts 1 to {groups}.").format(
+                    update=label, group=group + 1, groups=groups
+                )
+            )
+        self.view = StepView(origin, step, Stage.UPDATE, passed)
+        assert self.view.numbers is not None
+        self.numbers, self.group, self.label, self.id, self._explained = self.view.numbers, group, label, id, explained
+
+    @property
+    def step(self) -> Step:
+        """The recorded update that is shown."""
+        return self.numbers.step
+
+    @property
+    def passed(self) -> int:
+        """The pass shown, counted from 0."""
+        return self.view.passed
+
+    @property
+    def long(self) -> bool:
+        """Whether completions have several tokens, in which case those of only one prompt are shown."""
+        return bool(self.step.mask.shape[1] > 1)
+
+    @property
+    def rows(self) -> list[int]:
+        """The rows of the completions shown."""
+        wanted = self.step.group == self.group if self.long else np.ones(len(self.step.group), dtype=bool)
+        return [int(row) for row in np.flatnonzero(wanted)]
+
+    def door(self, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
+        """Return a button with ``text`` that opens the explanation of a number, or only the text if space is short."""
+        place = self.place(quantity)
+        if place is None:
+            self._explained.cut += 1
+            return element("span", text, class_=kind or None, **attributes)
+        return element("button", text, type="button", class_=f"door {kind}".strip(), data_number=place, **attributes)
+
+    def place(self, quantity: Quantity) -> int | None:
+        """Return the index of a number's explanation on the page, or None if there is no more space."""
+        return self._explained.place(self, quantity)
 
 
 def packed(data: object) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from app.plotting.numbers import shown, signed
-from app.teaching.export.page.markup import Markup, element
-from app.teaching.export.page.shown import ShownUpdate
+from app.teaching.export.page.explained import ShownUpdate
+from app.teaching.export.page.markup import Markup, element, table
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
 
@@ -65,12 +65,7 @@ def _table(update: ShownUpdate, context: int, before: np.ndarray, after: np.ndar
     caption = tr("Policy before the update, and after pass {passed}").format(passed=update.passed + 1)
     if len(update.view.origin.dist_logp if update.view.origin.dist_logp is not None else ()) > 1:
         caption = tr("{caption}, in place {context}").format(caption=caption, context=context + 1)
-    return element(
-        "table",
-        element("caption", caption),
-        element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
-        element("tbody", *rows),
-    )
+    return table(caption, heads, rows)
 
 
 def _lane(before: float, after: float, reference: float | None) -> Markup:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from PySide6.QtWidgets import QWidget
 
 from app.build import this_build
-from app.export.film_target import png
+from app.plotting.export import encoded
 from app.teaching.export.handout import Term, command, key_of, terms
-from app.teaching.export.lesson_walk import walking
+from app.teaching.export.lesson_stage import lesson_stage
+from app.teaching.export.lesson_walk import SIZE, walked_on
 from app.teaching.export.page.document import command_section, document, settings_section
-from app.teaching.export.page.explained import Explained
+from app.teaching.export.page.explained import Explained, ShownUpdate
 from app.teaching.export.page.knob_sweep import knob_sweeps
-from app.teaching.export.page.markup import Markup, element, formula, joined
+from app.teaching.export.page.markup import Markup, element, formula, joined, section
 from app.teaching.export.page.questions import question, verdicts
-from app.teaching.export.page.shown import shown_update
 from app.teaching.export.page.sweep import SweepTable, merged, sweep_section, sweeps_of
 from app.teaching.export.page.update import update_section
 from app.teaching.lessons.interactives.base import Interactive
@@ -73,15 +73,14 @@ def page_of(lesson: Lesson, walk: Walked) -> bytes:
     updates = []
     for number, (place, origin, step, passed) in enumerate(walk.updates):
         label = tr("update {number:,} of step {place}").format(number=step.step, place=place + 1)
-        update = shown_update(origin, step, explained, label=label, id=f"update-{number + 1}", passed=passed)
+        update = ShownUpdate(origin, step, explained, label=label, id=f"update-{number + 1}", passed=passed)
         updates.append(update_section(update, label[:1].upper() + label[1:], open_=not number))
     steps = [_step(lesson, place, asked, walk.pictures.get(place)) for place in range(len(lesson.steps))]
-    results = element(
-        "section",
-        element("h2", tr("What the runs say"), id="results"),
+    results = section(
+        "results",
+        tr("What the runs say"),
         *(sweep_section(table, n) for n, table in enumerate(walk.sweeps.values())),
         *updates,
-        aria_labelledby="results",
         class_="result",
     )
     head = element(
@@ -115,16 +114,16 @@ def walk_through(lesson: Lesson) -> Walked:
         GrpoError: a step cannot be computed; the message says why.
     """
     found = Walked()
-    with walking() as walk:
-        for step in walk.steps(lesson):
+    with lesson_stage(SIZE) as stage:
+        for step in walked_on(stage, lesson):
             if step.problem:
                 raise GrpoError(step.problem)
             if step.value is not None:
                 found.values[step.place] = step.value
-            found.note(step.place, walk.stage.workspace.view)
-            picture = walk.stage.page.picture.interactive
+            found.note(step.place, stage.workspace.view)
+            picture = stage.page.picture.interactive
             if picture is not None:
-                drawn = png(picture.grab().toImage()), in_words(picture)
+                drawn = encoded(picture.grab().toImage(), "PNG"), in_words(picture)
                 if drawn not in found.pictures.values():
                     found.pictures[step.place] = drawn
             for table in () if picture is None else sweeps_of(picture):
@@ -151,14 +150,13 @@ def _step(
     step = lesson.steps[place]
     title = tr("Step {place} of {count}").format(place=place + 1, count=len(lesson.steps))
     form = question(step.predict, [*asked].index(place)) if step.predict is not None else None
-    return element(
-        "section",
-        element("h2", title, id=f"step-{place + 1}"),
+    return section(
+        f"step-{place + 1}",
+        title,
         form,
         element("p", _text(lesson, step), class_="words"),
         _figure(*picture) if picture is not None else None,
         class_="step",
-        aria_labelledby=f"step-{place + 1}",
     )
 
 
@@ -193,15 +191,9 @@ def _terms(lesson: Lesson) -> Markup | None:
         meaning = element("dd", element("p", term.word.hover), drawn, more)
         name = element("dt", term.name, id=f"term-{place}")
         rows.append(element("div", name, meaning, class_="term", data_asked=term.asked))
-    if not rows:
-        return None
-    return element("section", element("h2", tr("Terms"), id="terms"), element("dl", *rows), aria_labelledby="terms")
+    return section("terms", tr("Terms"), element("dl", *rows)) if rows else None
 
 
 def _sources(lesson: Lesson) -> Markup | None:
     items = [element("li", source) for source in lesson.sources]
-    return (
-        element("section", element("h2", tr("Sources"), id="sources"), element("ul", *items), aria_labelledby="sources")
-        if items
-        else None
-    )
+    return section("sources", tr("Sources"), element("ul", *items)) if items else None

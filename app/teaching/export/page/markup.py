@@ -52,6 +52,23 @@ def element(name: str, /, *children: str | None, **attributes: object) -> Markup
     return Markup(f"<{name}{written}>{joined(children)}</{name}>")
 
 
+def section(name: str, title: str, *children: str | None, **attributes: object) -> Markup:
+    """Return a section with a heading, whose id is ``name``."""
+    return element("section", element("h2", title, id=name), *children, aria_labelledby=name, **attributes)
+
+
+def table(
+    caption: str, heads: Iterable[str], rows: Iterable[Markup] = (), *, scrolls: bool = False, **attributes: object
+) -> Markup:
+    """Return a table. ``heads`` are texts or complete cells. If it ``scrolls``, it can be wider than the page."""
+    cells = (head if isinstance(head, Markup) else element("th", head, scope="col") for head in heads)
+    parts = element("caption", caption), element("thead", element("tr", *cells)), element("tbody", *rows)
+    whole = element("table", *parts, **attributes)
+    if not scrolls:
+        return whole
+    return element("div", whole, class_="scroll", tabindex=0, role="region", aria_label=caption)
+
+
 def joined(children: Iterable[str | None]) -> Markup:
     """Return text and markup concatenated. The text is escaped."""
     return Markup("".join(child if isinstance(child, Markup) else escaped(child) for child in children if child))

@@ -11,8 +11,6 @@ from grpo_core.teaching.lessons import Prediction, close, right, spoken
 from grpo_core.teaching.lessons.scoring import CLOSE
 from grpo_core.text import tr
 
-DIRECTION_SIGNS = (1, 0, -1)
-"""Values of the three directions, in the order of the options."""
 STEPS = 200
 """Number of steps of a number input from one end of its range to the other."""
 
@@ -75,7 +73,7 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
     A number is right if it is between the two values of ``right``, and close if it is between those of ``close``.
     """
     said: dict[str, object] = {
-        "skipped": _said(predict, Placed(None, value)),
+        "skipped": verdict(predict, Placed(None, value)),
         "lesson": lesson_of(predict, Placed(None, value)),
     }
     if predict.kind in ("number", "ghost"):
@@ -85,19 +83,11 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
             "right": [value - within, value + within] if known else [],
             "close": [value - near, value + near] if known else [],
             "texts": [
-                _said(predict, Placed(value, value, right=known)),
-                _said(predict, Placed(value, value, close=known)),
-                _said(predict, Placed(value, value)),
+                verdict(predict, Placed(value, value, right=known)),
+                verdict(predict, Placed(value, value, close=known)),
+                verdict(predict, Placed(value, value)),
             ],
         }
-    guesses = DIRECTION_SIGNS if predict.kind == "direction" else range(len(predict.choices))
-    return said | {"texts": [_said(predict, scored(predict, guess, value)) for guess in guesses]}
-
-
-def scored(predict: Prediction, guess: float, value: float) -> Placed:
-    """Return a guess with its score, as in the lesson player."""
-    return Placed(guess, value, right(predict, guess, value), close(predict, guess, value))
-
-
-def _said(predict: Prediction, placed: Placed) -> str:
-    return verdict(predict, placed)
+    guesses = (1, 0, -1) if predict.kind == "direction" else range(len(predict.choices))
+    placed = (Placed(guess, value, right(predict, guess, value), close(predict, guess, value)) for guess in guesses)
+    return said | {"texts": [verdict(predict, one) for one in placed]}

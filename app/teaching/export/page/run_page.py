@@ -7,14 +7,14 @@ from pathlib import Path
 
 from app.build import this_build
 from app.teaching.export.page.document import command_section, document, settings_section
-from app.teaching.export.page.explained import Explained
+from app.teaching.export.page.explained import Explained, ShownUpdate
 from app.teaching.export.page.markup import Markup, element
-from app.teaching.export.page.shown import shown_update
 from app.teaching.export.page.timeline import SHOWN, timeline
 from app.teaching.export.page.update import update_section
 from app.teaching.export.train_words import train_command
 from grpo_core.errors import GrpoError
 from grpo_core.export.script_words import caption, one_line
+from grpo_core.export.tables import checked
 from grpo_core.foreign.run_files import opened_run
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
@@ -36,26 +36,19 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
         GrpoError: the run has no such update, or it cannot be explained; the message says why.
     """
     with opened_run(path) as reader, closing(Lineage(reader, path.parent)) as lineage:
-        if not reader.last:
-            raise GrpoError(tr("{name} has no updates yet.").format(name=path.name))
-        wanted = [*(updates or range(reader.last, reader.last + 1))]
+        wanted = updates or range(reader.last, reader.last + 1)
         if len(wanted) > MOST_UPDATES:
             raise GrpoError(
                 plural(
                     "A page contains at most {most} update.", "A page contains at most {most} updates.", MOST_UPDATES
                 ).format(most=MOST_UPDATES)
             )
-        if wanted[-1] > reader.last:
-            raise GrpoError(
-                tr("{name} has no update {number}; it has updates 1 to {last}.").format(
-                    name=path.name, last=reader.last, number=wanted[-1]
-                )
-            )
+        checked(wanted, reader)
         explained, origin = Explained(), reader.origin
         sections, labels = [], {}
         for number in wanted:
             labels[number] = tr("update {number:,}").format(number=number)
-            update = shown_update(
+            update = ShownUpdate(
                 origin,
                 lineage.step(number),
                 explained,

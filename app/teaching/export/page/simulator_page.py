@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.build import this_build
 from app.experiments.race.looks import LOOKS
 from app.teaching.export.page.document import html_page
-from app.teaching.export.page.markup import Markup, element
+from app.teaching.export.page.markup import Markup, element, section, table
 from grpo_core.config import Settings, described_at
 from grpo_core.config.value_names import headed
 from grpo_core.metrics import METRICS
@@ -97,10 +97,6 @@ def _clips(name: str) -> bool:
     return "clip_high" in SURROGATES[parts.settings_of(name, 8).objective.surrogate].knobs
 
 
-def _section(name: str, title: str, *children: Markup | None) -> Markup:
-    return element("section", element("h2", title, id=name), *children, aria_labelledby=name)
-
-
 def _controls() -> Markup:
     usual = Settings()
     chosen = {"passes": usual.learner.mu, "rate": usual.optimizer.learning_rate} | _preset(parts.ALGORITHMS[0])
@@ -173,14 +169,12 @@ def _policy() -> Markup:
     heads = (tr("Action"), tr("Reward"), tr("π now"), tr("π before"), tr("π_ref"))
     legend = tr("Bars: π now. Lines: π before the update; dashed, the reference. Dots: reward, highest on top.")
     figure = _figure("bars", 172, tr("Policy by action; the table has its numbers"), legend, class_="bars")
-    numbers = element("details", element("summary", tr("As a table")), _table("actions", tr("Policy by action"), heads))
-    return _section("policy", tr("Policy"), figure, numbers)
-
-
-def _table(name: str, caption: str, heads: Sequence[str]) -> Markup:
-    row = element("tr", *(element("th", head, scope="col") for head in heads))
-    whole = element("table", element("caption", caption), element("thead", row), element("tbody"), id=name)
-    return element("div", whole, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    numbers = element(
+        "details",
+        element("summary", tr("As a table")),
+        table(tr("Policy by action"), heads, scrolls=True, id="actions"),
+    )
+    return section("policy", tr("Policy"), figure, numbers)
 
 
 def _cards() -> Markup:
@@ -201,7 +195,7 @@ def _history() -> Markup:
     figures = [
         _figure(name, 64, METRICS[name].title, preserveAspectRatio="none", data_classes=looks[name]) for name in CURVES
     ]
-    return _section("history", tr("History"), *figures)
+    return section("history", tr("History"), *figures)
 
 
 def _detail() -> Markup:
@@ -209,12 +203,12 @@ def _detail() -> Markup:
     heads += [tr("KL estimate"), tr("d loss / d log π")]
     choice = element("div", element("label", tr("Pass"), for_="pass"), " ", element("select", id="pass"))
     legend = tr("▲ raises the action’s probability, ▼ lowers it.")
-    return _section(
+    return section(
         "step-detail",
         tr("Step detail"),
         choice,
         element("p", "", id="group"),
-        _table("detail", tr("The group of the last update"), heads),
+        table(tr("The group of the last update"), heads, scrolls=True, id="detail"),
         element("p", legend, class_="muted"),
     )
 
@@ -227,11 +221,11 @@ def _comparison() -> Markup:
     )
     lines = {"preserveAspectRatio": "none", "class_": "compared", "data_classes": classes}
     figure = _figure("compared-curves", 64, legend, legend, **lines)
-    table = _table("compared", tr("After {last} updates").format(last=parts.UPDATES), heads)
-    results = element("div", figure, table, id="comparison", hidden=True)
+    ends = table(tr("After {last} updates").format(last=parts.UPDATES), heads, scrolls=True, id="compared")
+    results = element("div", figure, ends, id="comparison", hidden=True)
     words = tr("The same reward, seed, group size, optimizer and learning rate; the rest as each algorithm sets it.")
     button = element("button", tr("Compare three algorithms"), type="button", id="compare")
-    return _section("compare-title", tr("Three algorithms"), element("p", words), button, results)
+    return section("compare-title", tr("Three algorithms"), element("p", words), button, results)
 
 
 def _glossary() -> Markup:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.plotting.numbers import full, is_missing, shown
 from app.plotting.table_model import Column, Rows
-from app.teaching.export.page.markup import Markup, element
+from app.teaching.export.page.markup import Markup, element, table
 from app.teaching.lessons.interactives.base import Interactive
 from grpo_core.text import tr
 
@@ -48,36 +48,28 @@ def merged(older: SweepTable | None, newer: SweepTable) -> SweepTable:
     return SweepTable(title=newer.title, columns=[*newer.columns, *(older.columns[n] for n in kept)], rows=rows)
 
 
-def sweep_section(table: SweepTable, place: int) -> Markup:
+def sweep_section(sweep: SweepTable, place: int) -> Markup:
     """Return a table with a slider over its rows above it. The selected row is marked and described in words."""
-    first, *others = table.columns
-    heads = [element("th", column.title, scope="col") for column in table.columns]
-    body = [
+    first, *others = sweep.columns
+    rows = [
         element(
             "tr",
             element("th", _value(row[0]), scope="row"),
             *(element("td", shown(cell), title=full(cell)) for cell in row[1:]),
             data_said=_said(first, others, row),
         )
-        for row in table.rows
+        for row in sweep.rows
     ]
     name = f"sweep-{place}"
     slider = element(
         "div",
         element("label", first.title, for_=name),
-        element("input", type="range", id=name, min=0, max=len(table.rows) - 1, step=1, value=len(table.rows) // 2),
+        element("input", type="range", id=name, min=0, max=len(sweep.rows) - 1, step=1, value=len(sweep.rows) // 2),
         element("output", "", for_=name),
         class_="slider",
     )
-    rows = element(
-        "table", element("caption", table.title), element("thead", element("tr", *heads)), element("tbody", *body)
-    )
-    return element(
-        "div",
-        slider,
-        element("div", rows, class_="scroll", tabindex=0, role="region", aria_label=table.title),
-        class_="sweep",
-    )
+    heads = [column.title for column in sweep.columns]
+    return element("div", slider, table(sweep.title, heads, rows, scrolls=True), class_="sweep")
 
 
 def _value(value: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from app.plotting.numbers import summed
-from app.teaching.export.page.markup import Markup, element
+from app.teaching.export.page.markup import Markup, element, section
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
 
@@ -24,13 +24,12 @@ def timeline(series: Mapping[str, np.ndarray], updates: Sequence[int], labels: M
     """
     drawn = [_figure(name, series[name], updates) for name in SHOWN if name in series and _known(series[name])]
     links = [element("li", element("a", labels[number], href="#" + f"update-{number}")) for number in updates]
-    return element(
-        "section",
-        element("h2", tr("Timeline"), id="timeline"),
+    return section(
+        "timeline",
+        tr("Timeline"),
         *drawn,
         element("p", tr("The updates on this page:")) if len(links) > 1 else None,
         element("ul", *links, class_="places") if len(links) > 1 else None,
-        aria_labelledby="timeline",
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from app.plotting.numbers import residue, shown, signed
+from app.teaching.export.page.explained import ShownUpdate
 from app.teaching.export.page.markup import Markup, element
-from app.teaching.export.page.shown import ShownUpdate
 from app.token_grid.tints import DEFAULT, TINTS, Tint, strength
 from app.token_grid.white_space import visible_text
 from grpo_core.explain import Quantity

@@ -10,9 +10,9 @@ from app.panels.policy_data import picture
 from app.panels.policy_words import stage_sentence
 from app.panels.step_columns import KINDS, UNTIL, columns_shown, table_column, values_shown
 from app.plotting.numbers import metric_text, shown
+from app.teaching.export.page.explained import ShownUpdate
 from app.teaching.export.page.lanes import lanes
-from app.teaching.export.page.markup import Markup, element, formula
-from app.teaching.export.page.shown import ShownUpdate
+from app.teaching.export.page.markup import Markup, element, formula, table
 from app.teaching.export.page.tokens import tokens
 from app.token_grid.token_film import stage_sentence as stage_of_tokens
 from app.widgets.stage_button import STAGE_HELP, STAGE_NAMES
@@ -126,10 +126,7 @@ def _table(update: ShownUpdate) -> Markup:
             "{caption}, the first {most} of {count} completions",
             len(update.rows),
         ).format(caption=caption, most=MOST_ROWS, count=len(update.rows))
-    table = element(
-        "table", element("caption", caption), element("thead", element("tr", *heads)), element("tbody", *body)
-    )
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return table(caption, heads, body, scrolls=True)
 
 
 def _late(column: step_table.Column) -> str | None:

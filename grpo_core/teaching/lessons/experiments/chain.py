@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.bandit import tabular_policy as policy
-from grpo_core.bandit.simulate import never, start, update
-from grpo_core.bandit.streams import Streams
+from grpo_core.bandit.simulate import never
 from grpo_core.bandit.tasks import Task, right_actions, task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds, courses
 from grpo_core.text import tr
 
 CREDITS = ("outcome", "process")
@@ -64,17 +62,15 @@ def tried(
     if settings.is_language or settings.bandit.landscape != "chain":
         raise SettingsError("task.landscape", settings.task, tr("only the chain rewards steps"))
     seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
-    work, streams = task(settings.bandit), Streams(seeds)
-    pays, state = paid_for(work), start(work, streams.runs)
+    work = task(settings.bandit)
+    pays = paid_for(work)
     right = (np.arange(work.longest)[:, None], right_actions(settings.bandit)[:, None])
-    progress = []
-    for number in range(updates + 1):
-        prob = np.exp(policy.log_probs(state.logits, settings.learner.temperature))[: len(seeds)]
+
+    def read(prob: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         prob = prob.reshape(len(seeds), -1, *pays.shape)  # (S, P, T, A)
-        progress.append((prob[:, :, right[0], right[1]].mean(axis=(1, 2, 3)), (prob * pays).sum(-1).mean(axis=(1, 2))))
-        if number < updates:
-            state = update(settings, work, state, streams, poll).state
-    shares, pay = (np.array(values) for values in zip(*progress, strict=True))
+        return prob[:, :, right[0], right[1]].mean(axis=(1, 2, 3)), (prob * pays).sum(-1).mean(axis=(1, 2))
+
+    shares, pay = courses(settings, seeds, updates, read, poll)
     return ChainProgress(right=shares, paid=pay)
 
 

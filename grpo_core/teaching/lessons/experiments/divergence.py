@@ -37,61 +37,6 @@ class Sampled:
     running: dict[str, np.ndarray]
 
 
-def both_ways(logp: np.ndarray, ref_logp: np.ndarray) -> tuple[float, float]:
-    """Return KL(π‖π_ref) and KL(π_ref‖π), in nats, for log π (A,) and log π_ref (A,)."""
-    return float(kl.exact(logp, ref_logp)), float(kl.exact(ref_logp, logp))
-
-
-def sampled(logp: np.ndarray, ref_logp: np.ndarray, count: int, seed: int) -> Sampled:
-    """Draw ``count`` tokens from π with the bandit's own sampler and ``seed``, and estimate the KL from each."""
-    work = task(one_decision(len(logp)).bandit)
-    streams = Streams((seed,))
-    dist = runs_last(np.broadcast_to(logp, (streams.runs, 1, len(logp))))
-    uniforms = streams.uniforms(1, count).reshape(streams.runs, count, 1)
-    tokens = policy.sample(np.exp(dist), work, uniforms, never).tokens[0, :, 0]
-    values = {name: kl.estimate(name, logp[tokens], ref_logp[tokens]) for name in SAMPLED}
-    counted = np.arange(1, count + 1)
-    return Sampled(tokens=tokens, values=values, running={n: np.cumsum(v) / counted for n, v in values.items()})
-
-
-def by_action(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the value of each estimator for each sampled action, (A,) each, in nats."""
-    return {name: kl.estimate(name, logp, ref_logp) for name in SAMPLED}
-
-
-def moments(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, tuple[float, float]]:
-    """Return the mean and standard deviation of each estimator over all tokens that π can draw, in nats."""
-    prob = np.exp(logp)
-    moments_of = {}
-    for name, value in by_action(logp, ref_logp).items():
-        mean = float(prob @ value)
-        moments_of[name] = mean, float(np.sqrt(prob @ (value - mean) ** 2))
-    return moments_of
-
-
-def pulls(logp: np.ndarray, ref_logp: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the expected step on the logits (A,) for each estimator in the loss, at the first pass.
-
-    β is 1 and all rewards are equal, so the step is that of the KL alone, as computed by the bandit's update.
-    """
-    alone = one_decision(len(logp)).replace({"learner.group_size": 1, "objective.beta": 1.0, "objective.kl_in": "loss"})
-    return {name: expected_step(alone.replace(changes), logp, ref_logp) for name, changes in ESTIMATORS.items()}
-
-
-def descents(logp: np.ndarray, ref_logp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return −∇KL(π‖π_ref) and −∇KL(π_ref‖π) with respect to the logits (A,), by finite differences."""
-    toward = slope(lambda x: np.asarray(kl.exact(x, ref_logp)), logp)
-    back = slope(lambda x: np.asarray(kl.exact(np.broadcast_to(ref_logp, x.shape), x)), logp)
-    return -toward, -back
-
-
-def one_decision(actions: int) -> Settings:
-    """Return settings with one decision between ``actions`` tokens that all have the same reward."""
-    return Settings().replace(
-        {"task.landscape": "custom", "task.actions": actions, "task.custom": (0.5,) * actions, "learner.mu": 1}
-    )
-
-
 EXACT = 1e-6
 """Maximum difference between a step and an equal gradient, given the error of finite differences."""
 
@@ -109,33 +54,56 @@ class Divergence:
 
     @cached_property
     def both(self) -> tuple[float, float]:
-        """KL(π‖π_ref) and KL(π_ref‖π)."""
-        return both_ways(self.logp, self.ref_logp)
+        """KL(π‖π_ref) and KL(π_ref‖π), in nats."""
+        return float(kl.exact(self.logp, self.ref_logp)), float(kl.exact(self.ref_logp, self.logp))
 
     @cached_property
     def moments(self) -> dict[str, tuple[float, float]]:
-        """Mean and standard deviation of each estimator, in nats."""
-        return moments(self.logp, self.ref_logp)
+        """Mean and standard deviation of each estimator over all tokens that π can draw, in nats."""
+        prob, moments = np.exp(self.logp), {}
+        for name, value in self.by_action.items():
+            mean = float(prob @ value)
+            moments[name] = mean, float(np.sqrt(prob @ (value - mean) ** 2))
+        return moments
 
     @cached_property
     def sampled(self) -> Sampled:
-        """Tokens drawn from π, with each estimator's value for each of them."""
-        return sampled(self.logp, self.ref_logp, self.samples, self.seed)
+        """Tokens drawn from π with the bandit's own sampler, with each estimator's value for each of them."""
+        work = task(_one_decision(len(self.logp)).bandit)
+        streams = Streams((self.seed,))
+        dist = runs_last(np.broadcast_to(self.logp, (streams.runs, 1, len(self.logp))))
+        uniforms = streams.uniforms(1, self.samples).reshape(streams.runs, self.samples, 1)
+        tokens = policy.sample(np.exp(dist), work, uniforms, never).tokens[0, :, 0]
+        values = {name: kl.estimate(name, self.logp[tokens], self.ref_logp[tokens]) for name in SAMPLED}
+        counted = np.arange(1, self.samples + 1)
+        return Sampled(tokens=tokens, values=values, running={n: np.cumsum(v) / counted for n, v in values.items()})
 
     @cached_property
     def by_action(self) -> dict[str, np.ndarray]:
-        """The value of each estimator for each action."""
-        return by_action(self.logp, self.ref_logp)
+        """The value of each estimator for each sampled action, (A,) each, in nats."""
+        return {name: kl.estimate(name, self.logp, self.ref_logp) for name in SAMPLED}
 
     @cached_property
     def pulls(self) -> dict[str, np.ndarray]:
-        """The expected step of each estimator."""
-        return pulls(self.logp, self.ref_logp)
+        """The expected step on the logits (A,) for each estimator in the loss, at the first pass.
+
+        β is 1 and all rewards are equal, so the step is that of the KL alone, as computed by the bandit's update.
+        """
+        alone = _one_decision(len(self.logp)).replace(
+            {"learner.group_size": 1, "objective.beta": 1.0, "objective.kl_in": "loss"}
+        )
+        return {
+            name: expected_step(alone.replace(changes), self.logp, self.ref_logp)
+            for name, changes in ESTIMATORS.items()
+        }
 
     @cached_property
     def descents(self) -> tuple[np.ndarray, np.ndarray]:
-        """The descent directions of KL(π‖π_ref) and of KL(π_ref‖π)."""
-        return descents(self.logp, self.ref_logp)
+        """−∇KL(π‖π_ref) and −∇KL(π_ref‖π) with respect to the logits (A,), by finite differences."""
+        ref_logp = self.ref_logp
+        toward = slope(lambda x: np.asarray(kl.exact(x, ref_logp)), self.logp)
+        back = slope(lambda x: np.asarray(kl.exact(np.broadcast_to(ref_logp, x.shape), x)), self.logp)
+        return -toward, -back
 
     def size(self, name: str) -> float:
         """Return the largest absolute entry of an estimator's expected step."""
@@ -176,3 +144,10 @@ class Divergence:
 
 ANSWERS = tuple(Divergence(np.zeros(1), np.zeros(1), 1, 0).answers())
 """Names of the numbers in :meth:`Divergence.answers`."""
+
+
+def _one_decision(actions: int) -> Settings:
+    """Return settings with one decision between ``actions`` tokens that all have the same reward."""
+    return Settings().replace(
+        {"task.landscape": "custom", "task.actions": actions, "task.custom": (0.5,) * actions, "learner.mu": 1}
+    )

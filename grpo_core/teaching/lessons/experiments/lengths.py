@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.bandit import tabular_policy as policy
-from grpo_core.bandit.simulate import never, start, update
-from grpo_core.bandit.streams import Streams
-from grpo_core.bandit.tasks import task
+from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
+from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds, courses
 from grpo_core.text import tr
 
 ANSWER, RIGHT, WRONG = range(3)
@@ -67,22 +64,11 @@ def tried(
     if settings.is_language or settings.bandit.landscape != "length":
         raise SettingsError("task.landscape", settings.task, tr("only the length toy has answers of variable length"))
     seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
-    work, streams = task(settings.bandit), Streams(seeds)
-    state = start(work, streams.runs)
-    readings = [_read(settings, state.logits, len(seeds))]
-    for _ in range(updates):
-        state = update(settings, work, state, streams, poll).state
-        readings.append(_read(settings, state.logits, len(seeds)))
-    right, wrong, chance = (np.array(values) for values in zip(*readings, strict=True))
+
+    def read(prob: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        state = prob[:, :, 0].reshape(len(seeds), -1, 3)  # the first action, in each prompt and state
+        lengths = expected_length(state, settings.bandit.max_length).mean(axis=1)
+        return lengths[:, RIGHT], lengths[:, WRONG], state[..., ANSWER].mean(axis=1)
+
+    right, wrong, chance = courses(settings, seeds, updates, read, poll)
     return Lengths(right=right, wrong=wrong, chance=chance)
-
-
-def _read(settings: Settings, logits: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the lengths of correct and wrong answers and the probability of a correct one, (S,) each.
-
-    They are averaged over the prompts.
-    """
-    prob = np.exp(policy.log_probs(logits, settings.learner.temperature))[:seeds, :, 0]  # (S, C), the first action
-    state = prob.reshape(seeds, -1, 3)
-    lengths = expected_length(state, settings.bandit.max_length).mean(axis=1)
-    return lengths[:, RIGHT], lengths[:, WRONG], state[..., ANSWER].mean(axis=1)

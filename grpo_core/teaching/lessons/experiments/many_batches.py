@@ -136,13 +136,8 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
     )
 
 
-BATCH_ANSWERS = (
-    "punished",
-    "praised",
-    "silent",
-    "mean_advantage",
-    "above",
-    "samples",
-    "values",
+_NONE = np.zeros((0, 1))
+BATCH_ANSWERS = tuple(
+    Batches(actions=_NONE, rewards=_NONE, advantage=_NONE, action_rewards=_NONE, expected=0.0).of(0).answers()
 )
 """Names of the numbers in :meth:`OfAction.answers`."""
