@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QWidget
@@ -14,7 +13,6 @@ from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.dials import Dials
@@ -22,6 +20,7 @@ from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
@@ -37,28 +36,31 @@ Key = tuple[Settings, int, bool]
 
 
 class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
-    """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds."""
+    """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds.
 
-    offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state=("right",))
+    In the state, ``right`` is the intended action, counted from 1.
+    """
+
+    of_bandit = True
+    offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state={"right": 1})
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.dials = Dials(workspace)
         self.plot = BarChart(tr("Right answers at the end"))
-        self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
+        self.twin = self.make_twin(self.plot, [TREATED.entry, ILL.entry])
         self._stack = pages(self.dials, self.twin)
         self.lay_out((self._stack, 1), self.note, spacing=6)
-        self._right = 1
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``right``, the intended action, counted from 1."""
-        right = state.get("right", 1)
-        self._right = right if isinstance(right, int) and right > 0 else 1
+    @property
+    def _right(self) -> int:
+        """Index of the intended action."""
+        return max(int(self.state["right"]), 1) - 1
 
     def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, self._right - 1, self.shows == "remedies")]
+        return [(settings, self._right, self.shows == "remedies")]
 
     @property
     def _key(self) -> Key | None:
@@ -79,13 +81,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         return {name: found for name, found in self.trained.results(self._key) if isinstance(found, Ensemble)}
 
     @property
-    def problem(self) -> str:
-        """Message explaining why there is nothing to show, or an empty string."""
-        if not self.trained.problem and self.trained.complete(self._key) and not len(self.audit):
-            return tr("The dials need a bandit whose actions include the right one.")
-        return self.trained.problem
-
-    @property
     def ready(self) -> bool:
         return bool(self.problem) or (super().ready if self.shows == "remedies" else len(self.audit) > 0)
 
@@ -102,40 +97,24 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
+        """Draw the dials or the remedies, and return their values or the remedy that helps."""
         self.train(view.wanted)
         self.dials.set_look(view.theme, view.scale)
         on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
-        if on_dials and not self.problem:
+        if self.trained.complete(self._key) and not len(self.audit):
+            raise GrpoError(tr("The dials need a bandit whose actions include the right one."))
+        if self.trained.problem:
+            raise GrpoError(self.trained.problem)
+        if on_dials:
             self.dials.show_run(view, self.audit)
-        elif not on_dials:
-            self._draw_remedies()
-        self.tell(view, self.summary(view), [self.twin])
-
-    def _draw_remedies(self) -> None:
-        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
-        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
-        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
-        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
-        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
-
-    def _ends(self, name: str) -> np.ndarray:
-        return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right - 1)))
-
-    def _mean(self, name: str) -> float:
-        return float(self._ends(name).mean())
-
-    def summary(self, view: View) -> str:
-        """Return a sentence with the values of the dials, or with the remedies that help."""
-        if self.problem:
-            return self.problem
-        if self.shows == "dials":
             return as_sentence(clauses(self.dials.summary_of(name) for name in self.dials.plots))
+        self._draw_remedies()
         if len(self.runs) <= len(REMEDIES):
             return ""
-        name = list(REMEDIES)[max(cause(self.runs, self._right - 1), 1) - 1]
+        name = list(REMEDIES)[max(cause(self.runs, self._right), 1) - 1]
         return plural(
             "Right answers over {seeds} seed: {ill} as it is, {treated} with “{remedy}” put right.",
             "Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.",
@@ -147,12 +126,25 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             remedy=REMEDIES[name].cause,
         )
 
+    def _draw_remedies(self) -> None:
+        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
+        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
+        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
+        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
+        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
+
+    def _ends(self, name: str) -> np.ndarray:
+        return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right)))
+
+    def _mean(self, name: str) -> float:
+        return float(self._ends(name).mean())
+
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         whole = len(self.runs) == 1 + len(REMEDIES)
         return {
-            "cause": lambda: float(cause(self.runs, self._right - 1)) if whole else math.nan,
+            "cause": lambda: float(cause(self.runs, self._right)) if whole else math.nan,
             "audit": lambda: float(self.audit[-1]) if len(self.audit) else math.nan,
             "ill": lambda: self._mean("") if whole else math.nan,
             "treated": lambda: max(self._mean(name) for name in REMEDIES) if whole else math.nan,

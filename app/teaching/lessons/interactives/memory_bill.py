@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
@@ -58,10 +57,18 @@ def rows() -> dict[str, Row]:
 
 
 class MemoryBill(Interactive):
-    """The memory as bars, or the work for one prompt, with the control rows that change both."""
+    """The memory as bars, or the work for one prompt, with the control rows that change both.
+
+    The state has fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
+    “model/part”).
+    """
 
     shows_run = False
-    offer = Offer(shows=SHOWS, checks=(*BILL_ANSWERS, *REAL_CHECKS), state=(*SWITCHES, *KNOBS, "knobs", "block"))
+    offer = Offer(
+        shows=SHOWS,
+        checks=(*BILL_ANSWERS, *REAL_CHECKS),
+        state={**dict.fromkeys((*SWITCHES, *KNOBS)), "knobs": (), "block": ""},
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -91,21 +98,15 @@ class MemoryBill(Interactive):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step.
-
-        The keys are fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
-        “model/part”).
-        """
-        known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
+    def _take(self) -> None:
+        known = {name: self.state[name] for name in (*SWITCHES, *KNOBS) if self.state[name] is not None}
         try:
             training = changed(Training(**FOUR), **known)
         except SettingsError:
             training = Training(**FOUR)
         self._set(training)
-        wanted = state.get("knobs", ())
-        self._knobs = tuple(name for name in wanted if name in self.rows) if isinstance(wanted, (list, tuple)) else ()
-        model, _, part = str(state.get("block", "")).partition("/")
+        self._knobs = tuple(name for name in self.state["knobs"] if name in self.rows)
+        model, _, part = self.state["block"].partition("/")
         places = [n for n, b in enumerate(self.picture.blocks) if (b.model, b.part) == (model, part)]
         self.picture.chosen = places[0] if places else 0
 
@@ -148,7 +149,7 @@ class MemoryBill(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         what = self.shows
         if what == "real":
             self.ledgers.want(REAL)
@@ -178,6 +179,7 @@ class MemoryBill(Interactive):
                 else tr("{title}: {formula} = {size}")
             )
             self.formula.setText(pattern.format(title=block.title, formula=block.formula, size=size_of([block])))
+        return self.total.text()
 
     def _draw_work(self) -> None:
         work = self.bill.work()
@@ -225,7 +227,7 @@ class MemoryBill(Interactive):
         )
         return f"{tensors} {allocated}"
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         return f"{self.total.text()} {self.picture.accessibleDescription()}"
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:

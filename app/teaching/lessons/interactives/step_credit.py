@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
@@ -16,7 +15,6 @@ from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.credit_rows import judged
 from app.teaching.lessons.interactives.line_pictures import over_updates
@@ -48,12 +46,13 @@ Key = tuple[Settings, str, int]
 class StepCredit(ManyRuns[Key, ChainProgress]):
     """Outcome reward compared with process reward: the advantages in one group, or training under each kind of credit.
 
-    Training is shown as the median and middle half of 64 runs.
+    Training is shown as the median and middle half of 64 runs. In the state, ``lanes`` are the kinds of credit shown,
+    and ``updates`` is the length of the runs.
     """
 
     offer = Offer(
         shows=SHOWS,
-        state=("lanes", "updates"),
+        state={"lanes": CREDITS, "updates": 100},
         checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
     )
 
@@ -63,7 +62,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         self.grid.chosen.connect(self.select_token)
         self.grid.activated.connect(self._on_activated)
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
-        self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
+        self.twins = {name: self.make_twin(plot) for name, plot in self.plots.items()}
         tokens = QWidget()
         down((self.grid, 1), self.legend, on=tokens, margins=0)
         self._stack = pages(tokens, *self.twins.values())
@@ -73,12 +72,9 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of the runs."""
-        lanes, updates = state.get("lanes"), state.get("updates")
-        known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
-        self._lanes = known or CREDITS
-        self._updates = updates if isinstance(updates, int) and 0 < updates <= 1000 else 100
+    def _take(self) -> None:
+        self._lanes = tuple(name for name in CREDITS if name in self.state["lanes"]) or CREDITS
+        self._updates = self.state["updates"] if 0 < self.state["updates"] <= 1000 else 100
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, lane, self._updates) for lane in self._lanes]
@@ -105,14 +101,13 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        what = self.shows
-        if what == "tokens":
+    def _draw(self, view: View) -> str:
+        self._stack.setCurrentIndex(SHOWS.index(self.shows))
+        if self.shows == "tokens":
             self._draw_tokens(view)
-        else:
-            self._draw_runs(view, what)
-        self._stack.setCurrentIndex(SHOWS.index(what))
-        self.tell(view, self.summary(view), [self.twins[what]] if what in self.twins else ())
+            return ""
+        self._draw_runs(view, self.shows)
+        return self._sentence(self.shows)
 
     def _draw_tokens(self, view: View) -> None:
         step, tint = view.step.step, TINTS["push"]
@@ -146,10 +141,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         self.workspace.select(row=row, token=token)
         self.workspace.explain(Quantity("advantage", row=row, token=token))
 
-    def summary(self, view: View) -> str:
-        what = self.shows
-        if what == "tokens":
-            return ""
+    def _sentence(self, what: str) -> str:
         if not self.ready or self.trained.problem:
             return self.progress_text
         if what == "race":

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
-from app.boxes import down
+from app.boxes import down, turn
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
@@ -36,7 +34,6 @@ from app.teaching.lessons.interactives.temperature_samples import (
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.errors import SettingsError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.temperatures import LANGUAGE_TEMPERATURES, TEMPERATURES, language_at
 from grpo_core.text import plural, tr
@@ -56,12 +53,15 @@ PASS_CHECKS = {"praised": PRAISED, "punished": PUNISHED, "clipped": CLIPPED}
 
 
 class Temperature(Interactive):
-    """Three small plots over the sampling temperature, or two over the scoring temperature."""
+    """Three small plots over the sampling temperature, or two over the scoring temperature.
+
+    In the state, ``scored_at`` is the scoring temperature in the prediction and the description.
+    """
 
     offer = Offer(
         shows=SHOWS,
         checks=(*GROUP_CHECKS, *PASS_CHECKS, "reward_over_cold", "reward_over_one", "language_best", "language_rise"),
-        state=("scored_at",),
+        state={"scored_at": 1.0},
         parts=("curves", "live", "reward", "words"),
     )
 
@@ -80,14 +80,13 @@ class Temperature(Interactive):
         charts = {name: [*plots.values()] for name, plots in self.plots.items()} | {
             "scoring": [self.ratio, self.clipped]
         }
-        self.twins = {name: [TwinStack(plot) for plot in plots] for name, plots in charts.items()}
+        self.twins = {name: [self.make_twin(plot) for plot in plots] for name, plots in charts.items()}
         self.pages = {name: QWidget() for name in charts}
         for name, page in self.pages.items():
             down(*((twin, 1) for twin in self.twins[name]), on=page, margins=0, spacing=4)
         self._stack = pages(*self.pages.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
-        self.problem = ""
         self.sampled = self.experiments(self._of_language, waits=False)
 
     def _of_language(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
@@ -107,10 +106,10 @@ class Temperature(Interactive):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``scored_at``, the scoring temperature in the prediction and the description."""
-        wanted = state.get("scored_at", 1.0)
-        self._scored_at = float(wanted) if isinstance(wanted, (int, float)) and 0.01 <= wanted <= 100 else 1.0
+    def _take(self) -> None:
+        self.of_bandit = self.shows != "language"
+        wanted = self.state["scored_at"]
+        self._scored_at = wanted if 0.01 <= wanted <= 100 else 1.0
 
     @property
     def language(self) -> dict[str, np.ndarray]:
@@ -145,28 +144,23 @@ class Temperature(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         self._settings = view.wanted
         self._stack.setCurrentWidget(self.pages[self.shows])
         self._arrange(self.height() < LOW * view.scale)
-        self.problem = ""
-        try:
-            self._draw()
-        except SettingsError as error:
-            self.problem = str(error)
-        text = "" if "words" in self.hidden else self._sentence()
-        self.tell(view, text, self.twins[self.shows])
+        self._draw_plots()
+        return self._sentence()
 
     def _arrange(self, low: bool) -> None:
         """Place the plots side by side if the picture is ``low``, otherwise stack them."""
         self._low = low
         row, twins = self.pages[self.shows].layout(), self.twins[self.shows]
         assert isinstance(row, QBoxLayout)
-        row.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
+        turn(row, stacked=not low)
         for twin in twins:
             twin.button.setVisible(not low)  # the title needs the space there, and the T key still switches the plot
 
-    def _draw(self) -> None:
+    def _draw_plots(self) -> None:
         if self.shows == "language":
             self.sampled.want(LANGUAGE)
             known = self.language
@@ -174,8 +168,6 @@ class Temperature(Interactive):
                 self._show(plot, [part], known, 1.0, [], top=LANGUAGE_SIZE if part is DISTINCT else 0.0)
             return
         settings = self._settings
-        if settings.is_language:
-            raise SettingsError("task", "language", tr("this picture draws from a bandit"))
         if self.shows == "scoring":
             values, here = scored(settings), scored_here(settings, self._scored_at)
             self._show(
@@ -226,16 +218,11 @@ class Temperature(Interactive):
 
     def _sentence(self) -> str:
         """Return a description of the picture."""
-        if self.problem:
-            return self.problem
         if self.shows == "language":
             return sentence_of_model(self.language) if self.ready and not self.sampled.problem else self.progress_text
         if self.shows == "scoring":
             return sentence_of_scoring(self._settings, self._scored_at)
         return sentence_of_groups(self._settings)
-
-    def answer(self, check: str) -> float:
-        return math.nan if self.problem else super().answer(check)
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         if self.shows == "language":

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down
-from app.formula.formula_label import FormulaLabel
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
-from app.plotting.table_twin import TableTwin
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.explained import Explained
 from app.teaching.lessons.interactives.group_tokens import GroupTokens
-from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.explain import Node, Numbers, Quantity, explain_from
+from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import clauses, tr
 
@@ -65,11 +61,10 @@ class TokenLoss(Interactive):
         self.tokens = GroupTokens()
         self.tokens.chosen.connect(self.select_token)
         self.tokens.activated.connect(self._on_activated)
-        self.table = TableTwin(COLUMNS, title=tr("One token's loss, line by line"))
+        self.table = self.make_table(COLUMNS, tr("One token's loss, line by line"))
         self.table.activated_cell.connect(self._on_cell)
-        self.name = Label(name="section")
-        self.general, self.values = FormulaLabel(), FormulaLabel()
-        right = down(self.name, self.general, self.values, None, spacing=8)
+        self.formula = Explained()
+        right = down(self.formula, None, spacing=8)
         below = across((self.table, 3), (right, 2), spacing=16)
         self.lay_out((self.tokens, 5), (below, 4), spacing=6)
 
@@ -81,7 +76,7 @@ class TokenLoss(Interactive):
         last = SHARE if self.shows == "weight" else self.shows
         return LINES[: LINES.index(last) + 1]
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         larger = LARGER if view.scale < CROWDED else 1.0
         self.tokens.show_group(view, "plain", larger)
         self.table.set_look(view.theme, view.scale * larger)
@@ -91,32 +86,15 @@ class TokenLoss(Interactive):
         numbers, known = view.step.numbers, self.known
         if numbers is None or view.step.step is None:
             self.table.set_rows([])
-            return
-        values = [self._value(numbers, name) if name in known else math.nan for name in LINES]
-        self.table.set_rows(
-            [
-                [
-                    TITLES[name],
-                    "" if math.isnan(value) else _plain(value),
-                    OF[name] if name in known else "",
-                ]
-                for name, value in zip(LINES, values, strict=True)
-            ]
-        )
+            return tr("No update yet.")
+        values = {name: _plain(self._value(numbers, name)) for name in known}
+        self.table.set_rows([[TITLES[name], values.get(name, ""), OF[name] if name in known else ""] for name in LINES])
         self.table.end_with_rows()
         self.table.select_row(len(known) - 1 if known else None)
         self.table.scrollTo(self.table.table.index(max(len(known) - 1, 0), 0))
         node = None if self.shows == TOKENS else explain_from(numbers, self._address(self.shows))
-        self._draw_formula(node, view, view.scale * larger)
-        self.table.set_summary(self.summary(view))
-
-    def _draw_formula(self, node: Node | None, view: View, scale: float) -> None:
-        for label in (self.general, self.values):
-            label.setVisible(node is not None and bool(node.latex))
-        self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
-        if node is not None and node.latex:
-            self.general.show_latex(node.latex, view.theme, scale)
-            self.values.show_latex(node.latex_values, view.theme, scale)
+        self.formula.show_node(node, view.theme, view.scale * larger)
+        return clauses(f"{TITLES[name]} {value}" for name, value in values.items())
 
     def _address(self, name: str) -> Quantity:
         view = self.workspace.view
@@ -129,13 +107,6 @@ class TokenLoss(Interactive):
         if name == SHARE:
             return float(numbers[self._address("weight")] * numbers[self._address("token_loss")])
         return float(numbers[self._address(name)])
-
-    def summary(self, view: View) -> str:
-        numbers = view.step.numbers
-        if numbers is None:
-            return tr("No update yet.")
-        said = [f"{TITLES[name]} {_plain(self._value(numbers, name))}" for name in self.known]
-        return clauses(said)
 
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:

@@ -215,6 +215,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     picture.show_step(LessonStep(text="", show="remedies", state={"right": 99}))
     picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
+    picture.draw(workspace.view)
     assert "whose actions include the right one" in picture.progress_text
     assert np.isnan(picture.answer("cause"))
     picture.dispose()
