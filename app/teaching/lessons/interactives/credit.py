@@ -43,6 +43,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
     """The group of the selected completion, right answers first, or the lengths to which many runs converge."""
 
     job = "lengths"
+    without_runs = SHOWS[:-1]
     offer = Offer(
         shows=SHOWS,
         checks=("praised", "blamed", "filler", "last", "short_over_long", "wrong_growth", "right_growth"),
@@ -71,10 +72,6 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
 
     def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:
         return [(settings,)]
-
-    @property
-    def ready(self) -> bool:
-        return self.shows != "lengths" or super().ready
 
     def waiting(self) -> str:
         return plural(

@@ -24,11 +24,11 @@ from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.errors import SettingsError
+from grpo_core.errors import GrpoError, ShapeError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
 from grpo_core.teaching.lessons.experiments.divergence import ANSWERS, Divergence
-from grpo_core.text import listed, plural, tr
+from grpo_core.text import listed, tr
 
 SHOWS = ("policies", "values", "running", "gradients")
 """Views: the two policies alone, or with one of the charts below them."""
@@ -102,19 +102,13 @@ class KlExplorer(Interactive):
             self.divergence = self._computed(
                 self.state["policy"], self.state["reference"], self.state["samples"], self.state["seed"] + self.block
             )
-        except (SettingsError, TypeError, ValueError):
+        except (GrpoError, TypeError, ValueError):
             self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
 
     def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:
         logp, ref_logp = by_hand.from_weights(policy), by_hand.from_weights(reference)
         if len(logp) != len(ref_logp):
-            raise SettingsError(
-                "reference",
-                tuple(reference),
-                plural("give {count} number, one per action", "give {count} numbers, one per action", len(logp)).format(
-                    count=len(logp)
-                ),
-            )
+            raise ShapeError("reference", ref_logp.shape, str(logp.shape))
         return Divergence(logp, ref_logp, min(max(samples, FEWEST), MOST), max(seed, 0))
 
     def _drag(self, logp: np.ndarray, ref_logp: np.ndarray) -> None:

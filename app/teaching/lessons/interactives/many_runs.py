@@ -20,11 +20,13 @@ class ManyRuns(Interactive, Generic[Key, Result]):
 
     Attributes:
         job: name of the job (:func:`grpo_core.jobs.table.jobs`).
+        without_runs: the views, of ``offer.shows``, that need no runs.
         settings: settings of the runs; None before the first frame that needs runs.
         trained: results by key.
     """
 
     job = ""
+    without_runs: tuple[str, ...] = ()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -51,7 +53,8 @@ class ManyRuns(Interactive, Generic[Key, Result]):
 
     @property
     def ready(self) -> bool:
-        return self.settings is not None and self.trained.settled(self.keys(self.settings))
+        trained = self.settings is not None and self.trained.settled(self.keys(self.settings))
+        return trained or self.shows in self.without_runs
 
     @property
     def progress_text(self) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.boxes import across
+from app.jobs.job_process import language_job
+from app.jobs.runner import Poll
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale
@@ -21,14 +23,12 @@ from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
-from app.teaching.lessons.interactives.experiment_results import Experiments
-from app.teaching.lessons.interactives.real_ledger import Counted, counted
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
-from grpo_core.memory import WORDS, Training, total
+from grpo_core.memory import WORDS, Block, Training, total
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.text import plural, tr
@@ -43,6 +43,22 @@ KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_sha
 BILLION, PETA = 1e9, 1e15
 PPO, OWN = tr("PPO, one completion"), tr("this training")
 WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(name=OWN, meaning="policy"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """Memory of the model's process after an update.
+
+    Attributes:
+        blocks: memory of the policy, its optimizer and its reference.
+        held: bytes of all tensors in that process, counted independently of the ledger; None with NumPy, which keeps no
+            such count.
+        allocated: bytes allocated according to torch; None if it keeps no count (on the CPU).
+    """
+
+    blocks: list[Block]
+    held: int | None
+    allocated: int | None
 
 
 def rows() -> dict[str, Row]:
@@ -82,7 +98,7 @@ class MemoryBill(Interactive):
             row.edited.connect(self._on_edited)
         self.total, self.formula = Label(wraps=True), Label(wraps=True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
-        self.ledgers: Experiments[str, Counted] = self.experiments(lambda key, poll: counted(poll), waits=False)
+        self.ledgers = self.experiments(self._counted, waits=False)
         self._drawn_ledger: Counted | None = None
         self._build()
 
@@ -119,6 +135,10 @@ class MemoryBill(Interactive):
             self.picture.show_blocks([] if self.real is None else self.real.blocks)
         else:
             self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
+
+    def _counted(self, key: str, poll: Poll) -> Iterator[Counted]:
+        """Yield the ledger of the shipped language model after its first update, which a process runs."""
+        return (Counted(**found) for found in language_job("ledger", poll=poll))
 
     @property
     def real(self) -> Counted | None:

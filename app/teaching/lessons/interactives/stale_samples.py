@@ -46,6 +46,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
     """
 
     job = "stale_samples"
+    without_runs = ("policies",)
     offer = Offer(
         shows=("policies", "wrong"),
         checks=("weight", *(f"wrong_{age}" for age in AGES), *(f"weighted_{age}" for age in AGES)),
@@ -79,10 +80,6 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, weighted) for weighted in self._shown]
-
-    @property
-    def ready(self) -> bool:
-        return self.shows == "policies" or super().ready
 
     def waiting(self) -> str:
         return plural(

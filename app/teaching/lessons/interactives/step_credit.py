@@ -9,19 +9,15 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.teaching.lessons.interactives.base import pages
-from app.teaching.lessons.interactives.credit_rows import judged
+from app.teaching.lessons.interactives.group_tokens import GroupTokens
 from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
-from app.token_grid.grid import TokenGrid
-from app.token_grid.legend import TintLegend
-from app.token_grid.tints import TINTS
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -50,6 +46,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
     and ``updates`` is the length of the runs.
     """
 
+    without_runs = ("tokens",)
     offer = Offer(
         shows=SHOWS,
         state={"lanes": CREDITS, "updates": 100},
@@ -58,14 +55,12 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.grid, self.legend = TokenGrid(), TintLegend()
-        self.grid.chosen.connect(self.select_token)
-        self.grid.activated.connect(self._on_activated)
+        self.tokens = GroupTokens()
+        self.tokens.chosen.connect(self.select_token)
+        self.tokens.activated.connect(self._on_activated)
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: self.make_twin(plot) for name, plot in self.plots.items()}
-        tokens = QWidget()
-        down((self.grid, 1), self.legend, on=tokens, margins=0)
-        self._stack = pages(tokens, *self.twins.values())
+        self._stack = pages(self.tokens, *self.twins.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
@@ -88,10 +83,6 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         """Return the training progress computed so far for all seeds under one kind of credit, or None."""
         return None if self.settings is None else self.trained.latest((self.settings, lane, self._updates))
 
-    @property
-    def ready(self) -> bool:
-        return self.shows == "tokens" or super().ready
-
     def waiting(self) -> str:
         return plural(
             "{seeds} run of {updates} updates is being computed…",
@@ -104,22 +95,11 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
     def _draw(self, view: View) -> str:
         self._stack.setCurrentIndex(SHOWS.index(self.shows))
         if self.shows == "tokens":
-            self._draw_tokens(view)
+            explained = self.step.explain
+            self.tokens.show_group(view, "judged", asked=(explained.token or 0) if explained is not None else 0)
             return ""
         self._draw_runs(view, self.shows)
         return self._sentence(self.shows)
-
-    def _draw_tokens(self, view: View) -> None:
-        step, tint = view.step.step, TINTS["push"]
-        if step is None:
-            return
-        row, values = view.selection.row, tint.values(view.step)
-        chosen = row is not None and row < len(step.group)
-        rows = judged(view.step, int(step.group[row]) if chosen else int(step.group[0]), tint, values)
-        asked = self.step.explain.token if self.step.explain is not None else None
-        token = min(view.selection.token or asked or 0, step.mask.shape[1] - 1)
-        self.grid.show_rows(rows, view.theme, view.scale, (int(row or 0), token) if chosen else None)
-        self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
 
     def _draw_runs(self, view: View, what: str) -> None:
         self.train(
