@@ -14,8 +14,9 @@ from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.progress import LessonProgress
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
-from app.teaching.lessons.saved_state import LessonDocks, LessonGuest, SavedState
-from app.teaching.lessons.scorer import Scorer
+from app.teaching.lessons.runs import LessonRuns
+from app.teaching.lessons.saved_state import LessonDocks, SavedState
+from app.teaching.lessons.scorer import scored
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
@@ -85,8 +86,7 @@ class LessonPlayer(QObject):
     ) -> None:
         super().__init__(parent)
         self._workspace, self._player = workspace, player
-        self._guest = LessonGuest(workspace, run_manager, controller, player, layout)
-        self._scorer = Scorer(workspace, progress)
+        self._runs = LessonRuns(workspace, run_manager, controller, player, layout)
         self.progress = progress
         self.lesson: Lesson | None = None
         self.place = 0
@@ -94,7 +94,6 @@ class LessonPlayer(QObject):
         self.placed: dict[int, Placed] = {}
         self.problem = ""
         self.interactive: Interactive | None = None
-        self._runs = self._guest.runs
         self.section, self.phase = Section.STEP, Phase.SHOWN
         self.reveal = Reveal(parent=self)
         self.reveal.played.connect(self._on_played)
@@ -153,7 +152,7 @@ class LessonPlayer(QObject):
     @property
     def saved(self) -> SavedState | None:
         """Run, settings and cursor from before the lesson, restored when it ends. None if no lesson is open."""
-        return self._guest.saved
+        return self._runs.saved
 
     def owns(self, run: RunHandle) -> bool:
         """Return whether ``run`` belongs to the lesson and is removed with it."""
@@ -164,7 +163,7 @@ class LessonPlayer(QObject):
     def open(self, lesson: Lesson, place: int = 0) -> None:
         """Open ``lesson`` at a step, counted from 0. Any other open lesson is closed first."""
         if self.lesson is None:
-            self._guest.arrive()
+            self._runs.arrive()
         self._rest()
         self.lesson, self.placed = lesson, {}
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
@@ -229,12 +228,12 @@ class LessonPlayer(QObject):
 
     def leave(self) -> None:
         """Leave the lesson and restore the user's run, settings, cursor and layout."""
-        self._part("", self._guest.give_back)
+        self._part("", self._runs.give_back)
 
     def keep(self) -> None:
         """Leave the lesson and continue its run in the full program. The user's previous run stays in the list."""
         sentence = tr("You continue with the lesson's run. The run that you came from is in the list of runs.")
-        self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
+        self._part(sentence, partial(self._runs.go, keep=self._workspace.run))
 
     # -- moving to a step ----------------------------------------------------------------------------------------------
 
@@ -260,7 +259,7 @@ class LessonPlayer(QObject):
         self.problem = ""
         if self.section is Section.WARNING:
             self.section = Section.STEP
-        self._guest.layout.show(
+        self._runs.layout.show(
             self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive), run=self.shows_run
         )
         try:
@@ -286,7 +285,8 @@ class LessonPlayer(QObject):
         if target.explain is not None:
             self._workspace.show_explanation(target.explain)
         assert self.lesson is not None
-        self._scorer.reach(self.lesson, self.place, covered=self.covered)
+        last = self.place + 1 == len(self.lesson.steps) and not self.covered
+        self._warn(self.progress.reach(self.lesson.id, self.place + 1, last))
         if answers and len(self._film) > 1 and self.reveal.moves:
             self.phase = Phase.FILM
             self.reveal.play(FILM_SECONDS)
@@ -339,8 +339,15 @@ class LessonPlayer(QObject):
         waits = self.busy or not ready or bool(self.problem) or self.phase is Phase.FILM
         if self.lesson is None or placed is None or placed.value is not None or waits:
             return
-        self.placed[self.place], self.problem = self._scorer.score(self.lesson, self.place, placed, self.interactive)
+        placed, entry, self.problem = scored(self._workspace, self.lesson, self.place, placed, self.interactive)
+        self.placed[self.place] = placed
+        self._warn(self.progress.add(entry))
         self.changed.emit()
+
+    def _warn(self, sentence: str | None) -> None:
+        """Show a message about progress that could not be stored."""
+        if sentence:
+            self._workspace.problem.emit(sentence, "warning")
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -363,7 +370,7 @@ class LessonPlayer(QObject):
         """End the lesson if a run that does not belong to it has become active. That run stays active."""
         run = self._workspace.run
         if not self._runs.switching and run is not None and run not in self._runs:
-            self._part(tr("The lesson has ended, because another run is shown."), self._guest.go)
+            self._part(tr("The lesson has ended, because another run is shown."), self._runs.go)
 
     @Slot(object)
     def _on_failed(self, failure: object) -> None:
