@@ -62,6 +62,9 @@ class Interactive(QWidget):
         asks: whether the open question is about a height, so that the ghost can be dragged.
         note: the sentence that says what the picture shows.
         state: the state of the step, by the names in ``offer.state``.
+        parts: the widgets that belong to each name in ``offer.parts``. A part that is only data has none.
+        ghosts: the charts on which a prediction can be dragged.
+        invitations: the widgets that invite the user to operate the mouse or keyboard. They are hidden in films.
         problem: message that says why the run cannot be drawn, or an empty string. There are then no answers.
         of_bandit: whether only the run of a bandit can be drawn.
         note_font: role of the note's font.
@@ -87,6 +90,9 @@ class Interactive(QWidget):
         self.asks = False
         self.note = Label(wraps=True)
         self.state: dict[str, Any] = {**self.offer.state}
+        self.parts: dict[str, Sequence[QWidget]] = {"words": (self.note,)}
+        self.ghosts: Sequence[QWidget] = ()
+        self.invitations: Sequence[QWidget] = ()
         self.problem = ""
         self._known: dict[str, list[np.ndarray]] = {}
         self._charts: list[TwinStack | LineChart] = []
@@ -116,14 +122,9 @@ class Interactive(QWidget):
 
     # -- while a question is open --------------------------------------------------------------------------------------
 
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        """Return the widgets that belong to each name in ``offer.parts``. A part that is only data has no widgets."""
-        return {}
-
     def hide_parts(self, names: frozenset[str], later: Collection[str], theme: Theme, scale: float) -> None:
         """Cover exactly these parts after each :meth:`draw`. Those in ``later`` wait for a later question."""
-        parts = self.parts()
-        wanted = {one: LATER if name in later else NOW for name in parts if name in names for one in parts[name]}
+        wanted = {part: LATER if name in later else NOW for name in names for part in self.parts.get(name, ())}
         for widget in wanted.keys() - self._covers.keys():
             self._covers[widget] = Cover(widget)
         for widget, cover in self._covers.items():
@@ -143,7 +144,7 @@ class Interactive(QWidget):
             self._held = {}
             return
         for widget in self.findChildren(QWidget):
-            if widget in self._held or widget in self.ghosts():
+            if widget in self._held or widget in self.ghosts:
                 continue
             if isinstance(widget, BarChart) and widget.drag:
                 self._held[widget] = widget.drag
@@ -156,14 +157,6 @@ class Interactive(QWidget):
         checks = isinstance(widget, QAbstractButton) and widget.isCheckable()
         return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
 
-    def ghosts(self) -> Sequence[QWidget]:
-        """Return the charts on which a prediction can be dragged."""
-        return ()
-
-    def invitations(self) -> Sequence[QWidget]:
-        """Return the widgets that invite the user to operate the mouse or keyboard. They are hidden in films."""
-        return ()
-
     def of_many_runs(self) -> Sequence[TwinStack]:
         """Return the visible charts in which every point is the result of real runs with a different setting."""
         return ()
@@ -173,7 +166,7 @@ class Interactive(QWidget):
         for button in self.findChildren(QAbstractButton):
             if isinstance(button, QPushButton | QToolButton):
                 button.hide()
-        for words in self.invitations():
+        for words in self.invitations:
             words.hide()
         for chart in self.findChildren(BarChart):
             chart.on_paper = True
@@ -216,6 +209,11 @@ class Interactive(QWidget):
     @Slot(int)
     def _on_slid(self, position: int) -> None:
         """Show the picture for a position to which the user has dragged the slider."""
+
+    @Slot(int, float)
+    def guess_bar(self, place: int, height: float) -> None:
+        """Predict the height to which a bar was dragged."""
+        self.guessed.emit(round(height, 3))
 
     def policies_so_far(self, view: View) -> list[np.ndarray]:
         """Return the policy (C, A) before training and after every update up to the current one. Empty if unknown."""

@@ -119,6 +119,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self.place = BETAS.index(ASKED)
         self.plots = {key: LineChart(title) for key, (title, _) in PICTURES.items()}
         self.twins = [self.make_twin(plot, LEGEND) for plot in self.plots.values()]
+        self.ghosts = (self.plots["kl"],)
         self.plots["kl"].height_dragged.connect(self._on_dragged)
         self.slider = self.make_slider(tr("KL weight β"), len(BETAS) - 1, lambda place: f"{BETAS[place]:g}")
         self.slider.setPageStep(1)
@@ -133,9 +134,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def _take(self) -> None:
         self._names = tuple(name for name in self.state["curves"] if name in CURVES)[: len(MEANINGS)]
-
-    def ghosts(self) -> Sequence[QWidget]:
-        return (self.plots["kl"],)
 
     @Slot(float)
     def _on_dragged(self, height: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
@@ -66,12 +66,14 @@ class BuildGroup(Interactive):
         self._objective = Objective()
         self.above = BarChart(tr("Rewards"), drag="bar", walks=True)
         self.below = BarChart(tr("Advantages"), walks=True)
-        self.below.dragged.connect(self._on_guessed)
+        self.below.dragged.connect(self.guess_bar)
+        self.ghosts = (self.below,)
         self.note = Label(name="muted", wraps=True)
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
         self.below.picked.connect(self.touched)
         self.how = Label(tr("drag a bar, or a digit and ▲ ▼"), name="muted")
+        self.invitations = (self.how,)
         first = across(Label(self.above.title, name="section"), self.how, None, spacing=8)
         self.lay_out(first, (self.above, 1), Label(self.below.title, name="section"), (self.below, 1), self.note)
 
@@ -80,16 +82,6 @@ class BuildGroup(Interactive):
     def _take(self) -> None:
         self._before = self._taken
         self.rewards = self._taken = np.array(self.state["rewards"], dtype=float)
-
-    def ghosts(self) -> Sequence[QWidget]:
-        return (self.below,)
-
-    def invitations(self) -> Sequence[QWidget]:
-        return (self.how,)
-
-    @Slot(int, float)
-    def _on_guessed(self, place: int, height: float) -> None:
-        self.guessed.emit(round(height, 3))
 
     @property
     def now(self) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from app.panels.policy_chart import NOW, REWARD
@@ -49,20 +49,12 @@ class Climb(Interactive):
         super().__init__(workspace, parent)
         self._action = 0
         self.bars = BarChart(tr("Policy over answers"))
-        self.bars.dragged.connect(self._on_dragged)
+        self.bars.dragged.connect(self.guess_bar)
+        self.ghosts = (self.bars,)
         self.line = LineChart(tr("Over training"))
         self.twins = [self.make_twin(self.bars, [NOW.entry, AT_FIRST.entry, REWARD.entry]), self.make_twin(self.line)]
+        self.parts |= {"bars": self.twins[:1], "lines": self.twins[1:]}
         self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.note, spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"bars": (self.twins[0],), "lines": (self.twins[1],), "words": (self.note,)}
-
-    def ghosts(self) -> Sequence[QWidget]:
-        return (self.bars,)
-
-    @Slot(int, float)
-    def _on_dragged(self, place: int, height: float) -> None:
-        self.guessed.emit(round(height, 3))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -105,15 +105,9 @@ class Clip(Interactive):
             grid.addWidget(plot, 1, place)
             grid.setColumnStretch(place, 1)
         grid.setRowStretch(1, 1)
+        self.parts |= {"quadrants": tuple(self.sides.values()), "pass": (self.name, self.slider)}
         drag = across(self.name, (self.slider, 1))
         self.lay_out((grid, 1), drag, self.note, spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {
-            "quadrants": tuple(self.sides.values()),
-            "words": (self.note,),
-            "pass": (self.name, self.slider),
-        }
 
     def _spoken_pass(self, position: int) -> str:
         return tr("{passed} of {passes}").format(passed=position, passes=self.slider.maximum())

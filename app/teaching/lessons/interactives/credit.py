@@ -58,10 +58,8 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         self.plot = LineChart(tr("Expected length"))
         twin = self.make_twin(self.plot)
         self._stack = pages(self.tokens, twin)
+        self.parts["lengths"] = (self._stack,)
         self.lay_out((self._stack, 1), self.note, spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"lengths": (self._stack,)}
 
     # -- lengths -------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -91,11 +91,9 @@ class DeadGroups(Interactive):
         self._charts.append(self.curve)
         self.slider = self.make_slider(tr("Chance of a right answer"), 100, in_percent)
         self.name = Label(tr("Chance of a right answer p"), name="muted")
+        self.parts |= {"curve": (self.curve,), "tiles": (self.tiles,)}
         drag = across(self.name, (self.slider, 1))
         self.lay_out((self.tiles, 3), drag, self.note, (self.curve, 2), spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"curve": (self.curve,), "tiles": (self.tiles,), "words": (self.note,)}
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 

@@ -41,10 +41,8 @@ class PassAtK(Interactive):
         self.training = LineChart(tr("Prompts solved, over training"))
         self.attempts = LineChart(tr("Prompts solved, by attempts"))
         self.twins = [self.make_twin(self.training), self.make_twin(self.attempts)]
+        self.parts |= {"training": self.twins[:1], "attempts": self.twins[1:]}
         self.lay_out((self.twins[0], 1), (self.twins[1], 1), self.note, spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"training": (self.twins[0],), "attempts": (self.twins[1],), "words": (self.note,)}
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

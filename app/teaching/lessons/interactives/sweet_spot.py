@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -70,9 +70,6 @@ class SweetSpot(Interactive):
         self.name = Label(tr("Chance of a right answer p"), name="muted")
         row = across(self.name, (self.slider, 1))
         self.lay_out((self.twin, 1), row, self.note, spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"words": (self.note,)}
 
     # -- state ---------------------------------------------------------------------------------------------------------
 

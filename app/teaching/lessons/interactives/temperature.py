@@ -92,6 +92,8 @@ class Temperature(Interactive):
             name: {lines: LineChart(title) for lines, title in titles.items()} for name, titles in PLOTS.items()
         }
         self.twins = {name: [self.make_twin(plot) for plot in plots.values()] for name, plots in self.plots.items()}
+        _, live, reward = zip(self.twins["groups"], self.twins["language"], strict=True)
+        self.parts |= {"live": live, "reward": reward}
         self.pages = {name: QWidget() for name in PLOTS}
         for name, page in self.pages.items():
             down(*((twin, 1) for twin in self.twins[name]), on=page, margins=0, spacing=4)
@@ -99,10 +101,6 @@ class Temperature(Interactive):
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
         self.sampled = self.experiments(lambda key, poll: language_groups(self.block, poll), waits=False)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        _, live, reward = zip(self.twins["groups"], self.twins["language"], strict=True)
-        return {"live": live, "reward": reward, "words": [self.note]}
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [] if self.shows == "scoring" or "curves" in self.hidden else self.twins[self.shows]

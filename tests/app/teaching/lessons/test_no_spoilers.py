@@ -39,7 +39,7 @@ def test_what_was_hidden_comes_back_with_the_answer_in_its_old_place(pupil: Pupi
     words = {cover.accessibleName() for cover in pupil.picture.findChildren(Cover)}
     assert words == {"Hidden until a later question is answered"}
     pupil.walk_to(3)
-    curve = pupil.picture.parts()["curve"][0]
+    curve = pupil.picture.parts["curve"][0]
     before = curve.geometry()
     (cover,) = [cover for cover in pupil.picture.findChildren(Cover) if cover.target is curve]
     assert cover.isVisible()
