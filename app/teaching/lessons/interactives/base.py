@@ -228,11 +228,6 @@ class Interactive(QWidget):
             known.append(np.exp(step.dist_logp[-1]))
         return known[: update + 1]
 
-    @Slot(int, int)
-    def select_token(self, row: int, token: int) -> None:
-        """Select a token of a completion."""
-        self.workspace.select(row=row, token=token)
-
     # -- what the lesson asks ------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:

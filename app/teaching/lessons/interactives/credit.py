@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import Scale
@@ -23,7 +22,6 @@ from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.explain import Quantity
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.lengths import SEEDS, UPDATES, Lengths
@@ -52,9 +50,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.tokens = GroupTokens()
-        self.tokens.chosen.connect(self.select_token)
-        self.tokens.activated.connect(self._on_activated)
+        self.tokens = GroupTokens(workspace, "gradient")
         self.plot = LineChart(tr("Expected length"))
         twin = self.make_twin(self.plot)
         self._stack = pages(self.tokens, twin)
@@ -104,11 +100,6 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", len(SEEDS)).format(
             seeds=len(SEEDS), ends=listed(ends)
         )
-
-    @Slot(int, int)
-    def _on_activated(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
-        self.workspace.explain(Quantity("gradient", passed=self.workspace.view.step.passed, row=row, token=token))
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
@@ -12,26 +12,35 @@ from app.token_grid.grid import TokenGrid
 from app.token_grid.legend import TintLegend
 from app.token_grid.tints import TINTS
 from app.workspace.view import View
+from app.workspace.workspace import Workspace
+from grpo_core.explain import Quantity
 from grpo_core.texts import prompt_text
 
 
 class GroupTokens(QWidget):
     """A prompt and its completions, best first, with tokens that are plain or tinted by their push.
 
-    Signals:
-        chosen: emitted with (row, token) when that token is selected.
-        activated: emitted with (row, token) when that token's number is to be explained.
+    Attributes:
+        explained: name of the number that is explained for an activated token; empty for none.
     """
 
-    chosen = Signal(int, int)
-    activated = Signal(int, int)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, explained: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._workspace, self.explained = workspace, explained
         self.asked, self.grid, self.legend = Label(), TokenGrid(), TintLegend()
-        self.grid.chosen.connect(self.chosen)
-        self.grid.activated.connect(self.activated)
+        self.grid.chosen.connect(self._on_chosen)
+        self.grid.activated.connect(self._on_activated)
         down(self.asked, (self.grid, 1), self.legend, on=self, margins=0, spacing=6)
+
+    @Slot(int, int)
+    def _on_chosen(self, row: int, token: int) -> None:
+        self._workspace.select(row=row, token=token)
+
+    @Slot(int, int)
+    def _on_activated(self, row: int, token: int) -> None:
+        self._workspace.select(row=row, token=token)
+        if self.explained:
+            self._workspace.explain(of_token(self._workspace.view, self.explained))
 
     def show_group(self, view: View, what: str, larger: float = 1.0, asked: int = 0) -> None:
         """Draw the group of the selected completion, or the first group if none is selected.
@@ -61,3 +70,9 @@ class GroupTokens(QWidget):
         self.asked.setVisible(step.prompt_tokens is not None)
         self.asked.setFont(view.theme.font("mono", scale * 1.4))
         self.asked.setText(prompt_text(step, group, view.run.origin) if step.prompt_tokens is not None else "")
+
+
+def of_token(view: View, name: str) -> Quantity:
+    """Return the number ``name`` of the selected token, in the pass shown if it differs between passes."""
+    passed = 0 if name == "advantage" else view.step.passed
+    return Quantity(name, passed=passed, row=view.selection.row or 0, token=view.selection.token)

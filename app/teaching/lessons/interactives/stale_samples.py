@@ -132,14 +132,11 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
     def _policies(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the probabilities (A,) of the learning policy and of the sampling policy before the current update."""
         view = self.workspace.view
-        step = view.run.step(view.cursor.step)
-        if step is None or step.dist_logp is None:
+        step, policies = view.step.step, self.policies_so_far(view)
+        if step is None or len(policies) < step.step:
             return None
-        older = view.run.step(max(1, step.step - step.settings.learner.staleness))
-        if older is None or older.dist_logp is None:
-            return None
-        now, sampler = (np.exp(each.dist_logp[0][0]) for each in (step, older) if each.dist_logp is not None)
-        return now, sampler
+        now = step.step - 1
+        return policies[now][0], policies[max(0, now - step.settings.learner.staleness)][0]
 
     def _unpaid(self) -> tuple[float, float]:
         """Return the probability of an unrewarded answer under the learning policy and under the sampling policy."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from app.jobs.runner import Poll
@@ -21,7 +21,6 @@ from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.explain import Quantity
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import listed, plural, tr
@@ -55,9 +54,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.tokens = GroupTokens()
-        self.tokens.chosen.connect(self.select_token)
-        self.tokens.activated.connect(self._on_activated)
+        self.tokens = GroupTokens(workspace, "advantage")
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: self.make_twin(plot) for name, plot in self.plots.items()}
         self._stack = pages(self.tokens, *self.twins.values())
@@ -115,11 +112,6 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
             plot.show_picture(over_updates(tuple(LINES.values())[:2], runs, share))
         else:
             plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
-
-    @Slot(int, int)
-    def _on_activated(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
-        self.workspace.explain(Quantity("advantage", row=row, token=token))
 
     def _sentence(self, what: str) -> str:
         if not self.ready or self.trained.problem:

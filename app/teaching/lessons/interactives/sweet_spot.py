@@ -123,14 +123,8 @@ class SweetSpot(Interactive):
     def _way(self, view: View) -> np.ndarray:
         """Return the run's path (n, 2), the chance of a right answer and the gradient norm of each update so far."""
         norms = view.run.series["grad_norm"].values[: view.cursor.step]
-        chances = [self._chance(view, update) for update in range(1, len(norms) + 1)]
-        return np.column_stack([chances, norms]) if chances else np.empty((0, 2))
-
-    def _chance(self, view: View, update: int) -> float:
-        step = view.run.step(update)
-        if step is None or step.dist_logp is None:
-            return math.nan
-        return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
+        chances = [policy[:, RIGHT].mean() for policy in self.policies_so_far(view)][: len(norms)]
+        return np.column_stack([chances, norms[: len(chances)]]) if chances else np.empty((0, 2))
 
     def _here(self, view: View) -> tuple[float, float]:
         """Return the position of the point, which is where it was dragged or, if it was not, that of the last update.
@@ -142,9 +136,8 @@ class SweetSpot(Interactive):
         way = self._way(view)
         if len(way):
             return float(way[-1, 0]), float(way[-1, 1])
-        origin = view.run.origin
-        start = math.nan if origin.dist_logp is None else float(np.exp(origin.dist_logp[:, RIGHT]).mean())
-        return start, math.nan
+        policies = self.policies_so_far(view)
+        return float(policies[0][:, RIGHT].mean()) if policies else math.nan, math.nan
 
     def _picture(self, way: np.ndarray, here: tuple[float, float]) -> LinePicture:
         known = [] if "curve" in self.hidden else self.measured.results(self._key)
