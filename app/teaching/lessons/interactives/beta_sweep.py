@@ -142,12 +142,8 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     def keys(self, settings: Settings) -> Sequence[tuple[Settings, str]]:
         return [(settings, name) for name in self._names]
 
-    @property
-    def _base(self) -> Settings:
-        return self.settings or Settings()
-
     def waiting(self) -> str:
-        done = sum(len(self.trained.results(key)) for key in self.keys(self._base))
+        done = sum(len(self.trained.results(key)) for key in self.keys(self.settings))
         return plural(
             "{done} of {count} place of β done, {seeds} runs each.",
             "{done} of {count} places of β done, {seeds} runs each.",
@@ -156,7 +152,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def _draw(self, view: View) -> str:
         self.train(view.next_settings)
-        theory = [tilt_measures(self._base, beta) for beta in BETAS]
+        theory = [tilt_measures(self.settings, beta) for beta in BETAS]
         for key, plot in self.plots.items():
             curves = {name: self._values(name, key) for name in self._names}
             heights = np.array([best[key] for best in theory])
@@ -177,7 +173,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
         NaN if not computed yet.
         """
-        known = [means[key] for means in self.trained.results((self._base, name))]
+        known = [means[key] for means in self.trained.results((self.settings, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def _at_beta(self, theory: Mapping[str, float]) -> str:
@@ -208,7 +204,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def _gap(self, name: str) -> float:
         """Return the largest difference between a curve's KL and the theoretical KL."""
-        theory = np.array([tilt_measures(self._base, beta)["kl"] for beta in BETAS])
+        theory = np.array([tilt_measures(self.settings, beta)["kl"] for beta in BETAS])
         return float(np.abs(self._values(name, "kl") - theory).max())
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:

@@ -62,7 +62,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
     @property
     def lengths(self) -> Lengths | None:
         """Results of all seeds under the settings shown."""
-        return None if self.settings is None else self.trained.latest((self.settings,))
+        return self.trained.latest((self.settings,))
 
     def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:
         return [(settings,)]

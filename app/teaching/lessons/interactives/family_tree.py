@@ -53,6 +53,19 @@ MEMBERS = (
     ),
 )
 """Columns of the table of members."""
+SWITCHES = (
+    Column(
+        "adds",
+        tr("Adds"),
+        chars=8,
+        kind="text",
+        help=tr("Change of π(best action) when the switches are turned one after the other."),
+    ),
+    Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
+    Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that this one came from.")),
+    Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
+)
+"""Columns of the table of switches."""
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
 """Members needed for a first tour. Each derives from another one in this list."""
 LARGER = 1.2
@@ -86,7 +99,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.tree.chosen.connect(self._on_chosen)
         self.plot = LineChart(tr("π(best action)"))
         self.twin = self.make_twin(self.plot)
-        self.table = self.make_table(_columns(), tr("Switches"))
+        self.table = self.make_table(SWITCHES, tr("Switches"))
         self.members = TableTwin(MEMBERS, tr("The family at a glance"))
         self.members.selected.connect(self._on_row)
         self._names: list[str] = []
@@ -115,13 +128,13 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     @property
     def result(self) -> Compared | None:
         """Results so far of the comparison shown."""
-        return None if self.settings is None else self.trained.latest((self.member.name, self.settings))
+        return self.trained.latest((self.member.name, self.settings))
 
     @property
     def _left(self) -> int:
         """Number of switches whose runs are missing: all of them before the first result."""
         turned = len(self.result.turned) if self.result is not None else -1
-        return len(switches(self.member, self.settings or Settings())) - turned
+        return len(switches(self.member, self.settings)) - turned
 
     def keys(self, settings: Settings) -> Sequence[tuple[str, Settings]]:
         return [(self.member.name, settings)]
@@ -169,7 +182,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     def _draw_switches(self, scale: float) -> None:
         rows = []
-        for switch in switches(self.member, self.settings or Settings()):
+        for switch in switches(self.member, self.settings):
             titles = [described_at(path).title for path in switch.changes]
             before, own = zip(*switch.changes.values(), strict=True)
             rows.append([self._adds(switch.path), listed(titles), _values_text(before), _values_text(own)])
@@ -232,7 +245,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     def _alone(self) -> float:
         """Return 1 if only PPO needs several answers a prompt, 2 if only GRPO does, and otherwise 3."""
-        needs = [at_a_glance(member(name), self.settings or Settings())[-1] != 1 for name in ("PPO", "GRPO")]
+        needs = [at_a_glance(member(name), self.settings)[-1] != 1 for name in ("PPO", "GRPO")]
         return 3.0 if needs[0] is needs[1] else 1.0 + needs[1]
 
 
@@ -250,21 +263,6 @@ def at_a_glance(one: Member, settings: Settings) -> list[object]:
         f"β {goal.beta:g}, {worded(goal.kl)}" if goal.beta else "–",
         own.learner.group_size * own.trained.prompts,
         2 if compared.mean or compared.within_group else 1,
-    ]
-
-
-def _columns() -> list[Column]:
-    return [
-        Column(
-            "adds",
-            tr("Adds"),
-            chars=8,
-            kind="text",
-            help=tr("Change of π(best action) when the switches are turned one after the other."),
-        ),
-        Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
-        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that this one came from.")),
-        Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
     ]
 
 

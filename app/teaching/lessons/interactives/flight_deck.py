@@ -63,9 +63,9 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         return [(settings, self._right, self.shows == "remedies")]
 
     @property
-    def _key(self) -> Key | None:
+    def _key(self) -> Key:
         """Key of the results for the page shown."""
-        return None if self.settings is None else self.keys(self.settings)[0]
+        return self.keys(self.settings)[0]
 
     @property
     def audit(self) -> np.ndarray:

@@ -125,7 +125,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return {} if self.settings is None else dict(self.trained.results((self.settings, kind)))
+        return dict(self.trained.results((self.settings, kind)))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, kind) for kind in self._kinds]

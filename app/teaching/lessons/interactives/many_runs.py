@@ -21,7 +21,7 @@ class ManyRuns(Interactive, Generic[Key, Result]):
     Attributes:
         job: name of the job (:func:`grpo_core.jobs.table.jobs`).
         without_runs: the views, of ``offer.shows``, that need no runs.
-        settings: settings of the runs; None before the first frame that needs runs.
+        settings: settings of the runs.
         trained: results by key.
     """
 
@@ -30,7 +30,7 @@ class ManyRuns(Interactive, Generic[Key, Result]):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.settings: Settings | None = None
+        self.settings = Settings()
         self.trained: Experiments[Key, Result] = self.experiments(self.computed)
 
     @abstractmethod
@@ -53,8 +53,7 @@ class ManyRuns(Interactive, Generic[Key, Result]):
 
     @property
     def ready(self) -> bool:
-        trained = self.settings is not None and self.trained.settled(self.keys(self.settings))
-        return trained or self.shows in self.without_runs
+        return self.shows in self.without_runs or self.trained.settled(self.keys(self.settings))
 
     @property
     def progress_text(self) -> str:

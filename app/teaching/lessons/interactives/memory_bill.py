@@ -41,8 +41,10 @@ MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
 KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
 BILLION, PETA = 1e9, 1e15
-PPO, OWN = tr("PPO, one completion"), tr("this training")
-WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(name=OWN, meaning="policy"))
+WORK = (
+    BarSeries(name=tr("PPO, one completion"), meaning="reference", style="outline"),
+    BarSeries(name=tr("this training"), meaning="policy"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,8 +206,7 @@ class MemoryBill(Interactive):
     def _draw_work(self) -> None:
         work = self.bill.work()
         names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
-        titles = {"PPO, one completion": PPO, "this training": OWN}
-        heights = {titles[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
+        heights = {part.name: np.array(list(by.values())) / PETA for part, by in zip(WORK, work.values(), strict=True)}
         self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
         self.work.set_summary(self._sentence("compute"))
         self.twin.refresh()

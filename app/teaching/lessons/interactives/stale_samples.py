@@ -76,7 +76,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
         """Return the runs computed so far, by age of the samples."""
-        return {} if self.settings is None else dict(self.trained.results((self.settings, weighted)))
+        return dict(self.trained.results((self.settings, weighted)))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, weighted) for weighted in self._shown]

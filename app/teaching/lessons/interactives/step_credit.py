@@ -78,7 +78,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def course(self, lane: str) -> ChainProgress | None:
         """Return the training progress computed so far for all seeds under one kind of credit, or None."""
-        return None if self.settings is None else self.trained.latest((self.settings, lane, self._updates))
+        return self.trained.latest((self.settings, lane, self._updates))
 
     def waiting(self) -> str:
         return plural(
