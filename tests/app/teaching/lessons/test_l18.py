@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.teaching.lessons.interactives.dials import AUDIT, NAMES
-from app.teaching.lessons.interactives.flight_deck import FlightDeck
-from grpo_core.config import Settings
+from app.teaching.lessons.interactives.flight_deck import AUDIT, TITLES, FlightDeck
 from grpo_core.errors import SettingsError
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
@@ -36,7 +34,7 @@ def course(step: int, seed: int) -> dict[str, np.ndarray]:
     settings = settings_of("flight_deck", step).replace({"seed": seed})
     training = learner(settings)
     found = [metrics(next(training)) for _ in range(UPDATES)]
-    dials = {name: np.array([one[name] for one in found]) for name in NAMES if name != AUDIT}
+    dials = {name: np.array([one[name] for one in found]) for name in TITLES if name != AUDIT}
     return {**dials, AUDIT: audits(settings, RIGHT)[1:]}
 
 
