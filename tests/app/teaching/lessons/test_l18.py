@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.teaching.lessons.interactives.flight_deck import AUDIT, TITLES, FlightDeck
+from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
