@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -12,11 +15,10 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.clock import Timer
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.prediction import Placed
-from app.teaching.lessons.progress import LessonProgress
+from app.teaching.lessons.progress import LessonProgress, PredictionEntry
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from app.teaching.lessons.runs import LessonRuns
 from app.teaching.lessons.saved_state import LessonDocks, SavedState
-from app.teaching.lessons.scorer import scored
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
@@ -24,7 +26,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.lessons import Lesson, LessonStep
+from grpo_core.teaching.lessons import Lesson, LessonStep, answered, close, in_words, right
 from grpo_core.text import tr
 
 TURNED_MS = 40
@@ -339,8 +341,27 @@ class LessonPlayer(QObject):
         waits = self.busy or not ready or bool(self.problem) or self.phase is Phase.FILM
         if self.lesson is None or placed is None or placed.value is not None or waits:
             return
-        placed, entry, self.problem = scored(self._workspace, self.lesson, self.place, placed, self.interactive)
-        self.placed[self.place] = placed
+        step, predict, run, value = self.step, self.step.predict, self._workspace.run, math.nan
+        assert predict is not None and run is not None
+        check = self.interactive.answer if self.interactive is not None else lambda check: math.nan
+        try:
+            value = answered(predict.answer, step.update, run.origin, run.step, check)
+        except (GrpoError, IndexError, KeyError) as error:
+            self.problem = tr("The prediction cannot be scored: {error}").format(error=error)
+        good = placed.guess is not None and right(predict, placed.guess, value)
+        near = placed.guess is not None and close(predict, placed.guess, value)
+        entry = PredictionEntry(
+            when=datetime.now().isoformat(timespec="seconds"),
+            lesson=self.lesson.id,
+            step=self.place + 1,
+            ask=predict.ask,
+            kind=predict.kind,
+            guess=in_words(predict, placed.guess),
+            value=value,
+            right=good,
+            skipped=placed.guess is None,
+        )
+        self.placed[self.place] = replace(placed, value=value, right=good, close=near)
         self._warn(self.progress.add(entry))
         self.changed.emit()
 

@@ -102,9 +102,6 @@ class MemoryBill(Interactive):
         self._knobs: tuple[str, ...] = KNOBS[:2]
         self.ledgers = self.experiments(self._counted, waits=False)
         self._drawn_ledger: Counted | None = None
-        self._build()
-
-    def _build(self) -> None:
         self._stack = pages(self.picture, self.twin)
         self._switches = QWidget()
         self._switches.setLayout(self._line_of(SWITCHES))

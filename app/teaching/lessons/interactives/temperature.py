@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QWidget
@@ -212,35 +213,33 @@ class Temperature(Interactive):
         }
 
 
+@lru_cache(maxsize=256)
+def _measured(
+    measure: Callable[..., Any], settings: Settings, temperatures: tuple[float, ...]
+) -> dict[str, np.ndarray]:
+    """Return what ``groups_at`` or ``first_pass`` measures, (n,) each, by name."""
+    return vars(measure(settings, temperatures))
+
+
 def grid(settings: Settings) -> dict[str, np.ndarray]:
-    """Return the measures of groups at every temperature of the grid, by name.
-
-    The temperature in ``settings`` is ignored.
-    """
-    return _grid(settings.replace({"learner.temperature": 1.0}))
+    """Return the measures of groups at every temperature of the grid. The temperature in ``settings`` is ignored."""
+    return _measured(groups_at, settings.replace({"learner.temperature": 1.0}), TEMPERATURES)
 
 
-@lru_cache(maxsize=16)
-def _grid(settings: Settings) -> dict[str, np.ndarray]:
-    return vars(groups_at(settings, TEMPERATURES))
-
-
-@lru_cache(maxsize=64)
 def at(settings: Settings) -> dict[str, float]:
     """Return the measures of groups at the temperature in ``settings``."""
-    return {name: float(one) for name, (one,) in vars(groups_at(settings, [settings.learner.temperature])).items()}
+    found = _measured(groups_at, settings, (settings.learner.temperature,))
+    return {name: float(value) for name, (value,) in found.items()}
 
 
-@lru_cache(maxsize=64)
 def scored(settings: Settings) -> dict[str, np.ndarray]:
     """Return the measures of the first pass for answers scored at every temperature of the grid."""
-    return vars(first_pass(settings, TEMPERATURES))
+    return _measured(first_pass, settings, TEMPERATURES)
 
 
-@lru_cache(maxsize=64)
 def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
     """Return the measures of the first pass for answers scored at ``temperature``."""
-    return {name: float(one) for name, (one,) in vars(first_pass(settings, [temperature])).items()}
+    return {name: float(value) for name, (value,) in _measured(first_pass, settings, (temperature,)).items()}
 
 
 def _place(temperature: float) -> float:
