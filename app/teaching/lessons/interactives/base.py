@@ -243,8 +243,9 @@ class Interactive(QWidget):
         except GrpoError as error:
             self.problem = str(error)
             self.note.setText(self.problem)
+        said = "" if "words" in self.hidden else self.summary(view)
         for part in (*self._charts, *self._tables):
-            part.set_summary("" if "words" in self.hidden else self.summary(view))
+            part.set_summary(said)
         for chart in self._charts:
             chart.refresh()
 

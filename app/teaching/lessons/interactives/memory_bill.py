@@ -135,7 +135,8 @@ class MemoryBill(Interactive):
         else:
             self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
 
-    def _counted(self, key: str, poll: Poll) -> Iterator[Counted]:
+    @staticmethod
+    def _counted(key: str, poll: Poll) -> Iterator[Counted]:
         """Yield the ledger of the shipped language model after its first update, which a process runs."""
         return (Counted(**found) for found in language_job("ledger", poll=poll))
 
