@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,12 @@ PRAISED = Line(name="praised", label=tr("praised"), meaning="push_up")
 PUNISHED = Line(name="punished", label=tr("punished"), meaning="push_down")
 CLIPPED = Line(name="clipped", title=tr("clipped"), meaning="clipped")
 """The measures of groups and of the first pass. Their names are those of the fields that contain them."""
-GROUPS = {(DISTINCT,): tr("Distinct answers"), (LIVE,): tr("Live groups"), (REWARD,): tr("Mean reward")}
-PLOTS = {
+GROUPS: dict[tuple[Line, ...], str] = {
+    (DISTINCT,): tr("Distinct answers"),
+    (LIVE,): tr("Live groups"),
+    (REWARD,): tr("Mean reward"),
+}
+PLOTS: dict[str, dict[tuple[Line, ...], str]] = {
     "groups": GROUPS,
     "language": GROUPS,
     "scoring": {(PRAISED, PUNISHED): tr("First ratio"), (CLIPPED,): tr("Clipped at once")},
@@ -101,7 +105,10 @@ class Temperature(Interactive):
         self._stack = pages(*self.pages.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
-        self.sampled = self.experiments(lambda key, poll: language_groups(self.block, poll), waits=False)
+        self.sampled = self.experiments(self._sampled, waits=False)
+
+    def _sampled(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+        return language_groups(self.block, poll)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [] if self.shows == "scoring" or "curves" in self.hidden else self.twins[self.shows]
@@ -192,17 +199,22 @@ class Temperature(Interactive):
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         settings, score = self._settings, self._scored_at
+
+        def of_groups(name: str) -> float:
+            return at(settings)[name]
+
+        def of_pass(name: str) -> float:
+            return scored_here(settings, score)[name]
+
+        def reward_over(place: int) -> float:
+            return at(settings)["reward"] - float(grid(settings)["reward"][place])
+
         if self.shows != "language":
             return {
-                **{line.name: lambda name=line.name: at(settings)[name] for (line,) in GROUPS},
-                **{
-                    line.name: lambda name=line.name: scored_here(settings, score)[name]
-                    for line in (PRAISED, PUNISHED, CLIPPED)
-                },
-                **{
-                    f"reward_over_{name}": lambda place=place: at(settings)["reward"] - grid(settings)["reward"][place]
-                    for name, place in (("cold", COLD), ("one", ONE))
-                },
+                **{line.name: partial(of_groups, line.name) for line in (DISTINCT, LIVE, REWARD)},
+                **{line.name: partial(of_pass, line.name) for line in (PRAISED, PUNISHED, CLIPPED)},
+                "reward_over_cold": partial(reward_over, COLD),
+                "reward_over_one": partial(reward_over, ONE),
             }
         if not self.ready or self.sampled.problem:
             return {}
@@ -218,7 +230,8 @@ def _measured(
     measure: Callable[..., Any], settings: Settings, temperatures: tuple[float, ...]
 ) -> dict[str, np.ndarray]:
     """Return what ``groups_at`` or ``first_pass`` measures, (n,) each, by name."""
-    return vars(measure(settings, temperatures))
+    found: dict[str, np.ndarray] = vars(measure(settings, temperatures))
+    return found
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:
