@@ -29,6 +29,11 @@ def down(*parts: Part, on: QWidget | None = None, margins: Margins = None, spaci
     return _filled(QVBoxLayout(), parts, on, margins, spacing)
 
 
+def turn(box: QBoxLayout, *, stacked: bool) -> None:
+    """Place the parts of ``box`` one below the other if ``stacked``, otherwise next to each other."""
+    box.setDirection(QBoxLayout.Direction.TopToBottom if stacked else QBoxLayout.Direction.LeftToRight)
+
+
 def _filled(box: Box, parts: tuple[Part, ...], on: QWidget | None, margins: Margins, spacing: int | None) -> Box:
     if on is not None:
         on.setLayout(box)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QToolButton, QWidget
 
@@ -12,7 +10,6 @@ from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.theme.reasons import allow
 from grpo_core.config import Settings, described_at
-from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -64,9 +61,8 @@ class Knobs(QWidget):
             row.hide()
             row.deleteLater()
         self.rows = {}
-        defaults: dict[str, Any] = flat(settings)
         for place, path in enumerate(paths):
-            row = self.rows[path] = row_for(path, described_at(path), defaults[path])
+            row = self.rows[path] = row_for(path, described_at(path), settings.get(path))
             row.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             row.edited.connect(self._on_edited)
             self._row.insertWidget(place, row, 1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QWidget
@@ -23,32 +25,23 @@ class Morph:
     def __init__(self, widget: QWidget) -> None:
         """Store the current picture of every chart inside ``widget``."""
         self._widget = widget
-        self._before: dict[QWidget, BarPicture | LinePicture] = {}
-        self._before.update({chart: chart.picture for chart in widget.findChildren(BarChart)})
-        self._before.update({chart: chart.picture for chart in widget.findChildren(LineChart)})
-        self._between: dict[QWidget, tuple[object, BarPicture | LinePicture]] = {}
+        self._before = {chart: chart.picture for kind in BETWEEN for chart in widget.findChildren(kind)}
+        self._between: dict[QWidget, tuple[object, Any]] = {}
 
     def blend(self, share: float) -> None:
         """Set every chart to the picture at ``share`` (0 to 1) of the way to the latest one."""
-        for bars in self._widget.findChildren(BarChart):
-            target, before = self._target(bars, bars.picture), self._before.get(bars)
-            if isinstance(target, BarPicture) and target.framed and target is not before:
-                bars.show_picture(between_bars(before if isinstance(before, BarPicture) else None, target, share))
-                self._between[bars] = bars.picture, target
-        for lines in self._widget.findChildren(LineChart):
-            aim, earlier = self._target(lines, lines.picture), self._before.get(lines)
-            if isinstance(aim, LinePicture) and aim is not earlier:
-                lines.show_picture(between_lines(earlier if isinstance(earlier, LinePicture) else None, aim, share))
-                self._between[lines] = lines.picture, aim
-
-    def _target(self, chart: QWidget, shown: BarPicture | LinePicture) -> BarPicture | LinePicture:
-        between, target = self._between.get(chart, (None, shown))
-        return target if between is shown else shown
+        for kind, between in BETWEEN.items():
+            for chart in self._widget.findChildren(kind):
+                shown, target = self._between.get(chart, (None, None))
+                target = target if shown is chart.picture else chart.picture
+                if target is not self._before.get(chart):
+                    chart.show_picture(between(self._before.get(chart), target, share))
+                    self._between[chart] = chart.picture, target
 
 
 def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> BarPicture:
     """Return the bars at ``share`` of the way from one picture to another. Bars without a counterpart grow from 0."""
-    if not after.count or share >= 1:
+    if not after.framed or not after.count or share >= 1:
         return after
     same = before is not None and before.count == after.count and before.label == after.label
     known = {(s.name, s.style): s for s in before.series} if same and before is not None else {}
@@ -92,3 +85,7 @@ def _line(before: Line | None, after: Line, share: float) -> Line:
     low, high = float(np.nanmin(after.x)), float(np.nanmax(after.x))
     there = after.x <= low + (high - low) * share
     return dataclasses.replace(after, y=np.where(there, after.y, np.nan))
+
+
+BETWEEN: dict[type[Any], Callable[[Any, Any, float], Any]] = {BarChart: between_bars, LineChart: between_lines}
+"""Kinds of charts, with the function that returns a picture between two others."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -12,10 +15,10 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.clock import Timer
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.prediction import Placed
-from app.teaching.lessons.progress import LessonProgress
+from app.teaching.lessons.progress import LessonProgress, PredictionEntry
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
-from app.teaching.lessons.saved_state import LessonDocks, LessonGuest, SavedState
-from app.teaching.lessons.scorer import Scorer
+from app.teaching.lessons.runs import LessonRuns
+from app.teaching.lessons.saved_state import LessonDocks, SavedState
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
@@ -23,7 +26,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.lessons import Lesson, LessonStep
+from grpo_core.teaching.lessons import Lesson, LessonStep, answered, close, in_words, right
 from grpo_core.text import tr
 
 TURNED_MS = 40
@@ -85,8 +88,7 @@ class LessonPlayer(QObject):
     ) -> None:
         super().__init__(parent)
         self._workspace, self._player = workspace, player
-        self._guest = LessonGuest(workspace, run_manager, controller, player, layout)
-        self._scorer = Scorer(workspace, progress)
+        self._runs = LessonRuns(workspace, run_manager, controller, player, layout)
         self.progress = progress
         self.lesson: Lesson | None = None
         self.place = 0
@@ -94,7 +96,6 @@ class LessonPlayer(QObject):
         self.placed: dict[int, Placed] = {}
         self.problem = ""
         self.interactive: Interactive | None = None
-        self._runs = self._guest.runs
         self.section, self.phase = Section.STEP, Phase.SHOWN
         self.reveal = Reveal(parent=self)
         self.reveal.played.connect(self._on_played)
@@ -153,7 +154,7 @@ class LessonPlayer(QObject):
     @property
     def saved(self) -> SavedState | None:
         """Run, settings and cursor from before the lesson, restored when it ends. None if no lesson is open."""
-        return self._guest.saved
+        return self._runs.saved
 
     def owns(self, run: RunHandle) -> bool:
         """Return whether ``run`` belongs to the lesson and is removed with it."""
@@ -164,7 +165,7 @@ class LessonPlayer(QObject):
     def open(self, lesson: Lesson, place: int = 0) -> None:
         """Open ``lesson`` at a step, counted from 0. Any other open lesson is closed first."""
         if self.lesson is None:
-            self._guest.arrive()
+            self._runs.arrive()
         self._rest()
         self.lesson, self.placed = lesson, {}
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
@@ -229,12 +230,12 @@ class LessonPlayer(QObject):
 
     def leave(self) -> None:
         """Leave the lesson and restore the user's run, settings, cursor and layout."""
-        self._part("", self._guest.give_back)
+        self._part("", self._runs.give_back)
 
     def keep(self) -> None:
         """Leave the lesson and continue its run in the full program. The user's previous run stays in the list."""
         sentence = tr("You continue with the lesson's run. The run that you came from is in the list of runs.")
-        self._part(sentence, partial(self._guest.go, keep=self._workspace.run))
+        self._part(sentence, partial(self._runs.go, keep=self._workspace.run))
 
     # -- moving to a step ----------------------------------------------------------------------------------------------
 
@@ -260,7 +261,7 @@ class LessonPlayer(QObject):
         self.problem = ""
         if self.section is Section.WARNING:
             self.section = Section.STEP
-        self._guest.layout.show(
+        self._runs.layout.show(
             self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive), run=self.shows_run
         )
         try:
@@ -286,7 +287,8 @@ class LessonPlayer(QObject):
         if target.explain is not None:
             self._workspace.show_explanation(target.explain)
         assert self.lesson is not None
-        self._scorer.reach(self.lesson, self.place, covered=self.covered)
+        last = self.place + 1 == len(self.lesson.steps) and not self.covered
+        self._warn(self.progress.reach(self.lesson.id, self.place + 1, last))
         if answers and len(self._film) > 1 and self.reveal.moves:
             self.phase = Phase.FILM
             self.reveal.play(FILM_SECONDS)
@@ -339,8 +341,34 @@ class LessonPlayer(QObject):
         waits = self.busy or not ready or bool(self.problem) or self.phase is Phase.FILM
         if self.lesson is None or placed is None or placed.value is not None or waits:
             return
-        self.placed[self.place], self.problem = self._scorer.score(self.lesson, self.place, placed, self.interactive)
+        step, predict, run, value = self.step, self.step.predict, self._workspace.run, math.nan
+        assert predict is not None and run is not None
+        check = self.interactive.answer if self.interactive is not None else lambda check: math.nan
+        try:
+            value = answered(predict.answer, step.update, run.origin, run.step, check)
+        except (GrpoError, IndexError, KeyError) as error:
+            self.problem = tr("The prediction cannot be scored: {error}").format(error=error)
+        good = placed.guess is not None and right(predict, placed.guess, value)
+        near = placed.guess is not None and close(predict, placed.guess, value)
+        entry = PredictionEntry(
+            when=datetime.now().isoformat(timespec="seconds"),
+            lesson=self.lesson.id,
+            step=self.place + 1,
+            ask=predict.ask,
+            kind=predict.kind,
+            guess=in_words(predict, placed.guess),
+            value=value,
+            right=good,
+            skipped=placed.guess is None,
+        )
+        self.placed[self.place] = replace(placed, value=value, right=good, close=near)
+        self._warn(self.progress.add(entry))
         self.changed.emit()
+
+    def _warn(self, sentence: str | None) -> None:
+        """Show a message about progress that could not be stored."""
+        if sentence:
+            self._workspace.problem.emit(sentence, "warning")
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -363,7 +391,7 @@ class LessonPlayer(QObject):
         """End the lesson if a run that does not belong to it has become active. That run stays active."""
         run = self._workspace.run
         if not self._runs.switching and run is not None and run not in self._runs:
-            self._part(tr("The lesson has ended, because another run is shown."), self._guest.go)
+            self._part(tr("The lesson has ended, because another run is shown."), self._runs.go)
 
     @Slot(object)
     def _on_failed(self, failure: object) -> None:

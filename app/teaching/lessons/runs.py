@@ -1,4 +1,7 @@
-"""The runs of a lesson: created when its steps need them, trained by the usual learner, and deleted with the lesson."""
+"""The runs of a lesson: created when its steps need them, trained by the usual learner, and deleted with the lesson.
+
+The user's own run, settings, cursor, breakpoints and layout return afterwards.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from app.examples import example
+from app.teaching.lessons.saved_state import LessonDocks, SavedState
 from app.training.controller import Controller
+from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
@@ -20,20 +25,32 @@ KEPT = 8
 
 
 class LessonRuns:
-    """The runs of a lesson, one for each distinct set of settings in its steps.
+    """The runs of a lesson, one for each set of settings in its steps, and the state to which the user returns.
 
     Attributes:
+        layout: the arrangement of the window.
+        saved: the user's state; None between lessons.
         switching: whether the lesson itself is currently showing or removing a run.
     """
 
-    def __init__(self, workspace: Workspace, run_manager: RunManager, controller: Controller) -> None:
-        self._workspace, self._run_manager, self._controller = workspace, run_manager, controller
+    def __init__(
+        self,
+        workspace: Workspace,
+        run_manager: RunManager,
+        controller: Controller,
+        player: Player,
+        layout: LessonDocks,
+    ) -> None:
+        self._workspace, self._run_manager, self._controller, self._player = workspace, run_manager, controller, player
+        self.layout = layout
+        self.saved: SavedState | None = None
         self._runs: dict[Settings, RunHandle] = {}
         self._count = 0
         self._waiting: list[Path] = []
         self._played: RunHandle | None = None
         self._lent = False
         self.switching = False
+        controller.closed.connect(self.sweep)
 
     def __contains__(self, run: RunHandle) -> bool:
         return run in self._runs.values() or run is self._played
@@ -90,8 +107,21 @@ class LessonRuns:
         self._controller.set_speed(None)
         self._controller.run(update - run.head)
 
-    def clear(self, keep: RunHandle | None = None) -> None:
-        """Close every run except ``keep``, and delete their files."""
+    def arrive(self) -> None:
+        """Save the user's state, pause playback, and clear the user's breakpoints."""
+        self.saved = SavedState.of(self._workspace)
+        self._player.pause()
+        self._controller.set_breakpoints(())  # the user's breakpoints apply only to the user's runs
+
+    def give_back(self) -> None:
+        """Restore the user's run, cursor and settings, and everything else."""
+        if self.saved is not None:
+            self.switching = True
+            self.saved.restore(self._workspace, self._run_manager)
+        self.go()
+
+    def go(self, keep: RunHandle | None = None) -> None:
+        """Close the lesson's runs except ``keep``, delete their files, and restore breakpoints and docks."""
         runs, self._runs, self._count = list(self._runs.values()), {}, 0
         played, self._played = self._played, None
         if played is not None and played is not keep and not self._lent:
@@ -99,6 +129,10 @@ class LessonRuns:
         for run in runs:
             if run is not keep:
                 self._drop(run)
+        self.switching = False
+        self.saved = None
+        self._controller.set_breakpoints(self._workspace.breakpoints.all)
+        self.layout.give_back()
 
     def _close(self, run: RunHandle) -> None:
         self.switching = True

@@ -1,4 +1,4 @@
-"""The user's state before a lesson, and its restoration."""
+"""The user's state before a lesson, and the arrangement of the window during one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.teaching.lessons.runs import LessonRuns
-from app.training.controller import Controller
 from app.workspace.cursor import Cursor, Selection
-from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
@@ -75,48 +72,3 @@ class LessonDocks(Protocol):
 
     def give_back(self) -> None:
         """Return every dock to its position before the lesson."""
-
-
-class LessonGuest:
-    """Saves the user's run, cursor, settings, breakpoints and layout during a lesson, and restores them afterwards.
-
-    Attributes:
-        layout: the arrangement of the lesson.
-        runs: the lesson's own runs.
-        saved: the user's state; None between lessons.
-    """
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        run_manager: RunManager,
-        controller: Controller,
-        player: Player,
-        layout: LessonDocks,
-    ) -> None:
-        self._workspace, self._run_manager, self._controller, self._player = workspace, run_manager, controller, player
-        self.saved: SavedState | None = None
-        self.layout = layout
-        self.runs = LessonRuns(workspace, run_manager, controller)
-        controller.closed.connect(self.runs.sweep)
-
-    def arrive(self) -> None:
-        """Save the user's state, pause playback, and clear the user's breakpoints."""
-        self.saved = SavedState.of(self._workspace)
-        self._player.pause()
-        self._controller.set_breakpoints(())  # the user's breakpoints apply only to the user's runs
-
-    def give_back(self) -> None:
-        """Restore the user's run, cursor and settings, and everything else."""
-        if self.saved is not None:
-            self.runs.switching = True
-            self.saved.restore(self._workspace, self._run_manager)
-        self.go()
-
-    def go(self, keep: RunHandle | None = None) -> None:
-        """Remove the lesson's runs except ``keep``, and restore breakpoints and docks."""
-        self.runs.clear(keep=keep)
-        self.runs.switching = False
-        self.saved = None
-        self._controller.set_breakpoints(self._workspace.breakpoints.all)
-        self.layout.give_back()

@@ -38,13 +38,13 @@ class Offer:
     Attributes:
         shows: values allowed in a step's ``show``.
         checks: names of the numbers that it computes for predictions.
-        state: keys allowed in a step's ``state``.
+        state: keys allowed in a step's ``state``, with their defaults. A key with None has no default, and any type.
         parts: names of the parts that a question can hide.
     """
 
     shows: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
-    state: tuple[str, ...] = ()
+    state: Mapping[str, object] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
 
 

@@ -30,7 +30,7 @@ from grpo_core.teaching.lessons import (
 )
 from grpo_core.teaching.lessons.steps import to_read, to_touch
 
-OFFER = Offer(shows=("first", "second"), checks=("size",), state=("rewards",))
+OFFER = Offer(shows=("first", "second"), checks=("size",), state={"rewards": ()})
 KNOWN = Vocabulary(panels=("policy_bars",), interactives={"toy": OFFER}, terms=frozenset({"ratio"}))
 WHOLE = """
 id = "toy_lesson"

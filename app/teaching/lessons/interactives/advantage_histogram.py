@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, turn
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
@@ -23,7 +21,7 @@ from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.errors import SettingsError
+from grpo_core.errors import GrpoError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.many_batches import BATCH_ANSWERS, OfAction, many_batches
 from grpo_core.text import plural, tr
@@ -44,13 +42,15 @@ COLUMNS = (
 class AdvantageHistogram(Interactive):
     """A chart of the rewards of the actions, and below it the histogram of one action's advantages.
 
-    The groups behind one bar of the histogram are listed.
+    The groups behind one bar of the histogram are listed. In the state, ``action`` is counted from 1, ``batches`` is
+    their number, and ``bar`` is the bar to select: “lowest” or “highest”.
 
     Attributes:
         bar: index of the selected bar of the histogram; None if no bar is selected.
     """
 
-    offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state=("action", "batches", "bar"))
+    of_bandit = True
+    offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state={"action": 5, "batches": BATCHES, "bar": ""})
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -61,30 +61,20 @@ class AdvantageHistogram(Interactive):
         self.histogram.picked.connect(self._on_opened)
         self.bar: int | None = None
         self.top = TwinStack(self.rewards, [AVERAGE.entry])
-        self.below = TwinStack(self.histogram)
+        self.below = self.make_twin(self.histogram)
         self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
         self._lower = QWidget()
         across((self.below, 3), (self.groups, 2), on=self._lower, margins=0, spacing=12)
         self._parts = down((self.top, 2), (self._lower, 3), spacing=4)
         self.lay_out(self.note, (self._parts, 1))
         self._drawn: tuple[Settings, bytes, int] | None = None
-        self._count, self._wanted_bar = BATCHES, ""
-        self.problem = ""
         self.found: OfAction | None = None
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step.
-
-        The keys are ``action`` (counted from 1), ``batches`` (their number), and ``bar``, the bar to select: “lowest”
-        or “highest”.
-        """
-        action, count = state.get("action", 5), state.get("batches", BATCHES)
-        self.rewards.chosen = max(action - 1, 0) if isinstance(action, int) else 0
-        self._count = min(max(count, 2), MOST) if isinstance(count, int) else BATCHES
-        self.bar, self._wanted_bar = None, str(state.get("bar", ""))
-        self.found = None
+    def _take(self) -> None:
+        self.rewards.chosen = max(self.state["action"] - 1, 0)
+        self.bar, self.found = None, None
 
     @Slot(int)
     def _on_picked(self, action: int) -> None:
@@ -96,46 +86,40 @@ class AdvantageHistogram(Interactive):
         self.bar = bar
         self.touched.emit()
 
-    def _compute(self, view: View) -> None:
-        """Sample the batches from the run's current policy, again whenever the policy or the settings have changed."""
-        dist = view.step.now
-        settings = view.wanted
+    def _compute(self, view: View) -> OfAction:
+        """Sample the batches from the run's current policy, again whenever the policy or the settings have changed.
+
+        Raises:
+            GrpoError: the policy, or the task, has no such batches.
+        """
+        dist, settings = view.step.now, view.wanted
         if dist is None:
-            self.found, self.problem = None, tr("This run has no policy that can be drawn from.")
-            return
-        stamp = (settings, dist.tobytes(), self._count)
+            raise GrpoError(tr("This run has no policy that can be drawn from."))
+        stamp = (settings, dist.tobytes(), self.state["batches"])
         if stamp == self._drawn and self.found is not None:
-            return
+            return self.found
         if stamp != self._drawn:
-            try:
-                logp = np.log(np.maximum(dist, 1e-300))
-                self.batches = many_batches(settings, logp, self._count, settings.seed)
-                self.problem = ""
-            except SettingsError as error:
-                self.found, self.problem, self._drawn = None, str(error), None
-                return
+            self.found = self._drawn = None
+            logp = np.log(np.maximum(dist, 1e-300))
+            self.batches = many_batches(settings, logp, min(max(self.state["batches"], 2), MOST), settings.seed)
             self._drawn, self.bar = stamp, None
-        self.found = self.batches.of(min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
-        if self._wanted_bar and len(self.found.advantage):
-            there = np.flatnonzero(self.found.counts)
-            self.bar = int(there[0 if self._wanted_bar == "lowest" else -1])
+        found = self.found = self.batches.of(min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
+        if self.state["bar"] and len(found.advantage):
+            there = np.flatnonzero(found.counts)
+            self.bar = int(there[0 if self.state["bar"] == "lowest" else -1])
+        return found
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        for part in (self.top, self.below, self.groups):
+    def _draw(self, view: View) -> str:
+        for part in (self.top, self.groups):
             part.set_look(view.theme, view.scale)
-        self._compute(view)
-        found = self.found
-        if found is None:
-            self.tell(view, self.problem)
-            return
+        found = self._compute(view)
         table = found.batches.action_rewards
         names = view.step.origin.vocabulary[: len(table)]
         drawn = self.shows == "histogram"
         low, opened = self.height() < 330 * view.scale, drawn and self.bar is not None
-        directions = QBoxLayout.Direction
-        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        turn(self._parts, stacked=not low)
         average = AVERAGE.with_heights(np.full(len(table), found.batches.expected))
         self.rewards.show_picture(distribution(self.rewards, table, names, "reward", more=(average,), labelled=not low))
         self.rewards.set_summary(summary_of(self.rewards))
@@ -145,11 +129,9 @@ class AdvantageHistogram(Interactive):
         self.top.setVisible(not (low and opened))
         if drawn:
             self.histogram.show_picture(histogram(found.counts, found.edges, tr("advantage"), self.bar))
-            self.histogram.set_summary(self._summary(found, True))
-            self.below.refresh()
         if opened:
             self.groups.set_rows(self.rows(found))
-        self.tell(view, self._summary(found, drawn))
+        return self._sentence(found, drawn)
 
     def rows(self, found: OfAction) -> list[list[object]]:
         """Return one row per group behind the selected bar: its number, mean reward, advantage and actions."""
@@ -161,7 +143,7 @@ class AdvantageHistogram(Interactive):
             rows.append([batch + 1, float(found.batches.rewards[batch].mean()), float(found.advantage[n]), actions])
         return rows
 
-    def _summary(self, found: OfAction, drawn: bool) -> str:
+    def _sentence(self, found: OfAction, drawn: bool) -> str:
         """Return a summary of the action's mean advantage and of the advantages it received."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
@@ -183,9 +165,6 @@ class AdvantageHistogram(Interactive):
             len(found.advantage),
         ).format(count=len(found.advantage), shares=shares[0], shares2=shares[1], shares3=shares[2])
         return f"{pays} {drawn_text}"
-
-    def answer(self, check: str) -> float:
-        return math.nan if self.found is None else super().answer(check)
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {} if self.found is None else self.found.answers()

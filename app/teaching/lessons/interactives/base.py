@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -25,14 +26,20 @@ from PySide6.QtWidgets import (
 from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.bar_chart import BarChart
+from app.plotting.legend import Entry
+from app.plotting.line_chart import LineChart
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.cover import LATER, NOW, Cover
 from app.teaching.lessons.interactives.experiment_results import Experiments
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
+from app.widgets.calm import CalmSlider
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.teaching.lessons import LessonStep, Offer
 from grpo_core.text import tr
 
@@ -53,7 +60,14 @@ class Interactive(QWidget):
         hidden: names of the parts in ``offer.parts`` that are currently covered.
         guess: predicted height that :meth:`draw` shows as a ghost, or None for no ghost.
         asks: whether the open question is about a height, so that the ghost can be dragged.
-        note: the sentence that :meth:`tell` shows.
+        note: the sentence that says what the picture shows.
+        state: the state of the step, by the names in ``offer.state``.
+        parts: the widgets that belong to each name in ``offer.parts``. A part that is only data has none.
+        ghosts: the charts on which a prediction can be dragged.
+        invitations: the widgets that invite the user to operate the mouse or keyboard. They are hidden in films.
+        problem: message that says why the run cannot be drawn, or an empty string. There are then no answers.
+        of_bandit: whether only the run of a bandit can be drawn.
+        note_font: role of the note's font.
 
     Signals:
         touched: emitted when something was dragged, which changes the answers.
@@ -64,6 +78,8 @@ class Interactive(QWidget):
     guessed = Signal(float)
     offer = Offer()
     shows_run = True
+    of_bandit = False
+    note_font = "strong"
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,6 +89,14 @@ class Interactive(QWidget):
         self.guess: float | None = None
         self.asks = False
         self.note = Label(wraps=True)
+        self.state: dict[str, Any] = {**self.offer.state}
+        self.parts: dict[str, Sequence[QWidget]] = {"words": (self.note,)}
+        self.ghosts: Sequence[QWidget] = ()
+        self.invitations: Sequence[QWidget] = ()
+        self.problem = ""
+        self._known: dict[str, list[np.ndarray]] = {}
+        self._charts: list[TwinStack | LineChart] = []
+        self._tables: list[TableTwin] = []
         self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}
         self._held: dict[QWidget, str] = {}
@@ -84,7 +108,12 @@ class Interactive(QWidget):
             self.take(step.state)
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a lesson step. Its keys are those of ``offer.state``."""
+        """Apply the state of a lesson step. A value that is missing or of another type is replaced by its default."""
+        self.state = {name: _like(default, state.get(name)) for name, default in self.offer.state.items()}
+        self._take()
+
+    def _take(self) -> None:
+        """Use the new ``state``, and forget what was dragged."""
 
     @property
     def shows(self) -> str:
@@ -93,14 +122,9 @@ class Interactive(QWidget):
 
     # -- while a question is open --------------------------------------------------------------------------------------
 
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        """Return the widgets that belong to each name in ``offer.parts``. A part that is only data has no widgets."""
-        return {}
-
     def hide_parts(self, names: frozenset[str], later: Collection[str], theme: Theme, scale: float) -> None:
         """Cover exactly these parts after each :meth:`draw`. Those in ``later`` wait for a later question."""
-        parts = self.parts()
-        wanted = {one: LATER if name in later else NOW for name in parts if name in names for one in parts[name]}
+        wanted = {part: LATER if name in later else NOW for name in names for part in self.parts.get(name, ())}
         for widget in wanted.keys() - self._covers.keys():
             self._covers[widget] = Cover(widget)
         for widget, cover in self._covers.items():
@@ -120,7 +144,7 @@ class Interactive(QWidget):
             self._held = {}
             return
         for widget in self.findChildren(QWidget):
-            if widget in self._held or widget in self.ghosts():
+            if widget in self._held or widget in self.ghosts:
                 continue
             if isinstance(widget, BarChart) and widget.drag:
                 self._held[widget] = widget.drag
@@ -133,14 +157,6 @@ class Interactive(QWidget):
         checks = isinstance(widget, QAbstractButton) and widget.isCheckable()
         return checks or (isinstance(widget, CONTROLS) and not isinstance(widget, QScrollBar))
 
-    def ghosts(self) -> Sequence[QWidget]:
-        """Return the charts on which a prediction can be dragged."""
-        return ()
-
-    def invitations(self) -> Sequence[QWidget]:
-        """Return the widgets that invite the user to operate the mouse or keyboard. They are hidden in films."""
-        return ()
-
     def of_many_runs(self) -> Sequence[TwinStack]:
         """Return the visible charts in which every point is the result of real runs with a different setting."""
         return ()
@@ -150,7 +166,7 @@ class Interactive(QWidget):
         for button in self.findChildren(QAbstractButton):
             if isinstance(button, QPushButton | QToolButton):
                 button.hide()
-        for words in self.invitations():
+        for words in self.invitations:
             words.hide()
         for chart in self.findChildren(BarChart):
             chart.on_paper = True
@@ -169,25 +185,77 @@ class Interactive(QWidget):
         self._experiments.append(made)
         return made
 
-    def tell(self, view: View, said: str, twins: Sequence[TwinStack] = ()) -> None:
-        """Show ``said`` in the note and as the description of charts that have been drawn, in the look of ``view``."""
-        for twin in twins:
-            twin.set_look(view.theme, view.scale)
-            twin.set_summary(said)
-            twin.refresh()
-        self.note.setFont(view.theme.font("strong", view.scale))
-        self.note.setText(said)
+    def make_twin(self, plot: LineChart | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
+        """Return ``plot`` with its table. :meth:`draw` sets its look, and :meth:`summary` describes it."""
+        twin = TwinStack(plot, legend)
+        self._charts.append(twin)
+        return twin
 
-    @Slot(int, int)
-    def select_token(self, row: int, token: int) -> None:
-        """Select a token of a completion."""
-        self.workspace.select(row=row, token=token)
+    def make_table(self, columns: Sequence[Column], title: str) -> TableTwin:
+        """Return a table that :meth:`summary` describes. Its look is the picture's own."""
+        table = TableTwin(columns, title=title)
+        self._tables.append(table)
+        return table
+
+    def make_slider(self, name: str, last: int, spoken: Callable[[int], str], *, first: int = 0) -> CalmSlider:
+        """Return a slider called ``name``, whose positions ``first`` to ``last`` are passed to :meth:`_on_slid`."""
+        slider = CalmSlider()
+        slider.setRange(first, last)
+        slider.setAccessibleName(name)
+        slider.spoken = spoken
+        slider.valueChanged.connect(self._on_slid)
+        return slider
+
+    @Slot(int)
+    def _on_slid(self, position: int) -> None:
+        """Show the picture for a position to which the user has dragged the slider."""
+
+    @Slot(int, float)
+    def guess_bar(self, place: int, height: float) -> None:
+        """Predict the height to which a bar was dragged."""
+        self.guessed.emit(round(height, 3))
+
+    def policies_so_far(self, view: View) -> list[np.ndarray]:
+        """Return the policy (C, A) before training and after every update up to the current one. Empty if unknown."""
+        origin, update = view.run.origin, view.cursor.step
+        if origin.dist_logp is None:
+            return []
+        known = self._known.setdefault(view.run.id, [np.exp(origin.dist_logp)])
+        while len(known) <= update:
+            step = view.run.step(len(known))
+            if step is None or step.dist_logp is None:
+                break
+            known.append(np.exp(step.dist_logp[-1]))
+        return known[: update + 1]
 
     # -- what the lesson asks ------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def draw(self, view: View) -> None:
-        """Draw the lesson's run. Called once per frame in the GUI thread."""
+        """Draw the lesson's run, or say why it cannot be drawn. Called once per frame in the GUI thread."""
+        for chart in self._charts:
+            chart.set_look(view.theme, view.scale)
+        self.note.setFont(view.theme.font(self.note_font, view.scale))
+        self.problem = ""
+        try:
+            if self.of_bandit and (view.wanted.is_language or view.run.origin.settings.is_language):
+                raise SettingsError("task", "language", tr("this picture draws from a bandit"))
+            self.note.setText(self._draw(view))
+        except GrpoError as error:
+            self.problem = str(error)
+            self.note.setText(self.problem)
+        said = "" if "words" in self.hidden else self.summary(view)
+        for part in (*self._charts, *self._tables):
+            part.set_summary(said)
+        for chart in self._charts:
+            chart.refresh()
+
+    @abstractmethod
+    def _draw(self, view: View) -> str:
+        """Draw the lesson's run, and return what the note says about it.
+
+        Raises:
+            GrpoError: the settings do not allow that; the message says why.
+        """
 
     @property
     def ready(self) -> bool:
@@ -201,13 +269,16 @@ class Interactive(QWidget):
 
     def answer(self, check: str) -> float:
         """Return the number called ``check``, one of ``offer.checks``. NaN if it is unknown."""
-        return self._answers().get(check, lambda: math.nan)()
+        return math.nan if self.problem else self._answers().get(check, lambda: math.nan)()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {}
 
     def summary(self, view: View) -> str:
         """Return a one-sentence description of the picture for screen readers, by default the note."""
+        return self.problem or self._summary(view)
+
+    def _summary(self, view: View) -> str:
         return self.note.text()
 
     def dispose(self) -> None:
@@ -217,6 +288,19 @@ class Interactive(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))
+
+
+def _like(default: Any, value: Any) -> Any:
+    """Return ``value`` if it has the type of ``default`` or that is None, otherwise ``default``.
+
+    An integer can stand for a float, and a list for a tuple.
+    """
+    if default is None:
+        return value
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    value = tuple(value) if isinstance(value, list) else value
+    return value if type(value) is type(default) else default
 
 
 def pages(*widgets: QWidget) -> QStackedWidget:

@@ -21,7 +21,6 @@ from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
-from app.widgets.calm import CalmSlider
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -108,8 +107,9 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     """Two plots over the same grid of β, whose runs are computed in the background."""
 
     shows_run = False
+    of_bandit = True
     offer = Offer(
-        state=("curves",),
+        state={"curves": ()},
         checks=("gap", "rise_over_beta", "kl_at_half", "kl_at_one", "reward_at_half", "rise_from_half_to_one"),
     )
 
@@ -118,14 +118,11 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         self._names: tuple[str, ...] = ()
         self.place = BETAS.index(ASKED)
         self.plots = {key: LineChart(title) for key, (title, _) in PICTURES.items()}
-        self.twins = [TwinStack(plot, LEGEND) for plot in self.plots.values()]
+        self.twins = [self.make_twin(plot, LEGEND) for plot in self.plots.values()]
+        self.ghosts = (self.plots["kl"],)
         self.plots["kl"].height_dragged.connect(self._on_dragged)
-        self.slider = CalmSlider()
-        self.slider.setRange(0, len(BETAS) - 1)
+        self.slider = self.make_slider(tr("KL weight β"), len(BETAS) - 1, lambda place: f"{BETAS[place]:g}")
         self.slider.setPageStep(1)
-        self.slider.setAccessibleName(tr("KL weight β"))
-        self.slider.spoken = lambda place: f"{BETAS[place]:g}"
-        self.slider.valueChanged.connect(self._on_slid)
         self.beta, self.foot = Label(), Label(name="muted", wraps=True)
         row = across(self.beta, (self.slider, 1))
         self.lay_out(*((twin, 1) for twin in self.twins), row, self.note, self.foot)
@@ -135,11 +132,8 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        self._names = tuple(name for name in state.get("curves", ()) if name in CURVES)[: len(MEANINGS)]
-
-    def ghosts(self) -> Sequence[QWidget]:
-        return (self.plots["kl"],)
+    def _take(self) -> None:
+        self._names = tuple(name for name in self.state["curves"] if name in CURVES)[: len(MEANINGS)]
 
     @Slot(float)
     def _on_dragged(self, height: float) -> None:
@@ -148,45 +142,38 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     def keys(self, settings: Settings) -> Sequence[tuple[Settings, str]]:
         return [(settings, name) for name in self._names]
 
-    @property
-    def _base(self) -> Settings:
-        return self.settings or Settings()
-
     def waiting(self) -> str:
-        done = sum(len(self.trained.results(key)) for key in self.keys(self._base))
+        done = sum(len(self.trained.results(key)) for key in self.keys(self.settings))
         return plural(
             "{done} of {count} place of β done, {seeds} runs each.",
             "{done} of {count} places of β done, {seeds} runs each.",
             len(self._names) * len(BETAS),
         ).format(done=done, count=len(self._names) * len(BETAS), seeds=SEEDS)
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         self.train(view.next_settings)
-        theory = [tilt_measures(self._base, beta) for beta in BETAS]
-        for twin, (key, plot) in zip(self.twins, self.plots.items(), strict=True):
-            twin.set_look(view.theme, view.scale)
+        theory = [tilt_measures(self.settings, beta) for beta in BETAS]
+        for key, plot in self.plots.items():
             curves = {name: self._values(name, key) for name in self._names}
             heights = np.array([best[key] for best in theory])
             guess, asks = (self.guess, self.asks) if key == "kl" else (None, False)
             plot.ask_height(asks)
             plot.show_picture(over_beta(heights, curves, PICTURES[key][1], self.place, guess, asks=asks))
-            twin.set_summary(self.summary(view))
-            twin.refresh()
         self.twins[1].setVisible(self.height() > 380 * view.scale)
         with QSignalBlocker(self.slider):
             self.slider.setValue(self.place)
         self.beta.setFont(view.theme.font("strong", view.scale))
         self.beta.setFixedWidth(self.beta.fontMetrics().horizontalAdvance("β = 0.000"))
         self.beta.setText(f"β = {BETAS[self.place]:g}")
-        self.tell(view, self._at_beta(theory[self.place]))
-        self.foot.setText(self.summary(view))
+        self.foot.setText(self._summary(view))
+        return self._at_beta(theory[self.place])
 
     def _values(self, name: str, key: str) -> np.ndarray:
         """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs.
 
         NaN if not computed yet.
         """
-        known = [means[key] for means in self.trained.results((self._base, name))]
+        known = [means[key] for means in self.trained.results((self.settings, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def _at_beta(self, theory: Mapping[str, float]) -> str:
@@ -201,11 +188,11 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         return " ".join(sentences)
 
     @Slot(int)
-    def _on_slid(self, place: int) -> None:
-        self.place = place
+    def _on_slid(self, position: int) -> None:
+        self.place = position
         self.touched.emit()
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         gaps = [f"{name}: {self._gap(name):.3f}" for name in self._names if not math.isnan(self._gap(name))]
         return (
             tr("Largest distance of KL from the dotted line, in nats: {gaps}.").format(gaps="; ".join(gaps))
@@ -217,7 +204,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def _gap(self, name: str) -> float:
         """Return the largest difference between a curve's KL and the theoretical KL."""
-        theory = np.array([tilt_measures(self._base, beta)["kl"] for beta in BETAS])
+        theory = np.array([tilt_measures(self.settings, beta)["kl"] for beta in BETAS])
         return float(np.abs(self._values(name, "kl") - theory).max())
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:

@@ -71,7 +71,7 @@ class BillPicture(QWidget):
         Models that are only in ``all_of_them``, because they are switched off, are drawn as dashed frames.
         """
         on = {block.model for block in blocks}
-        self.blocks = sorted(blocks, key=lambda block: _row(block.model))
+        self.blocks = sorted(blocks, key=lambda block: [*MODELS, block.model].index(block.model))
         self._off = [block for block in all_of_them if block.model not in on]
         longest = max((sum(block.bytes for block in row) for row in self._rows().values()), default=0.0)
         if longest and not SHRINKS * self.longest <= longest <= self.longest:
@@ -208,7 +208,3 @@ class BillPicture(QWidget):
         block = None if place is None else self.blocks[place]
         tip = "" if block is None else f"{block.title}: {block.formula} = {size_of([block])}"
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tip), self)
-
-
-def _row(model: str) -> int:
-    return MODELS.index(model) if model in MODELS else len(MODELS)

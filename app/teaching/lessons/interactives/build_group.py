@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
@@ -34,8 +33,12 @@ GHOST_REACH = 4.0
 
 
 def of_group(objective: Objective, rewards: np.ndarray) -> np.ndarray:
-    """Return the advantages (G,) for the rewards (G,) of one group."""
-    return np.asarray(advantages(objective, rewards[None])[0])
+    """Return the advantages (G,) for the rewards (G,) of one group, which has no KL.
+
+    Raises:
+        SettingsError: the baseline is "given", for which there is no value here.
+    """
+    return np.asarray(advantages(objective.replace(kl_in="loss"), rewards[None])[0])
 
 
 def largest_possible(objective: Objective, count: int) -> float:
@@ -48,9 +51,10 @@ def largest_possible(objective: Objective, count: int) -> float:
 class BuildGroup(Interactive):
     """Rewards at the top, advantages below. A dotted line marks the largest possible advantage for this group size."""
 
+    note_font = "body"
     shows_run = False
     offer = Offer(
-        state=("rewards",),
+        state={"rewards": (0.0,) * 8},
         checks=("last", "last_change", "sum", "largest", "largest_possible", "scale"),
         parts=("most",),
     )
@@ -62,37 +66,29 @@ class BuildGroup(Interactive):
         self._objective = Objective()
         self.above = BarChart(tr("Rewards"), drag="bar", walks=True)
         self.below = BarChart(tr("Advantages"), walks=True)
-        self.below.dragged.connect(self._on_guessed)
-        self.foot = Label(name="muted", wraps=True)
+        self.below.dragged.connect(self.guess_bar)
+        self.ghosts = (self.below,)
+        self.note = Label(name="muted", wraps=True)
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
         self.below.picked.connect(self.touched)
         self.how = Label(tr("drag a bar, or a digit and ▲ ▼"), name="muted")
+        self.invitations = (self.how,)
         first = across(Label(self.above.title, name="section"), self.how, None, spacing=8)
-        self.lay_out(first, (self.above, 1), Label(self.below.title, name="section"), (self.below, 1), self.foot)
+        self.lay_out(first, (self.above, 1), Label(self.below.title, name="section"), (self.below, 1), self.note)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
+    def _take(self) -> None:
         self._before = self._taken
-        self.rewards = self._taken = np.array(state.get("rewards", [0.0] * 8), dtype=float)
-
-    def ghosts(self) -> Sequence[QWidget]:
-        return (self.below,)
-
-    def invitations(self) -> Sequence[QWidget]:
-        return (self.how,)
-
-    @Slot(int, float)
-    def _on_guessed(self, place: int, height: float) -> None:
-        self.guessed.emit(round(height, 3))
+        self.rewards = self._taken = np.array(self.state["rewards"], dtype=float)
 
     @property
     def now(self) -> np.ndarray:
         """Advantages (G,) of the current rewards."""
         return of_group(self._objective, self.rewards)
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         self._objective = view.next_settings.objective
         for plot in (self.above, self.below):
             plot.set_look(view.theme, view.scale)
@@ -118,7 +114,7 @@ class BuildGroup(Interactive):
         )
         for plot in (self.above, self.below):
             plot.set_summary(f"{plot.title}: {', '.join(plot.picture.lanes[0].notes)}.")
-        self.foot.setText(self._words(now, most if tells else None))
+        return self._words(now, most if tells else None)
 
     def _words(self, now: np.ndarray, most: float | None) -> str:
         total, largest = shown(round(float(now.sum()), 9)), shown(float(now.max(initial=0.0)))
@@ -135,10 +131,10 @@ class BuildGroup(Interactive):
             sentences.append(tr("All rewards are equal: no signal."))
         return " ".join(sentences)
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         rewards = listed(shown(float(reward)) for reward in self.rewards)
         return tr("Rewards {rewards}; advantages {a}. {text}").format(
-            rewards=rewards, a=listed(shown(float(a)) for a in self.now), text=self.foot.text()
+            rewards=rewards, a=listed(shown(float(a)) for a in self.now), text=self.note.text()
         )
 
     # -- answers and input ---------------------------------------------------------------------------------------------

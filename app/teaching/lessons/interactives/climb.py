@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from app.panels.policy_chart import NOW, REWARD
@@ -15,7 +14,6 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.run_handle import RunHandle
@@ -39,65 +37,41 @@ def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
 
 
 class Climb(Interactive):
-    """The policy at the current update as bars, and the curve of one of them up to now, on a fixed axis."""
+    """The policy at the current update as bars, and the curve of one of them up to now, on a fixed axis.
 
-    offer = Offer(state=("action", "until", "lines", "name"), parts=("bars", "lines", "words"))
+    In the state, ``action`` is the answer whose curve is drawn, counted from 1; ``until`` is the end of the axis of
+    updates; ``lines`` are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
+    """
+
+    offer = Offer(state={"action": 7, "until": 50, "lines": (ANSWER,), "name": ""}, parts=("bars", "lines", "words"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._action, self._until, self._lines, self._name = 6, 50, (ANSWER,), ""
-        self._known: dict[str, list[np.ndarray]] = {}
+        self._action = 0
         self.bars = BarChart(tr("Policy over answers"))
-        self.bars.dragged.connect(self._on_dragged)
+        self.bars.dragged.connect(self.guess_bar)
+        self.ghosts = (self.bars,)
         self.line = LineChart(tr("Over training"))
-        self.twins = [TwinStack(self.bars, [NOW.entry, AT_FIRST.entry, REWARD.entry]), TwinStack(self.line)]
+        self.twins = [self.make_twin(self.bars, [NOW.entry, AT_FIRST.entry, REWARD.entry]), self.make_twin(self.line)]
+        self.parts |= {"bars": self.twins[:1], "lines": self.twins[1:]}
         self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.note, spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"bars": (self.twins[0],), "lines": (self.twins[1],), "words": (self.note,)}
-
-    # -- state ---------------------------------------------------------------------------------------------------------
-
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step.
-
-        ``action`` is the answer whose curve is drawn, counted from 1; ``until`` is the end of the axis of updates;
-        ``lines`` are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
-        """
-        self._action = int(state.get("action", 7)) - 1
-        self._until = int(state.get("until", 50))
-        self._lines = tuple(state.get("lines", (ANSWER,)))
-        self._name = str(state.get("name", ""))
-
-    def ghosts(self) -> Sequence[QWidget]:
-        return (self.bars,)
-
-    @Slot(int, float)
-    def _on_dragged(self, place: int, height: float) -> None:
-        self.guessed.emit(round(height, 3))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        run, update = view.run, view.cursor.step
-        policies = self._policies(run, update)
-        if policies:
-            self.bars.set_drag("bar" if self.asks else "")
-            self.bars.show_picture(self._bars(run, policies))
-            self.line.show_picture(self._over_updates(run, update, policies))
-        self.tell(view, self.summary(view), self.twins)
-
-    def _policies(self, run: RunHandle, update: int) -> list[np.ndarray]:
-        """Return the policy (A,) before training and after every update up to ``update``."""
-        if run.origin.dist_logp is None:
-            return []
-        known = self._known.setdefault(run.id, [np.exp(run.origin.dist_logp[0])])
-        while len(known) <= update:
-            step = run.step(len(known))
-            if step is None or step.dist_logp is None:
-                break
-            known.append(np.exp(step.dist_logp[-1][0]))
-        return known[: update + 1]
+    def _draw(self, view: View) -> str:
+        run, policies = view.run, [policy[0] for policy in self.policies_so_far(view)]
+        if not policies:
+            return ""
+        self._action = min(max(self.state["action"], 1), len(policies[0])) - 1
+        self.bars.set_drag("bar" if self.asks else "")
+        self.bars.show_picture(self._bars(run, policies))
+        self.line.show_picture(self._over_updates(run, view.cursor.step, policies))
+        return tr("Update {update}: {name} has probability {now}; before training it had {first}.").format(
+            update=len(policies) - 1,
+            name=self._name_of_answer(run),
+            now=readable(float(policies[-1][self._action]), "digits"),
+            first=readable(float(policies[0][self._action]), "digits"),
+        )
 
     def _bars(self, run: RunHandle, policies: Sequence[np.ndarray]) -> BarPicture:
         now, count = policies[-1], len(policies[-1])
@@ -122,46 +96,34 @@ class Climb(Interactive):
         return BarPicture(names=tuple(run.origin.vocabulary[:count]), label=tr("answer"), lanes=(lane,))
 
     def _over_updates(self, run: RunHandle, update: int, policies: Sequence[np.ndarray]) -> LinePicture:
-        x = np.arange(len(policies), dtype=float)
+        x, end = np.arange(len(policies), dtype=float), float(self.state["until"])
         lines = []
-        if ANSWER in self._lines:
+        if ANSWER in self.state["lines"]:
             heights = np.array([policy[self._action] for policy in policies])
             lines.append(Line(name=ANSWER, label=self._name_of_answer(run), meaning="policy", x=x, y=heights))
-        if PROXY in self._lines and PROXY not in self.hidden:
+        if PROXY in self.state["lines"]:
             paid = run.series["reward_mean"].values[:update]
             lines.append(
                 Line(name=PROXY, label=tr("reward paid"), meaning="reward", x=np.arange(1.0, len(paid) + 1), y=paid)
             )
         if self.guess is not None:
-            ends = np.array([0.0, float(self._until)])
             lines.append(
                 Line(
                     name="guess",
                     label=tr("your prediction"),
                     meaning="text",
                     style=Qt.PenStyle.DotLine,
-                    x=ends,
+                    x=np.array([0.0, end]),
                     y=np.full(2, self.guess),
                     listed=False,
                 )
             )
         return LinePicture(
-            x=Scale(label=tr("update"), low=0, high=float(self._until), whole=True),
+            x=Scale(label=tr("update"), low=0, high=end, whole=True),
             y=Scale(low=0, high=1.05),
             lines=tuple(lines),
-            places=(0.0, float(self._until)),
+            places=(0.0, end),
         )
 
     def _name_of_answer(self, run: RunHandle) -> str:
-        return self._name or tr("answer {answer}").format(answer=run.origin.vocabulary[self._action])
-
-    def summary(self, view: View) -> str:
-        policies = self._policies(view.run, view.cursor.step)
-        if not policies:
-            return ""
-        return tr("Update {update}: {name} has probability {now}; before training it had {first}.").format(
-            update=len(policies) - 1,
-            name=self._name_of_answer(view.run),
-            now=readable(float(policies[-1][self._action]), "digits"),
-            first=readable(float(policies[0][self._action]), "digits"),
-        )
+        return self.state["name"] or tr("answer {answer}").format(answer=run.origin.vocabulary[self._action])

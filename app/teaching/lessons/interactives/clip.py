@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -18,14 +18,12 @@ from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.teaching.lessons.interactives.base import Interactive
 from app.theme.labels import Label
-from app.widgets.calm import CalmSlider
 from app.workspace.cursor import Stage
+from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core import recompute
 from grpo_core.config import Objective
 from grpo_core.objective import Terms, evaluate
-from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import plural, tr
 
@@ -96,14 +94,8 @@ class Clip(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._step: Step | None = None
-        self._objective = Objective()
         self.sides = {1: LineChart(tr("Praised, A > 0")), -1: LineChart(tr("Blamed, A < 0"))}
-        self.slider = CalmSlider()
-        self.slider.setAccessibleName(tr("Inner pass"))
-        self.slider.spoken = self._spoken_pass
-        self.slider.setRange(1, 1)
-        self.slider.valueChanged.connect(self._on_slid)
+        self.slider = self.make_slider(tr("Inner pass"), 1, self._spoken_pass, first=1)
         self.name = Label(tr("Inner pass"), name="muted")
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
@@ -113,40 +105,32 @@ class Clip(Interactive):
             grid.addWidget(plot, 1, place)
             grid.setColumnStretch(place, 1)
         grid.setRowStretch(1, 1)
+        self.parts |= {"quadrants": tuple(self.sides.values()), "pass": (self.name, self.slider)}
         drag = across(self.name, (self.slider, 1))
         self.lay_out((grid, 1), drag, self.note, spacing=6)
-
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {
-            "quadrants": tuple(self.sides.values()),
-            "words": (self.note,),
-            "pass": (self.name, self.slider),
-        }
 
     def _spoken_pass(self, position: int) -> str:
         return tr("{passed} of {passes}").format(passed=position, passes=self.slider.maximum())
 
     # -- what it shows -------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        self._step, self._objective = view.step.step, view.step.objective
-        step = self._step
+    def _draw(self, view: View) -> str:
+        step, numbers, objective = view.step.step, view.step.numbers, view.step.objective
         for plot in self.sides.values():
             plot.set_look(view.theme, view.scale)
-        if step is None:
-            return
+        if step is None or numbers is None:
+            return tr("No update yet.")
         passed = view.step.passed
         with QSignalBlocker(self.slider):
             self.slider.setRange(1, step.passes)
             self.slider.setValue(passed + 1)
-        terms = recompute.terms(step, passed)
-        here = step.mask
-        sign = np.sign(np.broadcast_to(recompute.advantage(step)[:, None], here.shape))
-        reach = _reach(max(self._ratios().max(), 1 + min(self._objective.clip_high, 1.0)))
+        terms, given = numbers.terms(passed), numbers.advantage
+        sign = np.sign(np.broadcast_to(given if given.ndim > 1 else given[:, None], step.mask.shape))
+        reach = _reach(max(_ratios(view.step).max(), 1 + min(objective.clip_high, 1.0)))
         for of_sign, plot in self.sides.items():
-            chosen = here & (sign == of_sign)
+            chosen = step.mask & (sign == of_sign)
             ratio, clipped = terms.ratio[chosen], terms.clipped[chosen]
-            plot.show_picture(side(self._objective, of_sign, ratio, clipped, reach))
+            plot.show_picture(side(objective, of_sign, ratio, clipped, reach))
             plot.set_summary(
                 plural(
                     "{title}: {count} token, {clipped} clipped.",
@@ -154,27 +138,13 @@ class Clip(Interactive):
                     len(ratio),
                 ).format(title=plot.title, count=len(ratio), clipped=int(clipped.sum()))
             )
-        self.tell(view, self.summary(view))
-
-    def _ratios(self) -> np.ndarray:
-        """Return the ratios of every token in every pass, (n,)."""
-        step = self._step
-        if step is None:
-            return np.ones(1)
-        return np.concatenate([recompute.terms(step, n).ratio[step.mask] for n in range(step.passes)])
-
-    def summary(self, view: View) -> str:
-        step = self._step
-        if step is None:
-            return tr("No update yet.")
-        terms = recompute.terms(step, view.step.passed)
         ratio, clipped = terms.ratio[step.mask], terms.clipped[step.mask]
         return plural(
             "Pass {passed} of {passes}: {sum} of {count} token is clipped; ratios from {min} to {max}.",
             "Pass {passed} of {passes}: {sum} of {count} tokens are clipped; ratios from {min} to {max}.",
             len(clipped),
         ).format(
-            passed=view.step.passed + 1,
+            passed=passed + 1,
             passes=step.passes,
             sum=int(clipped.sum()),
             count=len(clipped),
@@ -185,23 +155,31 @@ class Clip(Interactive):
     # -- answers and input ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
+        view = self.workspace.view.step
         return {
-            "clipped_corners": lambda: float(sum(corners(self._objective).values())),
-            "largest_ratio": lambda: float(self._ratios().max()),
-            "smallest_ratio": lambda: float(self._ratios().min()),
-            "clipped_share": self._clipped_share,
+            "clipped_corners": lambda: float(sum(corners(view.objective).values())),
+            "largest_ratio": lambda: float(_ratios(view).max()),
+            "smallest_ratio": lambda: float(_ratios(view).min()),
+            "clipped_share": lambda: _last_clipped(view),
         }
 
-    def _clipped_share(self) -> float:
-        """Return the share of clipped tokens in the last pass."""
-        step = self._step
-        if step is None:
-            return math.nan
-        return float(recompute.terms(step, step.passes - 1).clipped[step.mask].mean())
-
     @Slot(int)
-    def _on_slid(self, number: int) -> None:
-        self.workspace.show_stage(Stage.UPDATE, number - 1)
+    def _on_slid(self, position: int) -> None:
+        self.workspace.show_stage(Stage.UPDATE, position - 1)
+
+
+def _ratios(view: StepView) -> np.ndarray:
+    """Return the ratios of every token in every pass, (n,)."""
+    if view.step is None or view.numbers is None:
+        return np.ones(1)
+    return np.concatenate([view.numbers.terms(n).ratio[view.step.mask] for n in range(view.passes)])
+
+
+def _last_clipped(view: StepView) -> float:
+    """Return the share of clipped tokens in the last pass."""
+    if view.step is None or view.numbers is None:
+        return math.nan
+    return float(view.numbers.terms(view.passes - 1).clipped[view.step.mask].mean())
 
 
 def _reach(ratio: float) -> float:

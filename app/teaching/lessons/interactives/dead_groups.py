@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
@@ -18,7 +17,7 @@ from app.plotting.numbers import share
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.tiles import Tiles
 from app.theme.labels import Label
-from app.widgets.calm import CalmSlider, in_percent
+from app.widgets.calm import in_percent
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners, recompute
@@ -77,6 +76,7 @@ def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture
 class DeadGroups(Interactive):
     """Tiles of groups, and below them the share of dead groups over the chance of a right answer."""
 
+    of_bandit = True
     offer = Offer(
         checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")
     )
@@ -88,22 +88,16 @@ class DeadGroups(Interactive):
         self._before: Settings | None = None
         self.tiles = Tiles()
         self.curve = LineChart(tr("Dead groups"))
-        self.slider = CalmSlider()
-        self.slider.setRange(0, 100)
-        self.slider.setObjectName("chance")
-        self.slider.setAccessibleName(tr("Chance of a right answer"))
-        self.slider.spoken = in_percent
-        self.slider.valueChanged.connect(self._on_slid)
+        self._charts.append(self.curve)
+        self.slider = self.make_slider(tr("Chance of a right answer"), 100, in_percent)
         self.name = Label(tr("Chance of a right answer p"), name="muted")
+        self.parts |= {"curve": (self.curve,), "tiles": (self.tiles,)}
         drag = across(self.name, (self.slider, 1))
         self.lay_out((self.tiles, 3), drag, self.note, (self.curve, 2), spacing=6)
 
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"curve": (self.curve,), "tiles": (self.tiles,), "words": (self.note,)}
-
     # -- what it shows -------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
+    def _take(self) -> None:
         self._wanted, self._before = None, self._base
 
     @property
@@ -111,24 +105,15 @@ class DeadGroups(Interactive):
         """The settings of the lesson's run, with the dragged chance of success."""
         return self._base if self._wanted is None else self._base.replace({"task.bias": bias_of(self._wanted)})
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         self._base = view.run.origin.settings
-        step = first_update(self.settings)
-        rewards = recompute.grouped(step, step.rewards)
-        self.tiles.show_groups(rewards > 0.5, recompute.dead_groups(step), view.theme)
-        chance, size = chance_of(self.settings), self.settings.learner.group_size
+        step, chance, size = first_update(self.settings), chance_of(self.settings), self.settings.learner.group_size
+        drawn, (dead, groups) = recompute.dead_groups(step), counted(self.settings, self.block)
+        self.tiles.show_groups(recompute.grouped(step, step.rewards) > 0.5, drawn, view.theme)
         with QSignalBlocker(self.slider):
             self.slider.setValue(round(100 * chance))
         self.curve.setVisible(self.height() > 330 * view.scale)
-        self.curve.set_look(view.theme, view.scale)
-        self.curve.show_picture(over_chance(size, chance, *counted(self.settings, self.block)))
-        self.curve.set_summary(self.summary(view))
-        self.tell(view, self.summary(view))
-
-    def summary(self, view: View) -> str:
-        dead, groups = counted(self.settings, self.block)
-        chance, size = chance_of(self.settings), self.settings.learner.group_size
-        drawn = recompute.dead_groups(first_update(self.settings))
+        self.curve.show_picture(over_chance(size, chance, dead, groups))
         power = str(size).translate(RAISED)
         theory = tr("expected p{power} + (1 − p){power} = {chance}").format(
             power=power, chance=share(dead_share(chance, size), 1)
@@ -166,6 +151,6 @@ class DeadGroups(Interactive):
         }
 
     @Slot(int)
-    def _on_slid(self, percent: int) -> None:
-        self._wanted = percent / 100
+    def _on_slid(self, position: int) -> None:
+        self._wanted = position / 100
         self.touched.emit()

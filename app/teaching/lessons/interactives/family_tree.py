@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
@@ -17,7 +16,6 @@ from app.plotting.line_data import Line
 from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.family_list import FamilyList
 from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
@@ -55,6 +53,19 @@ MEMBERS = (
     ),
 )
 """Columns of the table of members."""
+SWITCHES = (
+    Column(
+        "adds",
+        tr("Adds"),
+        chars=8,
+        kind="text",
+        help=tr("Change of π(best action) when the switches are turned one after the other."),
+    ),
+    Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
+    Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that this one came from.")),
+    Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
+)
+"""Columns of the table of switches."""
 FEW = ("REINFORCE", "+ baseline", "PPO", "GRPO", "Dr. GRPO", "GSPO")
 """Members needed for a first tour. Each derives from another one in this list."""
 LARGER = 1.2
@@ -68,14 +79,18 @@ CROWDED = 1.6
 
 
 class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
-    """The tree, and next to it the runs of the selected member and its parent, and the switches that differ."""
+    """The tree, and next to it the runs of the selected member and its parent, and the switches that differ.
+
+    In the state, ``member`` is the selected one, ``all`` is whether to show more than :data:`FEW`, and ``names`` are
+    the members in the table if not all.
+    """
 
     job = "family"
     shows_run = False
     offer = Offer(
         shows=(TREE, TABLE_OF_ALL),
         checks=("alone", "change", "largest", "silent", "switches"),
-        state=("member", "all", "names"),
+        state={"member": FIRST, "all": False, "names": ()},
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -83,8 +98,8 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.tree = FamilyList()
         self.tree.chosen.connect(self._on_chosen)
         self.plot = LineChart(tr("π(best action)"))
-        self.twin = TwinStack(self.plot)
-        self.table = TableTwin(_columns(), tr("Switches"))
+        self.twin = self.make_twin(self.plot)
+        self.table = self.make_table(SWITCHES, tr("Switches"))
         self.members = TableTwin(MEMBERS, tr("The family at a glance"))
         self.members.selected.connect(self._on_row)
         self._names: list[str] = []
@@ -95,16 +110,11 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step.
-
-        The keys are ``member``, the selected one, ``all``, whether to show more than :data:`FEW`, and ``names``, the
-        members in the table if not all.
-        """
-        name = state.get("member", FIRST)
-        self.member = member(name if name in {one.name for one in FAMILY} else FIRST)
-        self.tree.show_only(None if state.get("all") else {*FEW, self.member.name})
-        self._names = list(state.get("names") or (one.name for one in FAMILY))
+    def _take(self) -> None:
+        every = [one.name for one in FAMILY]
+        self.member = member(self.state["member"] if self.state["member"] in every else FIRST)
+        self.tree.show_only(None if self.state["all"] else {*FEW, self.member.name})
+        self._names = list(self.state["names"] or every)
 
     @Slot(int)
     def _on_row(self, row: int) -> None:
@@ -118,13 +128,13 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     @property
     def result(self) -> Compared | None:
         """Results so far of the comparison shown."""
-        return None if self.settings is None else self.trained.latest((self.member.name, self.settings))
+        return self.trained.latest((self.member.name, self.settings))
 
     @property
     def _left(self) -> int:
         """Number of switches whose runs are missing: all of them before the first result."""
         turned = len(self.result.turned) if self.result is not None else -1
-        return len(switches(self.member, self.settings or Settings())) - turned
+        return len(switches(self.member, self.settings)) - turned
 
     def keys(self, settings: Settings) -> Sequence[tuple[str, Settings]]:
         return [(self.member.name, settings)]
@@ -140,7 +150,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         self.train(view.wanted)
         theme, scale = view.theme, view.scale
         self.tree.set_look(theme, scale * LARGER)
@@ -156,9 +166,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.members.set_rows([at_a_glance(member(name), view.wanted) for name in self._names])
         self.members.end_with_rows(self.height() // 3)
         self.members.select_row(self._names.index(self.member.name) if self.member.name in self._names else None)
-        summary = self.summary(view)
-        self.tell(view, summary, [self.twin])
-        self.table.set_summary(summary)
+        return self._sentence()
 
     def _draw_runs(self) -> None:
         found, before = self.result, forebear(self.member)
@@ -174,7 +182,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     def _draw_switches(self, scale: float) -> None:
         rows = []
-        for switch in switches(self.member, self.settings or Settings()):
+        for switch in switches(self.member, self.settings):
             titles = [described_at(path).title for path in switch.changes]
             before, own = zip(*switch.changes.values(), strict=True)
             rows.append([self._adds(switch.path), listed(titles), _values_text(before), _values_text(own)])
@@ -193,7 +201,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         value = float(found.share(path).mean())
         return Marked(signed(value), "push_up" if value > 0 else "push_down")
 
-    def summary(self, view: View) -> str:
+    def _sentence(self) -> str:
         """Return a sentence that compares the member with its parent, with the lesson's own seed and on average."""
         found, before = self.result, forebear(self.member)
         if found is None:
@@ -237,7 +245,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     def _alone(self) -> float:
         """Return 1 if only PPO needs several answers a prompt, 2 if only GRPO does, and otherwise 3."""
-        needs = [at_a_glance(member(name), self.settings or Settings())[-1] != 1 for name in ("PPO", "GRPO")]
+        needs = [at_a_glance(member(name), self.settings)[-1] != 1 for name in ("PPO", "GRPO")]
         return 3.0 if needs[0] is needs[1] else 1.0 + needs[1]
 
 
@@ -255,21 +263,6 @@ def at_a_glance(one: Member, settings: Settings) -> list[object]:
         f"β {goal.beta:g}, {worded(goal.kl)}" if goal.beta else "–",
         own.learner.group_size * own.trained.prompts,
         2 if compared.mean or compared.within_group else 1,
-    ]
-
-
-def _columns() -> list[Column]:
-    return [
-        Column(
-            "adds",
-            tr("Adds"),
-            chars=8,
-            kind="text",
-            help=tr("Change of π(best action) when the switches are turned one after the other."),
-        ),
-        Column("switch", tr("Switch"), chars=24, kind="text", help=tr("Settings that are turned together.")),
-        Column("before", tr("Before"), chars=13, kind="text", help=tr("In the member that this one came from.")),
-        Column("own", tr("Here"), chars=13, kind="text", help=tr("In this member.")),
     ]
 
 

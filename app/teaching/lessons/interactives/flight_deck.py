@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QGridLayout, QWidget
 
+from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
+from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
+from app.plotting.plot import Plot
+from app.plotting.pyramid import Pyramid
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import pages
-from app.teaching.lessons.interactives.dials import Dials
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.theme.labels import Label
+from app.theme.tokens import Theme
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.errors import GrpoError
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.explain import Quantity
+from grpo_core.metrics import METRICS
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
 from grpo_core.text import as_sentence, clauses, plural, tr
@@ -31,39 +40,53 @@ SHOWS = ("dials", "remedies")
 TREATED = BarSeries(name=tr("this alone put right"), meaning="policy")
 ILL = BarSeries(name=tr("as it is"), meaning="push_down", style="level")
 
+AUDIT = "audit"
+TITLES = {
+    "reward_mean": tr("Reward"),
+    AUDIT: tr("Right answers"),
+    "entropy": tr("Entropy"),
+    "kl": tr("KL"),
+    "dead_groups": tr("Dead groups"),
+    "clip_fraction": tr("Clipped"),
+}
+"""Short titles, so that name and value fit on one line at any size."""
+COLUMNS = 3
 NOTHING = np.empty(0)
 Key = tuple[Settings, int, bool]
 """Key of results: the settings, the right action (counted from 0), and whether remedies are tried."""
 
 
 class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
-    """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds."""
+    """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds.
 
-    offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state=("right",))
+    In the state, ``right`` is the intended action, counted from 1.
+    """
+
+    of_bandit = True
+    offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state={"right": 1})
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.dials = Dials(workspace)
         self.plot = BarChart(tr("Right answers at the end"))
-        self.twin = TwinStack(self.plot, [TREATED.entry, ILL.entry])
+        self.twin = self.make_twin(self.plot, [TREATED.entry, ILL.entry])
         self._stack = pages(self.dials, self.twin)
         self.lay_out((self._stack, 1), self.note, spacing=6)
-        self._right = 1
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``right``, the intended action, counted from 1."""
-        right = state.get("right", 1)
-        self._right = right if isinstance(right, int) and right > 0 else 1
+    @property
+    def _right(self) -> int:
+        """Index of the intended action."""
+        return max(int(self.state["right"]), 1) - 1
 
     def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, self._right - 1, self.shows == "remedies")]
+        return [(settings, self._right, self.shows == "remedies")]
 
     @property
-    def _key(self) -> Key | None:
+    def _key(self) -> Key:
         """Key of the results for the page shown."""
-        return None if self.settings is None else self.keys(self.settings)[0]
+        return self.keys(self.settings)[0]
 
     @property
     def audit(self) -> np.ndarray:
@@ -77,13 +100,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
     def runs(self) -> dict[str, Ensemble]:
         """Runs so far by remedy. The key of the runs without a remedy is the empty string."""
         return {name: found for name, found in self.trained.results(self._key) if isinstance(found, Ensemble)}
-
-    @property
-    def problem(self) -> str:
-        """Message explaining why there is nothing to show, or an empty string."""
-        if not self.trained.problem and self.trained.complete(self._key) and not len(self.audit):
-            return tr("The dials need a bandit whose actions include the right one.")
-        return self.trained.problem
 
     @property
     def ready(self) -> bool:
@@ -102,40 +118,24 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
+        """Draw the dials or the remedies, and return their values or the remedy that helps."""
         self.train(view.wanted)
         self.dials.set_look(view.theme, view.scale)
         on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
-        if on_dials and not self.problem:
+        if self.trained.complete(self._key) and not len(self.audit):
+            raise GrpoError(tr("The dials need a bandit whose actions include the right one."))
+        if self.trained.problem:
+            raise GrpoError(self.trained.problem)
+        if on_dials:
             self.dials.show_run(view, self.audit)
-        elif not on_dials:
-            self._draw_remedies()
-        self.tell(view, self.summary(view), [self.twin])
-
-    def _draw_remedies(self) -> None:
-        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
-        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
-        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
-        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
-        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
-
-    def _ends(self, name: str) -> np.ndarray:
-        return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right - 1)))
-
-    def _mean(self, name: str) -> float:
-        return float(self._ends(name).mean())
-
-    def summary(self, view: View) -> str:
-        """Return a sentence with the values of the dials, or with the remedies that help."""
-        if self.problem:
-            return self.problem
-        if self.shows == "dials":
             return as_sentence(clauses(self.dials.summary_of(name) for name in self.dials.plots))
+        self._draw_remedies()
         if len(self.runs) <= len(REMEDIES):
             return ""
-        name = list(REMEDIES)[max(cause(self.runs, self._right - 1), 1) - 1]
+        name = list(REMEDIES)[max(cause(self.runs, self._right), 1) - 1]
         return plural(
             "Right answers over {seeds} seed: {ill} as it is, {treated} with “{remedy}” put right.",
             "Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.",
@@ -147,12 +147,25 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             remedy=REMEDIES[name].cause,
         )
 
+    def _draw_remedies(self) -> None:
+        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
+        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
+        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
+        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
+        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
+
+    def _ends(self, name: str) -> np.ndarray:
+        return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right)))
+
+    def _mean(self, name: str) -> float:
+        return float(self._ends(name).mean())
+
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         whole = len(self.runs) == 1 + len(REMEDIES)
         return {
-            "cause": lambda: float(cause(self.runs, self._right - 1)) if whole else math.nan,
+            "cause": lambda: float(cause(self.runs, self._right)) if whole else math.nan,
             "audit": lambda: float(self.audit[-1]) if len(self.audit) else math.nan,
             "ill": lambda: self._mean("") if whole else math.nan,
             "treated": lambda: max(self._mean(name) for name in REMEDIES) if whole else math.nan,
@@ -169,3 +182,79 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         yield "", audits(settings, right)
         if treat:
             yield from self.workspace.jobs.results("checkup", settings.replace({"seed": self.block}), right, poll=poll)
+
+
+class Dials(QWidget):
+    """The dials, each with its name, its last value, and its history over the updates."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.heads: dict[str, Label] = {}
+        self.plots: dict[str, Plot] = {}
+        self.twins: dict[str, TwinStack] = {}
+        self.audit = np.empty(0)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(8)
+        for place, name in enumerate(TITLES):
+            self.heads[name] = Label()
+            plot = self.plots[name] = Plot(TITLES[name], Scale(label="", low=0, whole=True), _scale(name))
+            plot.add_curve(name, "", METRICS[name].colour if name in METRICS else "policy")
+            plot.activated.connect(partial(self._on_activated, name))
+            twin = self.twins[name] = TwinStack(plot)
+            twin.hide_header()
+            cell = down(self.heads[name], (twin, 1), spacing=0)
+            grid.addLayout(cell, place // COLUMNS, place % COLUMNS)
+
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Set the theme and the scale."""
+        for name in TITLES:
+            self.twins[name].set_look(theme, scale)
+            self.heads[name].setFont(theme.font("strong", scale))
+
+    def show_run(self, view: View, audit: np.ndarray) -> None:
+        """Draw the run of ``view``. The probability of the right action (U + 1,) is shown next to the rewards."""
+        self.audit = audit
+        for name in TITLES:
+            curve = self.plots[name].curves[0]
+            curve.series = Pyramid(audit) if name == AUDIT else view.run.series[name]
+            curve.first = 0.0 if name == AUDIT else 1.0
+            if name == "entropy":
+                self.plots[name].set_scales(y=Scale(low=0, high=_most_entropy(view)))
+            self.heads[name].setText(self.summary_of(name))
+            self.twins[name].set_summary(self.summary_of(name))
+            self.twins[name].refresh()
+
+    def summary_of(self, name: str) -> str:
+        """Return a dial's name and last value as text."""
+        series = self.plots[name].curves[0].series
+        last = float(series.values[-1]) if len(series) else math.nan
+        value = percent(last) if _is_share(name) else shown(last)
+        unit = METRICS[name].unit if name in METRICS else ""
+        return f"{TITLES[name]}  {value} {unit}".rstrip()
+
+    @Slot(float)
+    def _on_activated(self, name: str, update: float) -> None:
+        """Open the explanation of a dial's number after Return or E."""
+        if name in METRICS and update >= 1:
+            self._workspace.move_to(round(update))
+            self._workspace.explain(Quantity(name))
+
+
+def _scale(name: str) -> Scale:
+    return Scale(low=0, high=1) if _is_share(name) or name == "reward_mean" else Scale(low=0)
+
+
+def _is_share(name: str) -> bool:
+    """Return whether a dial shows a share between 0 and 1."""
+    return name == AUDIT or METRICS[name].share
+
+
+def _most_entropy(view: View) -> float:
+    """Return the upper end of the entropy dial, slightly above the entropy of a uniform policy.
+
+    The dial thus shows how concentrated a policy has become.
+    """
+    return math.log(view.run.origin.settings.bandit.actions) * 1.02

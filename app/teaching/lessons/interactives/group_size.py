@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
@@ -74,21 +73,24 @@ def left_by_own_mean() -> np.ndarray:
 
 
 class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
-    """Bars over G: medians over the seeds, with whiskers for the middle half."""
+    """Bars over G: medians over the seeds, with whiskers for the middle half.
+
+    In the state, ``kinds`` are the budgets shown, and ``switch`` those that the user can toggle.
+    """
 
     job = "group_sizes"
     shows_run = False
     offer = Offer(
         shows=SHOWS,
         checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),
-        state=("kinds", "switch"),
+        state={"kinds": (), "switch": ()},
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.plots = {name: BarChart(title) for name, (title, _, _) in PICTURES.items()}
         self.twins = {
-            name: TwinStack(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
+            name: self.make_twin(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
         self._stack = pages(*self.twins.values())
         self.lay_out(self._switch(), (self._stack, 1), self.note, spacing=6)
@@ -110,12 +112,10 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``kinds``, the budgets shown, and ``switch``, those that the user can toggle."""
-        self._kinds = _known(state.get("kinds")) or KINDS[:1]
-        switched = _known(state.get("switch"))
+    def _take(self) -> None:
+        self._kinds = tuple(kind for kind in KINDS if kind in self.state["kinds"]) or KINDS[:1]
         for kind, button in self.buttons.items():
-            button.setVisible(kind in switched)
+            button.setVisible(kind in self.state["switch"])
 
     @Slot()
     def _on_switched(self) -> None:
@@ -125,7 +125,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return {} if self.settings is None else dict(self.trained.results((self.settings, kind)))
+        return dict(self.trained.results((self.settings, kind)))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, kind) for kind in self._kinds]
@@ -139,24 +139,21 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         # the experiment sets both itself
         self.train(view.wanted.replace({"seed": self.block, "learner.group_size": SIZES[0]}))
-        what = self.shows
-        twin = self.twins[what]
         for kind, button in self.buttons.items():
             button.setChecked(kind in self._kinds)
-        self._stack.setCurrentWidget(twin)
-        if what == "left":
+        self._stack.setCurrentWidget(self.twins[self.shows])
+        if self.shows == "reward":
+            return self._draw_rewards()
+        if self.shows == "left":
             left = left_by_own_mean()
-            self._show(what, {LEFT.name: left, WHOLE.name: np.ones(len(left))}, SMALL)
-        elif what == "silent":
-            runs = self.runs(self._kinds[0])
-            silent = np.array([group_sizes.silent(runs[g]) if g in runs else math.nan for g in SIZES])
-            self._show(what, {SILENT.name: silent}, SIZES)
-        else:
-            self._draw_rewards()
-        self.tell(view, self._sentence(what), [twin])
+            self._show("left", {LEFT.name: left, WHOLE.name: np.ones(len(left))}, SMALL)
+            return _ends(tr("Own mean over leave-one-out"), dict(zip(SMALL, map(shown, left.tolist()), strict=True)))
+        silent = {size: group_sizes.silent(runs) for size, runs in self.runs(self._kinds[0]).items()}
+        self._show("silent", {SILENT.name: np.array([silent.get(size, math.nan) for size in SIZES])}, SIZES)
+        return _ends(tr("First group silent"), {size: percent(share) for size, share in silent.items()})
 
     def _show(
         self, what: str, heights: Mapping[str, np.ndarray], sizes: Sequence[int], spans: Spans | None = None
@@ -165,7 +162,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         names = [str(size) for size in sizes]
         self.plots[what].show_picture(compared(parts, heights, names, tr("group size"), axis, spans=spans))
 
-    def _draw_rewards(self) -> None:
+    def _draw_rewards(self) -> str:
         nothing = np.full(len(SIZES), np.nan)
         heights, spans = {}, {}
         for kind, part in PARTS.items():
@@ -175,17 +172,9 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             spans[part.name] = low, high
         self._show("reward", heights, SIZES, spans)
         self.twins["reward"].legend.set_entries([PARTS[kind].entry for kind in self._kinds])
-
-    def _sentence(self, what: str) -> str:
-        """Return a sentence that compares the smallest and the largest group."""
-        if what == "left":
-            values = {g: shown(float(share)) for g, share in zip(SMALL, left_by_own_mean(), strict=True)}
-            return _ends(tr("Own mean over leave-one-out"), values)
-        kind = self._kinds[0 if what == "silent" else -1]
-        runs = self.runs(kind)
-        if what == "silent":
-            return _ends(tr("First group silent"), {g: percent(group_sizes.silent(e)) for g, e in runs.items()})
-        return _ends(PARTS[kind].name, {g: shown(group_sizes.middle(e)) for g, e in runs.items()})
+        last = self._kinds[-1]
+        middles = {size: shown(group_sizes.middle(runs)) for size, runs in self.runs(last).items()}
+        return _ends(PARTS[last].name, middles)
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -195,11 +184,6 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         silent = {f"silent_{g}": (lambda g=g: group_sizes.silent(runs[g]) if g in runs else math.nan) for g in (2, 64)}
         left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
         return {**gains, **silent, **left}
-
-
-def _known(kinds: object) -> tuple[str, ...]:
-    """Return the valid budgets among ``kinds``, in a fixed order."""
-    return tuple(kind for kind in KINDS if isinstance(kinds, (tuple, list)) and kind in kinds)
 
 
 def _ends(title: str, values: Mapping[int, str]) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, turn
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -24,11 +24,11 @@ from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.errors import SettingsError
+from grpo_core.errors import GrpoError, ShapeError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
 from grpo_core.teaching.lessons.experiments.divergence import ANSWERS, Divergence
-from grpo_core.text import listed, plural, tr
+from grpo_core.text import listed, tr
 
 SHOWS = ("policies", "values", "running", "gradients")
 """Views: the two policies alone, or with one of the charts below them."""
@@ -55,8 +55,20 @@ NATS, REACH = Scale(unit=tr("nats")), 0.1
 class KlExplorer(Interactive):
     """Two draggable policies. At the top, the exact KL in both directions; below, the estimators."""
 
+    note_font = "digits"
     shows_run = False
-    offer = Offer(shows=SHOWS, checks=ANSWERS, state=("policy", "reference", "samples", "seed", "spread", "parts"))
+    offer = Offer(
+        shows=SHOWS,
+        checks=ANSWERS,
+        state={
+            "policy": POLICY,
+            "reference": REFERENCE,
+            "samples": SAMPLES,
+            "seed": 1,
+            "spread": True,
+            "parts": tuple(part.name for part in STEPS_TAKEN),
+        },
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -80,34 +92,23 @@ class KlExplorer(Interactive):
         self._parts = down((self._both, 5), (self.below, 5), spacing=4)
         self.lay_out(self.numbers, (self._parts, 1), self.note)
         self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
-        self._spread, self._hidden = True, frozenset[str]()
+        self._hidden = frozenset[str]()
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        self._spread = bool(state.get("spread", True))
-        wanted = state.get("parts", tuple(part.name for part in STEPS_TAKEN))
-        self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, wanted))
+    def _take(self) -> None:
+        self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, self.state["parts"]))
         try:
             self.divergence = self._computed(
-                state.get("policy", POLICY),
-                state.get("reference", REFERENCE),
-                int(state.get("samples", SAMPLES)),
-                int(state.get("seed", 1)) + self.block,
+                self.state["policy"], self.state["reference"], self.state["samples"], self.state["seed"] + self.block
             )
-        except (SettingsError, TypeError, ValueError):
+        except (GrpoError, TypeError, ValueError):
             self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
 
     def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:
         logp, ref_logp = by_hand.from_weights(policy), by_hand.from_weights(reference)
         if len(logp) != len(ref_logp):
-            raise SettingsError(
-                "reference",
-                tuple(reference),
-                plural("give {count} number, one per action", "give {count} numbers, one per action", len(logp)).format(
-                    count=len(logp)
-                ),
-            )
+            raise ShapeError("reference", ref_logp.shape, str(logp.shape))
         return Divergence(logp, ref_logp, min(max(samples, FEWEST), MOST), max(seed, 0))
 
     def _drag(self, logp: np.ndarray, ref_logp: np.ndarray) -> None:
@@ -124,7 +125,7 @@ class KlExplorer(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         divergence, what = self.divergence, self.shows
         names = [str(n + 1) for n in range(len(divergence.logp))]
         prob, ref = np.exp(divergence.logp), np.exp(divergence.ref_logp)
@@ -152,8 +153,7 @@ class KlExplorer(Interactive):
                 both=shown(divergence.both[0]), both2=shown(divergence.both[1])
             )
         )
-        self.note.setFont(view.theme.font("digits", view.scale))
-        self.note.setText(self._note_text(what))
+        return self._note_text(what)
 
     def _draw_below(self, what: str, names: list[str]) -> None:
         divergence = self.divergence
@@ -186,9 +186,9 @@ class KlExplorer(Interactive):
 
         In a short picture, the policies are placed above each other and to the left of the chart.
         """
-        low, directions = self.height() < 330 * scale, QBoxLayout.Direction
-        self._both.setDirection(directions.TopToBottom if low else directions.LeftToRight)
-        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        low = self.height() < 330 * scale
+        turn(self._both, stacked=low)
+        turn(self._parts, stacked=not low)
         return low
 
     def _note_text(self, what: str) -> str:
@@ -198,12 +198,12 @@ class KlExplorer(Interactive):
             return tr("Largest bar: {names}.").format(
                 names=" · ".join(f"{name} {readable(divergence.size(name), 'digits')}" for name in names)
             )
-        if what == "policies" or not self._spread:
+        if what == "policies" or not self.state["spread"]:
             return ""
         spread = " · ".join(f"{name} {shown(mean)} ± {shown(sd)}" for name, (mean, sd) in divergence.moments.items())
         return tr("Mean ± spread: {spread}.").format(spread=spread)
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         return f"{self.numbers.text()}. {self.note.text()}"
 
     # -- answers -------------------------------------------------------------------------------------------------------

@@ -20,15 +20,17 @@ class ManyRuns(Interactive, Generic[Key, Result]):
 
     Attributes:
         job: name of the job (:func:`grpo_core.jobs.table.jobs`).
-        settings: settings of the runs; None before the first frame that needs runs.
+        without_runs: the views, of ``offer.shows``, that need no runs.
+        settings: settings of the runs.
         trained: results by key.
     """
 
     job = ""
+    without_runs: tuple[str, ...] = ()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.settings: Settings | None = None
+        self.settings = Settings()
         self.trained: Experiments[Key, Result] = self.experiments(self.computed)
 
     @abstractmethod
@@ -51,7 +53,7 @@ class ManyRuns(Interactive, Generic[Key, Result]):
 
     @property
     def ready(self) -> bool:
-        return self.settings is not None and self.trained.settled(self.keys(self.settings))
+        return self.shows in self.without_runs or self.trained.settled(self.keys(self.settings))
 
     @property
     def progress_text(self) -> str:

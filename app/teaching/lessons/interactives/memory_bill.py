@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.boxes import across
+from app.jobs.job_process import language_job
+from app.jobs.runner import Poll
 from app.panels.controls.row import Row
 from app.panels.controls.rows import row_for
 from app.plotting.axis import Scale
@@ -22,14 +23,12 @@ from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
-from app.teaching.lessons.interactives.experiment_results import Experiments
-from app.teaching.lessons.interactives.real_ledger import Counted, counted
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
-from grpo_core.memory import WORDS, Training, total
+from grpo_core.memory import WORDS, Block, Training, total
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
 from grpo_core.text import plural, tr
@@ -42,8 +41,26 @@ MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
 KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
 BILLION, PETA = 1e9, 1e15
-PPO, OWN = tr("PPO, one completion"), tr("this training")
-WORK = (BarSeries(name=PPO, meaning="reference", style="outline"), BarSeries(name=OWN, meaning="policy"))
+WORK = (
+    BarSeries(name=tr("PPO, one completion"), meaning="reference", style="outline"),
+    BarSeries(name=tr("this training"), meaning="policy"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """Memory of the model's process after an update.
+
+    Attributes:
+        blocks: memory of the policy, its optimizer and its reference.
+        held: bytes of all tensors in that process, counted independently of the ledger; None with NumPy, which keeps no
+            such count.
+        allocated: bytes allocated according to torch; None if it keeps no count (on the CPU).
+    """
+
+    blocks: list[Block]
+    held: int | None
+    allocated: int | None
 
 
 def rows() -> dict[str, Row]:
@@ -58,10 +75,18 @@ def rows() -> dict[str, Row]:
 
 
 class MemoryBill(Interactive):
-    """The memory as bars, or the work for one prompt, with the control rows that change both."""
+    """The memory as bars, or the work for one prompt, with the control rows that change both.
+
+    The state has fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
+    “model/part”).
+    """
 
     shows_run = False
-    offer = Offer(shows=SHOWS, checks=(*BILL_ANSWERS, *REAL_CHECKS), state=(*SWITCHES, *KNOBS, "knobs", "block"))
+    offer = Offer(
+        shows=SHOWS,
+        checks=(*BILL_ANSWERS, *REAL_CHECKS),
+        state={**dict.fromkeys((*SWITCHES, *KNOBS)), "knobs": (), "block": ""},
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -75,11 +100,8 @@ class MemoryBill(Interactive):
             row.edited.connect(self._on_edited)
         self.total, self.formula = Label(wraps=True), Label(wraps=True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
-        self.ledgers: Experiments[str, Counted] = self.experiments(lambda key, poll: counted(poll), waits=False)
+        self.ledgers = self.experiments(self._counted, waits=False)
         self._drawn_ledger: Counted | None = None
-        self._build()
-
-    def _build(self) -> None:
         self._stack = pages(self.picture, self.twin)
         self._switches = QWidget()
         self._switches.setLayout(self._line_of(SWITCHES))
@@ -91,21 +113,15 @@ class MemoryBill(Interactive):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step.
-
-        The keys are fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
-        “model/part”).
-        """
-        known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
+    def _take(self) -> None:
+        known = {name: self.state[name] for name in (*SWITCHES, *KNOBS) if self.state[name] is not None}
         try:
             training = changed(Training(**FOUR), **known)
         except SettingsError:
             training = Training(**FOUR)
         self._set(training)
-        wanted = state.get("knobs", ())
-        self._knobs = tuple(name for name in wanted if name in self.rows) if isinstance(wanted, (list, tuple)) else ()
-        model, _, part = str(state.get("block", "")).partition("/")
+        self._knobs = tuple(name for name in self.state["knobs"] if name in self.rows)
+        model, _, part = self.state["block"].partition("/")
         places = [n for n, b in enumerate(self.picture.blocks) if (b.model, b.part) == (model, part)]
         self.picture.chosen = places[0] if places else 0
 
@@ -118,6 +134,11 @@ class MemoryBill(Interactive):
             self.picture.show_blocks([] if self.real is None else self.real.blocks)
         else:
             self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
+
+    @staticmethod
+    def _counted(key: str, poll: Poll) -> Iterator[Counted]:
+        """Yield the ledger of the shipped language model after its first update, which a process runs."""
+        return (Counted(**found) for found in language_job("ledger", poll=poll))
 
     @property
     def real(self) -> Counted | None:
@@ -148,7 +169,7 @@ class MemoryBill(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         what = self.shows
         if what == "real":
             self.ledgers.want(REAL)
@@ -178,12 +199,12 @@ class MemoryBill(Interactive):
                 else tr("{title}: {formula} = {size}")
             )
             self.formula.setText(pattern.format(title=block.title, formula=block.formula, size=size_of([block])))
+        return self.total.text()
 
     def _draw_work(self) -> None:
         work = self.bill.work()
         names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
-        titles = {"PPO, one completion": PPO, "this training": OWN}
-        heights = {titles[part]: np.array(list(by.values())) / PETA for part, by in work.items()}
+        heights = {part.name: np.array(list(by.values())) / PETA for part, by in zip(WORK, work.values(), strict=True)}
         self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
         self.work.set_summary(self._sentence("compute"))
         self.twin.refresh()
@@ -225,7 +246,7 @@ class MemoryBill(Interactive):
         )
         return f"{tensors} {allocated}"
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         return f"{self.total.text()} {self.picture.accessibleDescription()}"
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import across, down
-from app.formula.formula_label import FormulaLabel
+from app.boxes import across, down, turn
 from app.panels.policy_chart import policy_chart, show_policy
 from app.panels.policy_data import picture
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.explained import Explained
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -78,6 +78,7 @@ def reduced(step: Step) -> dict[str, float]:
 class OneUpdate(Interactive):
     """All numbers of an update, stage by stage. The E key explains a cell."""
 
+    note_font = "body"
     offer = Offer(shows=SHOWS, checks=("punished", "token_loss", "token_loss_size", "constant_loss"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -88,10 +89,9 @@ class OneUpdate(Interactive):
         self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
         self.table.selected.connect(self._on_row)
         self.table.activated_cell.connect(self._on_cell)
-        self.name, self.foot = Label(name="section"), Label(name="muted", wraps=True)
-        self.general, self.values = FormulaLabel(), FormulaLabel()
+        self.formula, self.note = Explained(), Label(name="muted", wraps=True)
         self.reduced = TableTwin(REDUCED, title=tr("The loss under each reduction"))
-        right = down(self.name, self.general, self.values, self.foot, (self.reduced, 1), spacing=8)
+        right = down(self.formula, self.note, (self.reduced, 1), spacing=8)
         right.addStretch(0)
         self._below = across((self.table, 3), (right, 2), spacing=16)
         self.lay_out((self.bars, 1), (self._below, 1), spacing=6)
@@ -101,7 +101,7 @@ class OneUpdate(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         self._step = view.step.step
         numbers = view.step.numbers
         for part in (self.bars, self.table, self.reduced):
@@ -112,7 +112,7 @@ class OneUpdate(Interactive):
             show_policy(self.bars, drawn, view.selection.action)
         if self._step is None or numbers is None:
             self.table.set_rows([])
-            return
+            return ""
         row = min(view.selection.row or 0, len(self._step.group) - 1)
         if self.shows == "reductions":
             self._draw_reductions(numbers)
@@ -120,13 +120,12 @@ class OneUpdate(Interactive):
             self.table.set_columns(COLUMNS)
             self.table.set_rows([self._row(numbers, n) for n in range(len(self._step.group))])
             self.table.select_row(row)
-        self._draw_formula(numbers, row, view)
+        return self._draw_formula(numbers, row, view)
 
     def _fit(self, scale: float, bars: bool) -> None:
         """In large type, show only what the stage is about: the bars or the table."""
         narrow, low = self.width() < 600 * scale, self.height() < 380 * scale
-        directions = QBoxLayout.Direction
-        self._below.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        turn(self._below, stacked=narrow)
         columns = sum(self.table.full_width(n) for n in range(len(self.table.table.columns)))
         bar = self.table.verticalScrollBar().sizeHint().width() + 4
         self.table.setMinimumWidth(1 if narrow else min(columns + bar, round(TABLE * self.width())))
@@ -159,7 +158,8 @@ class OneUpdate(Interactive):
         self.table.set_rows([[int(self._step.mask[n].sum()), *self._row(numbers, n)[1:3]] for n in rows])
         self.reduced.set_rows([[name.replace("_", " "), loss] for name, loss in reduced(self._step).items()])
 
-    def _draw_formula(self, numbers: Numbers, row: int, view: View) -> None:
+    def _draw_formula(self, numbers: Numbers, row: int, view: View) -> str:
+        """Show the newest formula, and return its value or, before there is one, what was sampled."""
         assert self._step is not None
         node: Node | None = None
         if self.shows == "bars":
@@ -168,36 +168,28 @@ class OneUpdate(Interactive):
             node = explain_from(numbers, Quantity("new_probability", context=0, action=action))
         elif self.shows in QUANTITIES:
             node = explain_from(numbers, self._address(QUANTITIES[self.shows], row))
-        for label in (self.general, self.values):
-            label.setVisible(node is not None and bool(node.latex))
+        self.formula.show_node(node, view.theme, view.scale)
         if self.shows == "bars":  # with ten terms on one line, the text would be too small to read
-            self.values.hide()
-        self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
+            self.formula.values.hide()
         if node is None:
-            self.foot.setText(
-                plural(
-                    "{count} sample of the policy as it was before the update.",
-                    "{count} samples of the policy as it was before the update.",
-                    len(self._step.group),
-                ).format(count=len(self._step.group))
-            )
-            return
-        if node.latex:
-            self.general.show_latex(node.latex, view.theme, view.scale)
-            self.values.show_latex(node.latex_values, view.theme, view.scale)
+            return plural(
+                "{count} sample of the policy as it was before the update.",
+                "{count} samples of the policy as it was before the update.",
+                len(self._step.group),
+            ).format(count=len(self._step.group))
         agree = (
             tr("recomputed: the same") if node.agrees else tr("recomputed: {value}").format(value=shown(node.value, 6))
         )
-        self.foot.setText(f"= {shown(node.engine, 6)}   ({agree})")
+        return f"= {shown(node.engine, 6)}   ({agree})"
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         if self._step is None:
             return tr("No update yet.")
         return plural(
             "Stage {stage}, {count} sample. {text} {text2}",
             "Stage {stage}, {count} samples. {text} {text2}",
             len(self._step.group),
-        ).format(stage=self.shows, count=len(self._step.group), text=self.name.text(), text2=self.foot.text())
+        ).format(stage=self.shows, count=len(self._step.group), text=self.formula.name.text(), text2=self.note.text())
 
     # -- answers and input ---------------------------------------------------------------------------------------------
 

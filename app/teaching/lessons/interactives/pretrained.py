@@ -8,21 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
 
-from app.examples import RECORDED
-from app.plotting.axis import Scale
-from app.plotting.line_chart import LineChart
-from app.plotting.line_data import Line, LinePicture
+from app.plotting.line_data import Line
 from app.plotting.table_model import Column
-from app.plotting.table_twin import TableTwin
-from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, pages
-from app.theme.labels import Label
-from app.workspace.answers import GLYPHS, right
+from app.teaching.lessons.interactives.sampled_answers import SampledAnswers, shares
+from app.workspace.answers import right
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core import recompute
 from grpo_core.record import Origin, Step
 from grpo_core.teaching.lessons import Offer
@@ -30,7 +22,6 @@ from grpo_core.teaching.lessons.theory import dead_share
 from grpo_core.text import plural, tr
 from grpo_core.texts import answer_tokens, question_text, tokens_text
 
-ANSWERS, CURVE = "answers", "curve"
 GOAL = 0.9
 """Share of right answers in a batch that the first question is about."""
 BARE = re.compile(r"\d+\.?")
@@ -43,49 +34,28 @@ COLUMNS = (
     Column("question", tr("Question"), chars=16, kind="text"),
     Column("answer", tr("Sampled answer"), chars=40, kind="text"),
 )
-LARGER = 1.1
-"""Enlargement factor of the table's font, so that a class can read the model's answers."""
 
 
-class Pretrained(Interactive):
-    """The sampled answers of the current update, or the share of right answers up to it, on a fixed axis."""
+class Pretrained(SampledAnswers):
+    """The answers of a recorded run, and the share of right ones with a line at nine out of ten."""
 
     offer = Offer(
-        shows=(ANSWERS, CURVE),
+        shows=("answers", "curve"),
         checks=("nine_tenths_at", "lowest_after", "paid", "bare", "exact", "dead_at_one_percent"),
     )
+    columns = COLUMNS
+    title = tr("Answers sampled in this update")
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self.answers = TableTwin(COLUMNS, title=tr("Answers sampled in this update"))
-        self.curve = LineChart(tr("Share of right answers"))
-        self.twin = TwinStack(self.curve)
-        self.recorded = Label(name="muted", wraps=True)
-        self._stack = pages(self.answers, self.twin)
-        self.lay_out((self._stack, 1), self.note, self.recorded, spacing=6)
+    @staticmethod
+    def _cells(step: Step, row: int, origin: Origin) -> list[object]:
+        question = question_text(step, int(step.group[row]), origin)
+        return [float(step.rewards[row]), question, answer_text(step, row, origin)]
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
+    def _end(self, view: View) -> float:
+        return float(view.run.head)
 
-    def draw(self, view: View) -> None:
-        summary = self.summary(view)
-        self.tell(view, self._counted(view.step.step, view.run.origin))
-        self.recorded.setFont(view.theme.font("body", view.scale))
-        self.recorded.setText(view.run.read_only)
-        if self.shows == ANSWERS:
-            self._stack.setCurrentWidget(self.answers)
-            self.answers.set_look(view.theme, view.scale * LARGER)
-            self.answers.set_rows(answer_rows(view.step.step, view.run.origin))
-            self.answers.set_summary(summary)
-            return
-        self._stack.setCurrentWidget(self.twin)
-        self.twin.set_look(view.theme, view.scale)
-        self.curve.show_picture(self._shares(view))
-        self.twin.set_summary(summary)
-        self.twin.refresh()
-
-    def _shares(self, view: View) -> LinePicture:
-        """Return a chart of the share of right answers in each batch up to the current update."""
-        end, known = float(view.run.head), shares(view.run)[: view.cursor.step]
+    def _lines(self, view: View) -> tuple[Line, ...]:
+        known = shares(view.run)[: view.cursor.step]
         line = Line(
             name="right",
             label=tr("right answers"),
@@ -98,32 +68,20 @@ class Pretrained(Interactive):
             name="goal",
             meaning="text",
             style=Qt.PenStyle.DotLine,
-            x=np.array([1.0, end]),
+            x=np.array([1.0, self._end(view)]),
             y=np.full(2, GOAL),
             label=tr("nine out of ten"),
             listed=False,
         )
-        return LinePicture(
-            x=Scale(label=tr("update"), low=1, high=end, whole=True),
-            y=Scale(low=0, high=1.05),
-            lines=(line, goal),
-            places=(1.0, end),
-        )
+        return line, goal
 
-    def _counted(self, step: Step | None, origin: Origin) -> str:
-        judged = None if step is None else right(step, origin)
-        if step is None or judged is None:
-            return ""
+    def _counted(self, step: Step, judged: np.ndarray) -> str:
         dead = recompute.dead_groups(step)
         return plural(
             "Update {update}: {right} of {count} answer right; {dead} of {groups} groups dead.",
             "Update {update}: {right} of {count} answers right; {dead} of {groups} groups dead.",
             len(judged),
         ).format(update=step.step, right=int(judged.sum()), count=len(judged), dead=int(dead.sum()), groups=len(dead))
-
-    def summary(self, view: View) -> str:
-        recorded = RECORDED if view.run.read_only else ""
-        return f"{self._counted(view.step.step, view.run.origin)} {recorded}".strip()
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -146,22 +104,6 @@ class Pretrained(Interactive):
         return math.nan if step is None else float((step.rewards > 0).sum())
 
 
-def answer_rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """Return one table row per sampled answer of an update."""
-    judged = None if step is None else right(step, origin)
-    if step is None or judged is None:
-        return []
-    return [
-        [
-            GLYPHS[bool(judged[row])],
-            float(step.rewards[row]),
-            question_text(step, int(step.group[row]), origin),
-            answer_text(step, row, origin),
-        ]
-        for row in range(len(judged))
-    ]
-
-
 def answer_text(step: Step, row: int, origin: Origin) -> str:
     """Return the text of completion ``row`` on one line, without its end-of-sequence token."""
     return " ".join(tokens_text(answer_tokens(step.tokens[row][step.mask[row]], origin), origin).split())
@@ -177,11 +119,6 @@ def exact_answers(step: Step, origin: Origin) -> np.ndarray:
     """Return which answers an exact checker would accept, boolean (B,)."""
     judged = right(step, origin)
     return bare_answers(step, origin) & (False if judged is None else judged)
-
-
-def shares(run: RunHandle) -> np.ndarray:
-    """Return the share of right answers in each update's batch, (n,), from the run's metrics."""
-    return np.asarray(run.series["accuracy"].values[: run.head])
 
 
 def nine_tenths_at(right_shares: np.ndarray) -> float:

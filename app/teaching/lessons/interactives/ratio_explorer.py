@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import down
+from app.boxes import down, turn
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
@@ -40,9 +40,13 @@ OLD = BarSeries(name=tr("π_old, which drew the samples"), meaning="old", style=
 
 
 class RatioExplorer(Interactive):
-    """A draggable policy drawn over the outlines of the old policy, with the ratios below."""
+    """A draggable policy drawn over the outlines of the old policy, with the ratios below.
 
-    offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state=("action", "probability", "gain"))
+    In the state, ``action`` is counted from 1, ``probability`` is the value to which its probability is initially set,
+    and ``gain`` is the amount by which each action's probability rises in turn.
+    """
+
+    offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state={"action": 0, "probability": math.nan, "gain": GAIN})
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -58,22 +62,14 @@ class RatioExplorer(Interactive):
         self._old: np.ndarray | None = None
         self._objective = Objective()
         self._moves: list[tuple[int, float]] = []
-        self._gain = GAIN
         self.ratios_now: Ratios | None = None
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step.
-
-        The keys are ``action`` (counted from 1), ``probability``, the value to which that action's probability is
-        initially set, and ``gain``, the amount by which each action's probability rises in turn.
-        """
-        action, prob, gain = state.get("action"), state.get("probability"), state.get("gain", GAIN)
-        there = isinstance(action, int) and isinstance(prob, (int, float))
-        self._moves = [(int(action) - 1, float(prob))] if there else []  # type: ignore[arg-type]
-        self.policy.chosen = max(self._moves[0][0], 0) if self._moves else 0
-        self._gain = float(gain) if isinstance(gain, (int, float)) else GAIN
+    def _take(self) -> None:
+        action, prob = self.state["action"], self.state["probability"]
+        self._moves = [] if math.isnan(prob) else [(action - 1, prob)]
+        self.policy.chosen = max(action - 1, 0)
         self.ratios_now = None
 
     def _compute(self) -> Ratios:
@@ -83,7 +79,7 @@ class RatioExplorer(Interactive):
         for action, prob in self._moves:
             action = min(max(action, 0), len(logp) - 1)
             logp = with_probability(logp, action, prob)
-        return Ratios(self._objective, self._old, logp, action, self._gain)
+        return Ratios(self._objective, self._old, logp, action, self.state["gain"])
 
     @Slot(int, float)
     def _on_dragged(self, action: int, prob: float) -> None:
@@ -96,22 +92,17 @@ class RatioExplorer(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         for twin in (self.top, self.below):
             twin.set_look(view.theme, view.scale)
-        now = view.step.now
+        now, what = view.step.now, self.shows
         if now is None:
-            return
-        old = from_weights(np.maximum(now[0], 1e-8).tolist())
+            return self.note.text()
+        old_logp = from_weights(np.maximum(now[0], 1e-8).tolist())
         goal = view.next_settings.objective
-        if self._old is None or not np.array_equal(old, self._old) or goal != self._objective:
-            self._old, self._objective, self.ratios_now = old, goal, None
-        self.ratios_now = self._compute() if self.ratios_now is None else self.ratios_now
-        self._show(view)
-
-    def _show(self, view: View) -> None:
-        ratios_now, what = self.ratios_now, self.shows
-        assert ratios_now is not None
+        if self._old is None or not np.array_equal(old_logp, self._old) or goal != self._objective:
+            self._old, self._objective, self.ratios_now = old_logp, goal, None
+        ratios_now = self.ratios_now = self._compute() if self.ratios_now is None else self.ratios_now
         names = view.step.origin.vocabulary[: len(ratios_now.logp)]
         old = np.exp(ratios_now.old_logp)
         dragged = what != "alone"  # in that view, every action is changed in turn
@@ -120,12 +111,11 @@ class RatioExplorer(Interactive):
         self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))
         self.policy.set_summary(summary_of(self.policy))
         self.below.setVisible(what != "policy")
-        low, directions = self.height() < 330 * view.scale, QBoxLayout.Direction
-        self._parts.setDirection(directions.LeftToRight if low else directions.TopToBottom)
+        turn(self._parts, stacked=self.height() >= 330 * view.scale)
         if what != "policy":
             ratio = ratios_now.alone if what == "alone" else ratios_now.ratio
             heading = (
-                tr("Ratio, if one action alone gains {gain}").format(gain=shown(self._gain))
+                tr("Ratio, if one action alone gains {gain}").format(gain=shown(self.state["gain"]))
                 if what == "alone"
                 else tr("Ratio π / π_old")
             )
@@ -137,22 +127,25 @@ class RatioExplorer(Interactive):
             )
             self.below.refresh()
         self.top.refresh()
-        self.tell(view, self._summary(ratios_now, what))
-
-    def _summary(self, ratios_now: Ratios, what: str) -> str:
-        low, high = ratios_now.bounds
-        if what == "policy":
-            return ""
-        ratio = ratios_now.alone if what == "alone" else ratios_now.ratio
-        outside = tr("{ratio} of {count} outside {low} to {high}").format(
-            ratio=ratios_now.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)
-        )
-        return tr("Smallest {min} · largest {max} · {outside}").format(
-            min=readable(float(ratio.min()), "digits"), max=readable(float(ratio.max()), "digits"), outside=outside
+        return (
+            ""
+            if what == "policy"
+            else _summary_of(ratios_now, ratios_now.alone if what == "alone" else ratios_now.ratio)
         )
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         return self.note.text() or self.policy.accessibleDescription()
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {} if self.ratios_now is None else self.ratios_now.answers()
+
+
+def _summary_of(found: Ratios, ratio: np.ndarray) -> str:
+    """Return a sentence about the ``ratio`` of each action (A,)."""
+    low, high = found.bounds
+    outside = tr("{ratio} of {count} outside {low} to {high}").format(
+        ratio=found.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)
+    )
+    return tr("Smallest {min} · largest {max} · {outside}").format(
+        min=readable(float(ratio.min()), "digits"), max=readable(float(ratio.max()), "digits"), outside=outside
+    )

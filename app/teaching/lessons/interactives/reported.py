@@ -19,7 +19,6 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
-from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, pages
@@ -55,7 +54,7 @@ class Reported(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.answers = TableTwin(COLUMNS, title=tr("Answers at this update"))
+        self.answers = self.make_table(COLUMNS, tr("Answers at this update"))
         self.evolution = EvolutionPanel(workspace, heading=False)
         self.evolution.place = CHOSEN
         self.page, cited = PublishedView(), QWidget()
@@ -67,7 +66,7 @@ class Reported(Interactive):
         self._stack = pages(self.answers, self.evolution, cited)
         self.lay_out((self._stack, 1), self.recorded, spacing=6)
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         recorded = self.shows in (ANSWERS, EVOLUTION)
         self._stack.setCurrentIndex({ANSWERS: 0, EVOLUTION: 1}.get(self.shows, 2))
         self.twin.setVisible(self.shows == RESULTS)
@@ -77,12 +76,12 @@ class Reported(Interactive):
         if self.shows == ANSWERS:
             self.answers.set_look(view.theme, view.scale * LARGER)
             self.answers.set_rows(self.rows(view))
-            self.answers.set_summary("" if self.hidden else self.summary(view))
         elif self.shows == EVOLUTION:
             self.evolution.on_frame()
         else:
             self.page.show_part(self.shows, view.theme, view.scale)
             self._draw_results(view)
+        return ""
 
     def _draw_results(self, view: View) -> None:
         found = [row for entry in published() for row in zip(entry.bars, entry.before, entry.after, strict=True)]
@@ -103,7 +102,7 @@ class Reported(Interactive):
             [GLYPHS[judged.right], prompt, text] for prompt, (text, judged) in zip(origin.watched, answers, strict=True)
         ]
 
-    def summary(self, view: View) -> str:
+    def _summary(self, view: View) -> str:
         recorded = RECORDED if view.run.read_only else ""
         if self.shows == EVOLUTION:
             return f"{self.evolution.summary(view)} {recorded}".strip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QWidget
@@ -41,13 +40,17 @@ Key = tuple[Settings, bool]
 
 
 class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
-    """Two policies of the lesson's run, or bars over the age of the samples."""
+    """Two policies of the lesson's run, or bars over the age of the samples.
+
+    In the state, ``ages`` are the ages with bars, and ``weighted`` is whether to add weighted runs.
+    """
 
     job = "stale_samples"
+    without_runs = ("policies",)
     offer = Offer(
         shows=("policies", "wrong"),
         checks=("weight", *(f"wrong_{age}" for age in AGES), *(f"weighted_{age}" for age in AGES)),
-        state=("ages", "weighted"),
+        state={"ages": AGES, "weighted": False},
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -55,35 +58,28 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
         self.policies = BarChart(tr("Probability of each answer"))
         self.wrong = BarChart(tr("Runs that end wrong"))
         self.twins = {
-            "policies": TwinStack(self.policies, [LEARNER.entry, SAMPLER.entry]),
-            "wrong": TwinStack(self.wrong, [part.entry for part in PARTS.values()]),
+            "policies": self.make_twin(self.policies, [LEARNER.entry, SAMPLER.entry]),
+            "wrong": self.make_twin(self.wrong, [part.entry for part in PARTS.values()]),
         }
         self._stack = pages(*self.twins.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
-        self._ages: tuple[int, ...] = AGES
-        self._weighted = False
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins["wrong"]] if self.shows == "wrong" else []
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``ages``, the ages with bars, and ``weighted``, whether to add weighted runs."""
-        ages = state.get("ages", AGES)
-        self._ages = tuple(age for age in AGES if age in ages)
-        self._weighted = bool(state.get("weighted", False))
+    @property
+    def _shown(self) -> list[bool]:
+        """The kinds of runs shown, by whether their samples are weighted."""
+        return [False, True] if self.state["weighted"] else [False]
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
         """Return the runs computed so far, by age of the samples."""
-        return {} if self.settings is None else dict(self.trained.results((self.settings, weighted)))
+        return dict(self.trained.results((self.settings, weighted)))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, weighted) for weighted in ((False, True) if self._weighted else (False,))]
-
-    @property
-    def ready(self) -> bool:
-        return self.shows == "policies" or super().ready
+        return [(settings, weighted) for weighted in self._shown]
 
     def waiting(self) -> str:
         return plural(
@@ -94,49 +90,53 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        twin = self.twins[self.shows]
-        self._stack.setCurrentWidget(twin)
+    def _draw(self, view: View) -> str:
+        self._stack.setCurrentWidget(self.twins[self.shows])
         if self.shows == "policies":
-            self._draw_policies(view)
-        else:
-            self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": self.block}))
-            self._draw_wrong()
-        self.tell(view, self.summary(view), [twin])
+            return self._draw_policies(view)
+        self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": self.block}))
+        return self._draw_wrong()
 
-    def _draw_policies(self, view: View) -> None:
-        known = self._policies()
-        if known is None:
-            return
-        now, sampler = known
-        names = [str(action + 1) for action in range(len(now))]
-        self.policies.show_picture(
-            distribution(self.policies, now, names, "policy", SAMPLER.with_heights(sampler), ringed=False)
-        )
+    def _draw_policies(self, view: View) -> str:
+        known, (now_unpaid, sampler_unpaid) = self._policies(), self._unpaid()
+        if known is not None:
+            now, sampler = known
+            names = [str(action + 1) for action in range(len(now))]
+            before = SAMPLER.with_heights(sampler)
+            self.policies.show_picture(distribution(self.policies, now, names, "policy", before, ringed=False))
+        if math.isnan(now_unpaid):
+            return ""
+        return tr(
+            "Update {update}: the unpaid answers together have {now} now, and had {sampler} when the samples were "
+            "drawn."
+        ).format(update=view.cursor.step, now=percent(now_unpaid), sampler=percent(sampler_unpaid))
 
-    def _draw_wrong(self) -> None:
-        heights = {}
-        for weighted, part in PARTS.items():
-            runs = self.runs(weighted) if self._weighted or not weighted else {}
-            heights[part.name] = np.array(
-                [stale_samples.wrong(runs[age]) if age in runs and age in self._ages else math.nan for age in AGES]
-            )
-        shown = [part for weighted, part in PARTS.items() if self._weighted or not weighted]
-        names = [str(age) for age in AGES]
-        self.wrong.show_picture(compared(shown, heights, names, tr("age of the samples, in updates"), SHARE))
-        self.twins["wrong"].legend.set_entries([part.entry for part in shown])
+    def _draw_wrong(self) -> str:
+        heights, said = {}, []
+        for weighted in self._shown:
+            runs = {
+                age: stale_samples.wrong(one) for age, one in self.runs(weighted).items() if age in self.state["ages"]
+            }
+            heights[PARTS[weighted].name] = np.array([runs.get(age, math.nan) for age in AGES])
+            if runs:
+                shares = listed(
+                    tr("{share} at age {age}").format(share=percent(runs[age]), age=age)
+                    for age in sorted({min(runs), max(runs)})
+                )
+                said.append(SAID[weighted].format(listed=shares))
+        parts, names = [PARTS[weighted] for weighted in self._shown], [str(age) for age in AGES]
+        self.wrong.show_picture(compared(parts, heights, names, tr("age of the samples, in updates"), SHARE))
+        self.twins["wrong"].legend.set_entries([part.entry for part in parts])
+        return " ".join(said)
 
     def _policies(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the probabilities (A,) of the learning policy and of the sampling policy before the current update."""
         view = self.workspace.view
-        step = view.run.step(view.cursor.step)
-        if step is None or step.dist_logp is None:
+        step, policies = view.step.step, self.policies_so_far(view)
+        if step is None or len(policies) < step.step:
             return None
-        older = view.run.step(max(1, step.step - step.settings.learner.staleness))
-        if older is None or older.dist_logp is None:
-            return None
-        now, sampler = (np.exp(each.dist_logp[0][0]) for each in (step, older) if each.dist_logp is not None)
-        return now, sampler
+        now = step.step - 1
+        return policies[now][0], policies[max(0, now - step.settings.learner.staleness)][0]
 
     def _unpaid(self) -> tuple[float, float]:
         """Return the probability of an unrewarded answer under the learning policy and under the sampling policy."""
@@ -145,27 +145,6 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
             return math.nan, math.nan
         now, sampler = (float(each[rewards[0] == 0].sum()) for each in known)
         return now, sampler
-
-    def summary(self, view: View) -> str:
-        if self.shows == "policies":
-            now, sampler = self._unpaid()
-            if math.isnan(now):
-                return ""
-            return tr(
-                "Update {update}: the unpaid answers together have {now} now, and had {sampler} when the samples were "
-                "drawn."
-            ).format(update=view.cursor.step, now=percent(now), sampler=percent(sampler))
-        said = []
-        for weighted in PARTS:
-            runs = self.runs(weighted) if self._weighted or not weighted else {}
-            there = [age for age in self._ages if age in runs]
-            if there:
-                shares = listed(
-                    tr("{share} at age {age}").format(share=percent(stale_samples.wrong(runs[age])), age=age)
-                    for age in sorted({there[0], there[-1]})
-                )
-                said.append(SAID[weighted].format(listed=shares))
-        return " ".join(said)
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.base import pages
-from app.teaching.lessons.interactives.credit_rows import judged
+from app.teaching.lessons.interactives.group_tokens import GroupTokens
 from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
-from app.token_grid.grid import TokenGrid
-from app.token_grid.legend import TintLegend
-from app.token_grid.tints import TINTS
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.explain import Quantity
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import listed, plural, tr
@@ -48,37 +41,32 @@ Key = tuple[Settings, str, int]
 class StepCredit(ManyRuns[Key, ChainProgress]):
     """Outcome reward compared with process reward: the advantages in one group, or training under each kind of credit.
 
-    Training is shown as the median and middle half of 64 runs.
+    Training is shown as the median and middle half of 64 runs. In the state, ``lanes`` are the kinds of credit shown,
+    and ``updates`` is the length of the runs.
     """
 
+    without_runs = ("tokens",)
     offer = Offer(
         shows=SHOWS,
-        state=("lanes", "updates"),
+        state={"lanes": CREDITS, "updates": 100},
         checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.grid, self.legend = TokenGrid(), TintLegend()
-        self.grid.chosen.connect(self.select_token)
-        self.grid.activated.connect(self._on_activated)
+        self.tokens = GroupTokens(workspace, "advantage")
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
-        self.twins = {name: TwinStack(plot) for name, plot in self.plots.items()}
-        tokens = QWidget()
-        down((self.grid, 1), self.legend, on=tokens, margins=0)
-        self._stack = pages(tokens, *self.twins.values())
+        self.twins = {name: self.make_twin(plot) for name, plot in self.plots.items()}
+        self._stack = pages(self.tokens, *self.twins.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``lanes``, the kinds of credit shown, and ``updates``, the length of the runs."""
-        lanes, updates = state.get("lanes"), state.get("updates")
-        known = tuple(name for name in CREDITS if isinstance(lanes, (tuple, list)) and name in lanes)
-        self._lanes = known or CREDITS
-        self._updates = updates if isinstance(updates, int) and 0 < updates <= 1000 else 100
+    def _take(self) -> None:
+        self._lanes = tuple(name for name in CREDITS if name in self.state["lanes"]) or CREDITS
+        self._updates = self.state["updates"] if 0 < self.state["updates"] <= 1000 else 100
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, lane, self._updates) for lane in self._lanes]
@@ -90,11 +78,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def course(self, lane: str) -> ChainProgress | None:
         """Return the training progress computed so far for all seeds under one kind of credit, or None."""
-        return None if self.settings is None else self.trained.latest((self.settings, lane, self._updates))
-
-    @property
-    def ready(self) -> bool:
-        return self.shows == "tokens" or super().ready
+        return self.trained.latest((self.settings, lane, self._updates))
 
     def waiting(self) -> str:
         return plural(
@@ -105,26 +89,14 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        what = self.shows
-        if what == "tokens":
-            self._draw_tokens(view)
-        else:
-            self._draw_runs(view, what)
-        self._stack.setCurrentIndex(SHOWS.index(what))
-        self.tell(view, self.summary(view), [self.twins[what]] if what in self.twins else ())
-
-    def _draw_tokens(self, view: View) -> None:
-        step, tint = view.step.step, TINTS["push"]
-        if step is None:
-            return
-        row, values = view.selection.row, tint.values(view.step)
-        chosen = row is not None and row < len(step.group)
-        rows = judged(view.step, int(step.group[row]) if chosen else int(step.group[0]), tint, values)
-        asked = self.step.explain.token if self.step.explain is not None else None
-        token = min(view.selection.token or asked or 0, step.mask.shape[1] - 1)
-        self.grid.show_rows(rows, view.theme, view.scale, (int(row or 0), token) if chosen else None)
-        self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
+    def _draw(self, view: View) -> str:
+        self._stack.setCurrentIndex(SHOWS.index(self.shows))
+        if self.shows == "tokens":
+            explained = self.step.explain
+            self.tokens.show_group(view, "judged", asked=(explained.token or 0) if explained is not None else 0)
+            return ""
+        self._draw_runs(view, self.shows)
+        return self._sentence(self.shows)
 
     def _draw_runs(self, view: View, what: str) -> None:
         self.train(
@@ -141,15 +113,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         else:
             plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
 
-    @Slot(int, int)
-    def _on_activated(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
-        self.workspace.explain(Quantity("advantage", row=row, token=token))
-
-    def summary(self, view: View) -> str:
-        what = self.shows
-        if what == "tokens":
-            return ""
+    def _sentence(self, what: str) -> str:
         if not self.ready or self.trained.problem:
             return self.progress_text
         if what == "race":

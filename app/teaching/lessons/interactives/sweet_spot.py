@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -16,11 +16,10 @@ from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.base import Interactive
 from app.theme.labels import Label
 from app.theme.reasons import allow
-from app.widgets.calm import CalmSlider, in_percent
+from app.widgets.calm import in_percent
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import learners
@@ -56,6 +55,7 @@ def push(settings: Settings) -> float:
 class SweetSpot(Interactive):
     """The gradient norm over the chance of a right answer: a curve of measured batches with a draggable point."""
 
+    of_bandit = True
     offer = Offer(checks=("norm", "of_half", "best_chance"), parts=("curve", "words"))
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -65,22 +65,15 @@ class SweetSpot(Interactive):
         self._visited: dict[Settings, tuple[float, float]] = {}
         self.measured = self.experiments(_measured)
         self.plot = LineChart(tr("Gradient norm over difficulty"))
-        self.twin = TwinStack(self.plot)
-        self.slider = CalmSlider()
-        self.slider.setRange(0, 100)
-        self.slider.setAccessibleName(tr("Chance of a right answer"))
-        self.slider.spoken = in_percent
-        self.slider.valueChanged.connect(self._on_slid)
+        self.twin = self.make_twin(self.plot)
+        self.slider = self.make_slider(tr("Chance of a right answer"), 100, in_percent)
         self.name = Label(tr("Chance of a right answer p"), name="muted")
         row = across(self.name, (self.slider, 1))
         self.lay_out((self.twin, 1), row, self.note, spacing=6)
 
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        return {"words": (self.note,)}
-
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, object]) -> None:
+    def _take(self) -> None:
         self._wanted = None
 
     @property
@@ -98,7 +91,7 @@ class SweetSpot(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         if view.run.origin.settings != self._base:
             self._base = view.run.origin.settings
             self._wanted = None
@@ -114,22 +107,24 @@ class SweetSpot(Interactive):
         allow(self.slider, why_not)
         allow(self.name, why_not)
         self.plot.show_picture(self._picture(way, here))
-        summary = self.summary(view)
-        self.tell(view, summary, [self.twin])
-        if "words" in self.hidden:
-            self.twin.set_summary("")
+        chance, norm = here
+        if math.isnan(norm):
+            return tr("The policy is right with chance {chance}; no batch has been drawn yet.").format(
+                chance=shown(chance, 2)
+            )
+        if self._wanted is not None or view.cursor.step <= 1:
+            return tr("Right with chance {chance}: the gradient norm of this batch is {norm}.").format(
+                chance=shown(chance, 2), norm=shown(norm)
+            )
+        return tr("Update {update}: right with chance {chance}, gradient norm {norm}.").format(
+            update=view.cursor.step, chance=shown(chance, 2), norm=shown(norm)
+        )
 
     def _way(self, view: View) -> np.ndarray:
         """Return the run's path (n, 2), the chance of a right answer and the gradient norm of each update so far."""
         norms = view.run.series["grad_norm"].values[: view.cursor.step]
-        chances = [self._chance(view, update) for update in range(1, len(norms) + 1)]
-        return np.column_stack([chances, norms]) if chances else np.empty((0, 2))
-
-    def _chance(self, view: View, update: int) -> float:
-        step = view.run.step(update)
-        if step is None or step.dist_logp is None:
-            return math.nan
-        return float(np.exp(step.dist_logp[0][:, RIGHT]).mean())
+        chances = [policy[:, RIGHT].mean() for policy in self.policies_so_far(view)][: len(norms)]
+        return np.column_stack([chances, norms[: len(chances)]]) if chances else np.empty((0, 2))
 
     def _here(self, view: View) -> tuple[float, float]:
         """Return the position of the point, which is where it was dragged or, if it was not, that of the last update.
@@ -141,9 +136,8 @@ class SweetSpot(Interactive):
         way = self._way(view)
         if len(way):
             return float(way[-1, 0]), float(way[-1, 1])
-        origin = view.run.origin
-        start = math.nan if origin.dist_logp is None else float(np.exp(origin.dist_logp[:, RIGHT]).mean())
-        return start, math.nan
+        policies = self.policies_so_far(view)
+        return float(policies[0][:, RIGHT].mean()) if policies else math.nan, math.nan
 
     def _picture(self, way: np.ndarray, here: tuple[float, float]) -> LinePicture:
         known = [] if "curve" in self.hidden else self.measured.results(self._key)
@@ -158,8 +152,7 @@ class SweetSpot(Interactive):
             listed=False,
             z=15,
         )
-        there = np.array([here[0]]), np.array([here[1]])
-        point = PointSet(name="here", meaning="text", size=12, x=there[0], y=there[1])
+        point = PointSet(name="here", meaning="text", size=12, x=np.array([here[0]]), y=np.array([here[1]]))
         before = np.array([place for base, place in self._visited.items() if base != self._base]).reshape(-1, 2)
         visited = PointSet(name="visited", meaning="muted", size=9, filled=False, x=before[:, 0], y=before[:, 1])
         return LinePicture(
@@ -169,20 +162,6 @@ class SweetSpot(Interactive):
             points=(visited, point),
             span=(0.0, 0.1),
             places=(0.0, 1.0),
-        )
-
-    def summary(self, view: View) -> str:
-        chance, norm = self._here(view)
-        if math.isnan(norm):
-            return tr("The policy is right with chance {chance}; no batch has been drawn yet.").format(
-                chance=shown(chance, 2)
-            )
-        if self._wanted is not None or view.cursor.step <= 1:
-            return tr("Right with chance {chance}: the gradient norm of this batch is {norm}.").format(
-                chance=shown(chance, 2), norm=shown(norm)
-            )
-        return tr("Update {update}: right with chance {chance}, gradient norm {norm}.").format(
-            update=view.cursor.step, chance=shown(chance, 2), norm=shown(norm)
         )
 
     # -- answers and input ---------------------------------------------------------------------------------------------
@@ -202,8 +181,8 @@ class SweetSpot(Interactive):
         }
 
     @Slot(int)
-    def _on_slid(self, percent: int) -> None:
-        self._wanted = percent / 100
+    def _on_slid(self, position: int) -> None:
+        self._wanted = position / 100
         self.touched.emit()
 
 

@@ -1,125 +1,132 @@
-"""Temperature: its effect on distinct answers, live groups and rewards, and scoring at another temperature."""
+"""Temperature: its effect on distinct answers, live groups and rewards, and scoring at another temperature.
+
+Groups are drawn from a bandit, or from the language model in a process.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
-from app.boxes import down
+from app.boxes import down, turn
+from app.jobs.job_process import language_job
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
-from app.plotting.line_data import Line
+from app.plotting.line_data import Line, LinePicture, PointSet
+from app.plotting.numbers import share, shown
+from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.base import Interactive, pages
-from app.teaching.lessons.interactives.line_pictures import over_temperature
-from app.teaching.lessons.interactives.temperature_samples import (
-    CLIPPED,
-    DISTINCT,
-    LIVE,
-    PRAISED,
-    PUNISHED,
-    REWARD,
-    at,
-    grid,
-    language_groups,
-    scored,
-    scored_here,
-    sentence_of_groups,
-    sentence_of_model,
-    sentence_of_scoring,
-)
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.errors import SettingsError
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.temperatures import LANGUAGE_TEMPERATURES, TEMPERATURES, language_at
+from grpo_core.teaching.lessons.experiments.temperatures import (
+    LANGUAGE_TEMPERATURES,
+    TEMPERATURES,
+    first_pass,
+    groups_at,
+    groups_of,
+    language_at,
+)
 from grpo_core.text import plural, tr
 
-SHOWS = ("groups", "language", "scoring")
+DISTINCT = Line(name="distinct", title=tr("different answers in a group"), meaning="entropy")
+LIVE = Line(name="live", title=tr("groups that live"), meaning="policy")
+REWARD = Line(name="reward", title=tr("mean reward"), meaning="reward")
+PRAISED = Line(name="praised", label=tr("praised"), meaning="push_up")
+PUNISHED = Line(name="punished", label=tr("punished"), meaning="push_down")
+CLIPPED = Line(name="clipped", title=tr("clipped"), meaning="clipped")
+"""The measures of groups and of the first pass. Their names are those of the fields that contain them."""
+GROUPS: dict[tuple[Line, ...], str] = {
+    (DISTINCT,): tr("Distinct answers"),
+    (LIVE,): tr("Live groups"),
+    (REWARD,): tr("Mean reward"),
+}
+PLOTS: dict[str, dict[tuple[Line, ...], str]] = {
+    "groups": GROUPS,
+    "language": GROUPS,
+    "scoring": {(PRAISED, PUNISHED): tr("First ratio"), (CLIPPED,): tr("Clipped at once")},
+}
+"""For each view, the lines of its plots and their titles."""
 SAMPLED_AT = tr("sampled at T")
 SCORED_AT = tr("scored at T")
 LOW = 330
 """Height at 100 % scale below which plots are placed side by side."""
-LANGUAGE_SIZE = language_at(1.0).learner.group_size
+LANGUAGE, LANGUAGE_SIZE = "language", language_at(1.0).learner.group_size
+"""Key of the language model's results, and the size of its groups."""
 COLD, ONE = 0, TEMPERATURES.index(1.0)
 """Indices of the lowest temperature and of temperature 1."""
-LANGUAGE, LANGUAGE_PARTS = "language", (DISTINCT, LIVE, REWARD)
-"""Key of the language model's results, and the measures known for it at each temperature."""
-GROUP_CHECKS = {"distinct": DISTINCT, "live": LIVE, "reward": REWARD}
-PASS_CHECKS = {"praised": PRAISED, "punished": PUNISHED, "clipped": CLIPPED}
+NAMED, FEW = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), (0.1, 1.0, 10.0)
+"""Temperatures labelled on the axis, and those labelled on a short axis."""
+PLACES = np.log10(TEMPERATURES)
+"""Positions of the grid's temperatures on a logarithmic axis, (n,)."""
+SPACING = float(PLACES[1] - PLACES[0])
+ENDS = (float(PLACES[0]), float(PLACES[-1]))
 
 
 class Temperature(Interactive):
-    """Three small plots over the sampling temperature, or two over the scoring temperature."""
+    """Three small plots over the sampling temperature, or two over the scoring temperature.
+
+    In the state, ``scored_at`` is the scoring temperature in the prediction and the description.
+    """
 
     offer = Offer(
-        shows=SHOWS,
-        checks=(*GROUP_CHECKS, *PASS_CHECKS, "reward_over_cold", "reward_over_one", "language_best", "language_rise"),
-        state=("scored_at",),
+        shows=tuple(PLOTS),
+        checks=(
+            *(line.name for line in (DISTINCT, LIVE, REWARD, PRAISED, PUNISHED, CLIPPED)),
+            "reward_over_cold",
+            "reward_over_one",
+            "language_best",
+            "language_rise",
+        ),
+        state={"scored_at": 1.0},
         parts=("curves", "live", "reward", "words"),
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.plots = {
-            name: {
-                DISTINCT: LineChart(tr("Distinct answers")),
-                LIVE: LineChart(tr("Live groups")),
-                REWARD: LineChart(tr("Mean reward")),
-            }
-            for name in ("groups", "language")
+            name: {lines: LineChart(title) for lines, title in titles.items()} for name, titles in PLOTS.items()
         }
-        self.ratio, self.clipped = LineChart(tr("First ratio")), LineChart(tr("Clipped at once"))
-        self._low = False
-        charts = {name: [*plots.values()] for name, plots in self.plots.items()} | {
-            "scoring": [self.ratio, self.clipped]
-        }
-        self.twins = {name: [TwinStack(plot) for plot in plots] for name, plots in charts.items()}
-        self.pages = {name: QWidget() for name in charts}
+        self.twins = {name: [self.make_twin(plot) for plot in plots.values()] for name, plots in self.plots.items()}
+        _, live, reward = zip(self.twins["groups"], self.twins["language"], strict=True)
+        self.parts |= {"live": live, "reward": reward}
+        self.pages = {name: QWidget() for name in PLOTS}
         for name, page in self.pages.items():
             down(*((twin, 1) for twin in self.twins[name]), on=page, margins=0, spacing=4)
         self._stack = pages(*self.pages.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
-        self.problem = ""
-        self.sampled = self.experiments(self._of_language, waits=False)
+        self.sampled = self.experiments(self._sampled, waits=False)
 
-    def _of_language(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+    def _sampled(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
         return language_groups(self.block, poll)
 
-    def parts(self) -> Mapping[str, Sequence[QWidget]]:
-        live, reward = list(GROUP_CHECKS).index("live"), list(GROUP_CHECKS).index("reward")
-        return {
-            "live": [self.twins[name][live] for name in self.plots],
-            "reward": [self.twins[name][reward] for name in self.plots],
-            "words": [self.note],
-        }
-
     def of_many_runs(self) -> Sequence[TwinStack]:
-        seen = self.shows in self.plots and "curves" not in self.hidden
-        return self.twins[self.shows] if seen else []
+        return [] if self.shows == "scoring" or "curves" in self.hidden else self.twins[self.shows]
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a step: ``scored_at``, the scoring temperature in the prediction and the description."""
-        wanted = state.get("scored_at", 1.0)
-        self._scored_at = float(wanted) if isinstance(wanted, (int, float)) and 0.01 <= wanted <= 100 else 1.0
+    def _take(self) -> None:
+        self.of_bandit = self.shows != "language"
+        wanted = self.state["scored_at"]
+        self._scored_at = wanted if 0.01 <= wanted <= 100 else 1.0
 
     @property
     def language(self) -> dict[str, np.ndarray]:
         """Value of each measure for the language model at every temperature of the grid (n,), NaN if unknown."""
-        known = {part.name: np.full(len(TEMPERATURES), np.nan) for part in LANGUAGE_PARTS}
+        known = np.full((3, len(TEMPERATURES)), np.nan)
         for temperature, values in self.sampled.results(LANGUAGE):
-            for part, value in zip(LANGUAGE_PARTS, values, strict=True):
-                known[part.name][TEMPERATURES.index(temperature)] = value
-        return known
+            known[:, TEMPERATURES.index(temperature)] = values
+        return {line.name: values for (line,), values in zip(GROUPS, known, strict=True)}
 
     @property
     def _done(self) -> int:
@@ -145,113 +152,224 @@ class Temperature(Interactive):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        self._settings = view.wanted
+    def _draw(self, view: View) -> str:
+        settings = self._settings = view.wanted
         self._stack.setCurrentWidget(self.pages[self.shows])
-        self._arrange(self.height() < LOW * view.scale)
-        self.problem = ""
-        try:
-            self._draw()
-        except SettingsError as error:
-            self.problem = str(error)
-        text = "" if "words" in self.hidden else self._sentence()
-        self.tell(view, text, self.twins[self.shows])
-
-    def _arrange(self, low: bool) -> None:
-        """Place the plots side by side if the picture is ``low``, otherwise stack them."""
-        self._low = low
+        low = self.height() < LOW * view.scale
         row, twins = self.pages[self.shows].layout(), self.twins[self.shows]
         assert isinstance(row, QBoxLayout)
-        row.setDirection(QBoxLayout.Direction.LeftToRight if low else QBoxLayout.Direction.TopToBottom)
+        turn(row, stacked=not low)
         for twin in twins:
             twin.button.setVisible(not low)  # the title needs the space there, and the T key still switches the plot
-
-    def _draw(self) -> None:
+        here: dict[str, float] = {}
         if self.shows == "language":
             self.sampled.want(LANGUAGE)
-            known = self.language
-            for part, plot in self.plots["language"].items():
-                self._show(plot, [part], known, 1.0, [], top=LANGUAGE_SIZE if part is DISTINCT else 0.0)
-            return
-        settings = self._settings
-        if settings.is_language:
-            raise SettingsError("task", "language", tr("this picture draws from a bandit"))
-        if self.shows == "scoring":
+            values, size, temperature = self.language, LANGUAGE_SIZE, 1.0
+        elif self.shows == "scoring":
             values, here = scored(settings), scored_here(settings, self._scored_at)
-            self._show(
-                self.ratio,
-                [PRAISED, PUNISHED],
-                values,
-                self._scored_at,
-                [here[PRAISED.name], here[PUNISHED.name]],
-                sampled_at=settings.learner.temperature,
+            size, temperature = 0, self._scored_at
+        else:
+            values, here = grid(settings), at(settings)
+            size, temperature = settings.learner.group_size, settings.learner.temperature
+        for lines, plot in self.plots[self.shows].items():
+            plot.show_picture(
+                over_temperature(
+                    lines,
+                    {} if "curves" in self.hidden else values,  # otherwise only the measured point
+                    SCORED_AT if self.shows == "scoring" else SAMPLED_AT,
+                    temperature=temperature,
+                    here=[here[line.name] for line in lines if here],
+                    top=size if DISTINCT in lines else 0.0,
+                    sampled_at=settings.learner.temperature if PRAISED in lines else None,
+                    short=low,
+                    labelled=low or plot is twins[-1].plot,
+                )
             )
-            self._show(self.clipped, [CLIPPED], values, self._scored_at, [here[CLIPPED.name]])
-            return
-        values, here = grid(settings), at(settings)
-        for part, plot in self.plots["groups"].items():
-            top = settings.learner.group_size if part is DISTINCT else 0.0
-            self._show(plot, [part], values, settings.learner.temperature, [here[part.name]], top=top)
-
-    def _show(
-        self,
-        plot: LineChart,
-        parts: list[Line],
-        values: Mapping[str, np.ndarray],
-        temperature: float,
-        here: list[float],
-        top: float = 0.0,
-        sampled_at: float | None = None,
-    ) -> None:
-        """Draw some measures over temperature. Among stacked charts, the last one has the axis label for all."""
-        if "curves" in self.hidden:  # only the measured point
-            values = {}
-        open_ended = parts[0] in (DISTINCT, PRAISED)
-        plot.show_picture(
-            over_temperature(
-                parts,
-                values,
-                Scale(low=0) if open_ended else Scale(low=0, high=1),
-                SCORED_AT if self.shows == "scoring" else SAMPLED_AT,
-                temperature=temperature,
-                here=here,
-                top=top,
-                sampled_at=sampled_at,
-                short=self._low,
-                labelled=self._low or plot is self.twins[self.shows][-1].plot,
-            )
-        )
+        return self._sentence()
 
     # -- words and answers ---------------------------------------------------------------------------------------------
 
     def _sentence(self) -> str:
         """Return a description of the picture."""
-        if self.problem:
-            return self.problem
         if self.shows == "language":
             return sentence_of_model(self.language) if self.ready and not self.sampled.problem else self.progress_text
         if self.shows == "scoring":
             return sentence_of_scoring(self._settings, self._scored_at)
         return sentence_of_groups(self._settings)
 
-    def answer(self, check: str) -> float:
-        return math.nan if self.problem else super().answer(check)
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        if self.shows == "language":
-            return self._of_model() if self.ready and not self.sampled.problem else {}
         settings, score = self._settings, self._scored_at
-        groups = {name: lambda part=part: at(settings)[part.name] for name, part in GROUP_CHECKS.items()}
-        passes = {name: lambda part=part: scored_here(settings, score)[part.name] for name, part in PASS_CHECKS.items()}
-        over = {
-            name: lambda place=place: at(settings)[REWARD.name] - float(grid(settings)[REWARD.name][place])
-            for name, place in (("reward_over_cold", COLD), ("reward_over_one", ONE))
-        }
-        return {**groups, **passes, **over}
 
-    def _of_model(self) -> Mapping[str, Callable[[], float]]:
-        live, reward = self.language[LIVE.name], self.language[REWARD.name]
+        def of_groups(name: str) -> float:
+            return at(settings)[name]
+
+        def of_pass(name: str) -> float:
+            return scored_here(settings, score)[name]
+
+        def reward_over(place: int) -> float:
+            return at(settings)["reward"] - float(grid(settings)["reward"][place])
+
+        if self.shows != "language":
+            return {
+                **{line.name: partial(of_groups, line.name) for line in (DISTINCT, LIVE, REWARD)},
+                **{line.name: partial(of_pass, line.name) for line in (PRAISED, PUNISHED, CLIPPED)},
+                "reward_over_cold": partial(reward_over, COLD),
+                "reward_over_one": partial(reward_over, ONE),
+            }
+        if not self.ready or self.sampled.problem:
+            return {}
+        live, reward = self.language["live"], self.language["reward"]
         return {
             "language_best": lambda: TEMPERATURES[int(np.nanargmax(live))],
             "language_rise": lambda: float(reward[ONE] - reward[COLD]),
         }
+
+
+@lru_cache(maxsize=256)
+def _measured(
+    measure: Callable[..., Any], settings: Settings, temperatures: tuple[float, ...]
+) -> dict[str, np.ndarray]:
+    """Return what ``groups_at`` or ``first_pass`` measures, (n,) each, by name."""
+    found: dict[str, np.ndarray] = vars(measure(settings, temperatures))
+    return found
+
+
+def grid(settings: Settings) -> dict[str, np.ndarray]:
+    """Return the measures of groups at every temperature of the grid. The temperature in ``settings`` is ignored."""
+    return _measured(groups_at, settings.replace({"learner.temperature": 1.0}), TEMPERATURES)
+
+
+def at(settings: Settings) -> dict[str, float]:
+    """Return the measures of groups at the temperature in ``settings``."""
+    found = _measured(groups_at, settings, (settings.learner.temperature,))
+    return {name: float(value) for name, (value,) in found.items()}
+
+
+def scored(settings: Settings) -> dict[str, np.ndarray]:
+    """Return the measures of the first pass for answers scored at every temperature of the grid."""
+    return _measured(first_pass, settings, TEMPERATURES)
+
+
+def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
+    """Return the measures of the first pass for answers scored at ``temperature``."""
+    return {name: float(value) for name, (value,) in _measured(first_pass, settings, (temperature,)).items()}
+
+
+def _place(temperature: float) -> float:
+    """Return the position of a positive temperature on the axis, clamped to its ends."""
+    return min(max(math.log10(temperature), ENDS[0]), ENDS[1])
+
+
+def over_temperature(
+    lines: Sequence[Line],
+    values: Mapping[str, np.ndarray],
+    label: str,
+    *,
+    temperature: float,
+    here: Sequence[float] = (),
+    top: float = 0.0,
+    sampled_at: float | None = None,
+    labelled: bool = True,
+    short: bool = False,
+) -> LinePicture:
+    """Return a chart of the values (n,) of every line at the temperatures of the grid, NaN where unknown.
+
+    Args:
+        label: what the temperature means, for example "sampled at T".
+        temperature: temperature of the points whose heights are ``here``.
+        top: minimum upper end of an axis that depends on the data.
+        sampled_at: sampling temperature, marked by a tick on the axis and a level at 1; None for neither.
+        labelled: whether the axis shows ``label``; among stacked charts only the last one needs to.
+        short: whether only a few temperatures fit.
+    """
+    known = [values.get(line.name, np.full(len(PLACES), np.nan)) for line in lines]
+    sparse = any(np.isnan(found).any() for found in known)
+    drawn = [
+        dataclasses.replace(line, x=PLACES, y=found, marker="o" if sparse else "", size=5.0)
+        for line, found in zip(lines, known, strict=True)
+    ]
+    if sampled_at is not None:
+        ends = np.array(ENDS)
+        drawn.append(Line(name="one", meaning="reference", x=ends, y=np.ones(2), z=15, listed=False))
+    point = PointSet(name="here", meaning="text", size=10, x=np.full(len(here), _place(temperature)), y=np.array(here))
+    low, high = ENDS
+    open_ended = lines[0] in (DISTINCT, PRAISED)
+    return LinePicture(
+        x=Scale(label=label if labelled else "", low=low - SPACING, high=high + SPACING),
+        y=Scale(low=0) if open_ended else Scale(low=0, high=1),
+        lines=tuple(drawn),
+        points=(point,),
+        span=(0.0, top),
+        x_ticks=[(math.log10(t), f"{t:g}") for t in (FEW if short else NAMED)],
+        marks=np.empty(0) if sampled_at is None else np.array([_place(sampled_at)]),
+        x_name=lambda x: f"{label} {TEMPERATURES[int(np.abs(PLACES - x).argmin())]:g}",
+        make_table=lambda: _temperature_table(drawn),
+    )
+
+
+def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
+    """Return one row for each temperature with at least one value."""
+    listed = [line for line in lines if line.listed]
+    columns = [Column("temperature", "T", chars=7), *(Column(line.name, line.spoken, chars=9) for line in listed)]
+    rows = [[temperature, *(float(line.y[n]) for line in listed)] for n, temperature in enumerate(TEMPERATURES)]
+    return columns, [row for row in rows if not all(math.isnan(value) for value in row[1:])]
+
+
+def language_groups(seed: int, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+    """Yield (T, measures of its groups) for the shipped language model, sampled in a process, for each temperature.
+
+    Raises:
+        GrpoError: the process has ended.
+        Cancelled: raised by ``poll``.
+    """
+    points = tuple(language_at(temperature, seed=seed) for temperature in LANGUAGE_TEMPERATURES)
+    updates = language_job("first_updates", points, poll=poll)
+    for temperature, step in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
+        yield temperature, groups_of(step)
+
+
+def sentence_of_groups(settings: Settings) -> str:
+    """Return a sentence about the bandit's groups at the temperature in ``settings``."""
+    here = at(settings)
+    return tr(
+        "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
+        "mean reward {reward}."
+    ).format(
+        temperature=f"{settings.learner.temperature:.3g}",
+        different=shown(here["distinct"], 1),
+        size=settings.learner.group_size,
+        live=share(here["live"]),
+        reward=shown(here["reward"], 2),
+    )
+
+
+def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
+    """Return a sentence about the first pass for answers scored at another temperature."""
+    here = scored_here(settings, scored_at)
+    return tr(
+        "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
+        "punished ones; {clipped} of them are clipped."
+    ).format(
+        sampled=f"{settings.learner.temperature:.3g}",
+        scored=f"{scored_at:g}",
+        up=shown(here["praised"], 2),
+        down=shown(here["punished"], 2),
+        clipped=share(here["clipped"]),
+    )
+
+
+def sentence_of_model(found: Mapping[str, np.ndarray]) -> str:
+    """Return a sentence about the language model's groups. Each array in ``found`` is (n,)."""
+    live, reward = found["live"], found["reward"]
+    best = int(np.nanargmax(live))
+    return tr(
+        "The language model's groups live most often at T = {best}: {live}, mean reward {reward}. At {cold} it is "
+        "{cold_live}, {cold_reward}."
+    ).format(
+        best=f"{TEMPERATURES[best]:g}",
+        live=share(float(live[best])),
+        reward=shown(float(reward[best]), 2),
+        cold=f"{TEMPERATURES[0]:g}",
+        cold_live=share(float(live[0])),
+        cold_reward=shown(float(reward[0]), 2),
+    )

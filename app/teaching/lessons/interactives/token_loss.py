@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import math
+from itertools import takewhile
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down
-from app.formula.formula_label import FormulaLabel
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
-from app.plotting.table_twin import TableTwin
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.interactives.group_tokens import GroupTokens
-from app.theme.labels import Label
+from app.teaching.lessons.interactives.explained import Explained
+from app.teaching.lessons.interactives.group_tokens import GroupTokens, of_token
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.explain import Node, Numbers, Quantity, explain_from
+from grpo_core.explain import Numbers, explain_from
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import clauses, tr
 
 TOKENS, SHARE = "tokens", "share"
-LINES = ("advantage", "ratio", "surrogate", "kl", "token_loss", "weight", SHARE)
-"""The lines in order of computation. The last is the product of the two before it."""
+LINES = {
+    "advantage": (tr("Advantage"), tr("its completion")),
+    "ratio": (tr("Ratio"), tr("the token")),
+    "surrogate": (tr("Surrogate"), tr("line 1 × line 2")),
+    "kl": (tr("KL estimate"), tr("the token")),
+    "token_loss": (tr("Loss of the token"), tr("β × KL − surrogate")),
+    "weight": (tr("Weight"), tr("length and batch")),
+    SHARE: (tr("Weight × loss"), tr("its share of the loss")),
+}
+"""Title and source of each line, in order of computation. The last is the product of the two before it."""
 SHOWS = (TOKENS, "advantage", "ratio", "surrogate", "token_loss", "weight")
 """The line that each step introduces. The KL estimate appears with the token's loss, the share with the weight."""
-TITLES = {
-    "advantage": tr("Advantage"),
-    "ratio": tr("Ratio"),
-    "surrogate": tr("Surrogate"),
-    "kl": tr("KL estimate"),
-    "token_loss": tr("Loss of the token"),
-    "weight": tr("Weight"),
-    SHARE: tr("Weight × loss"),
-}
-OF = {
-    "advantage": tr("its completion"),
-    "ratio": tr("the token"),
-    "surrogate": tr("line 1 × line 2"),
-    "kl": tr("the token"),
-    "token_loss": tr("β × KL − surrogate"),
-    "weight": tr("length and batch"),
-    SHARE: tr("its share of the loss"),
-}
 LARGER = 1.3
 """Enlargement factor of the font. Only eight completions and seven lines are shown, so there is space for it."""
 CROWDED = 1.6
@@ -62,14 +50,11 @@ class TokenLoss(Interactive):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.tokens = GroupTokens()
-        self.tokens.chosen.connect(self.select_token)
-        self.tokens.activated.connect(self._on_activated)
-        self.table = TableTwin(COLUMNS, title=tr("One token's loss, line by line"))
+        self.tokens = GroupTokens(workspace)
+        self.table = self.make_table(COLUMNS, tr("One token's loss, line by line"))
         self.table.activated_cell.connect(self._on_cell)
-        self.name = Label(name="section")
-        self.general, self.values = FormulaLabel(), FormulaLabel()
-        right = down(self.name, self.general, self.values, None, spacing=8)
+        self.formula = Explained()
+        right = down(self.formula, None, spacing=8)
         below = across((self.table, 3), (right, 2), spacing=16)
         self.lay_out((self.tokens, 5), (below, 4), spacing=6)
 
@@ -79,9 +64,9 @@ class TokenLoss(Interactive):
         if self.shows == TOKENS:
             return ()
         last = SHARE if self.shows == "weight" else self.shows
-        return LINES[: LINES.index(last) + 1]
+        return (*takewhile(lambda name: name != last, LINES), last)
 
-    def draw(self, view: View) -> None:
+    def _draw(self, view: View) -> str:
         larger = LARGER if view.scale < CROWDED else 1.0
         self.tokens.show_group(view, "plain", larger)
         self.table.set_look(view.theme, view.scale * larger)
@@ -90,63 +75,34 @@ class TokenLoss(Interactive):
         numbers, known = view.step.numbers, self.known
         if numbers is None or view.step.step is None:
             self.table.set_rows([])
-            return
-        values = [self._value(numbers, name) if name in known else math.nan for name in LINES]
+            return tr("No update yet.")
+        values = {name: _plain(self._value(view, numbers, name)) for name in known}
         self.table.set_rows(
-            [
-                [
-                    TITLES[name],
-                    "" if math.isnan(value) else _plain(value),
-                    OF[name] if name in known else "",
-                ]
-                for name, value in zip(LINES, values, strict=True)
-            ]
+            [[title, values.get(name, ""), of if name in known else ""] for name, (title, of) in LINES.items()]
         )
         self.table.end_with_rows()
         self.table.select_row(len(known) - 1 if known else None)
         self.table.scrollTo(self.table.table.index(max(len(known) - 1, 0), 0))
-        node = None if self.shows == TOKENS else explain_from(numbers, self._address(self.shows))
-        self._draw_formula(node, view, view.scale * larger)
-        self.table.set_summary(self.summary(view))
+        self.tokens.explained = _explained(known[-1]) if known else ""
+        node = None if self.shows == TOKENS else explain_from(numbers, of_token(view, self.shows))
+        self.formula.show_node(node, view.theme, view.scale * larger)
+        return clauses(f"{LINES[name][0]} {value}" for name, value in values.items())
 
-    def _draw_formula(self, node: Node | None, view: View, scale: float) -> None:
-        for label in (self.general, self.values):
-            label.setVisible(node is not None and bool(node.latex))
-        self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
-        if node is not None and node.latex:
-            self.general.show_latex(node.latex, view.theme, scale)
-            self.values.show_latex(node.latex_values, view.theme, scale)
-
-    def _address(self, name: str) -> Quantity:
-        view = self.workspace.view
-        row, token = view.selection.row or 0, view.selection.token
-        if name == "advantage":
-            return Quantity(name, row=row, token=token)
-        return Quantity(name, passed=view.step.passed, row=row, token=token)
-
-    def _value(self, numbers: Numbers, name: str) -> float:
+    def _value(self, view: View, numbers: Numbers, name: str) -> float:
         if name == SHARE:
-            return float(numbers[self._address("weight")] * numbers[self._address("token_loss")])
-        return float(numbers[self._address(name)])
-
-    def summary(self, view: View) -> str:
-        numbers = view.step.numbers
-        if numbers is None:
-            return tr("No update yet.")
-        said = [f"{TITLES[name]} {_plain(self._value(numbers, name))}" for name in self.known]
-        return clauses(said)
-
-    @Slot(int, int)
-    def _on_activated(self, row: int, token: int) -> None:
-        self.workspace.select(row=row, token=token)
-        if self.known:
-            self._on_cell(LINES.index(self.known[-1]), "value")
+            return self._value(view, numbers, "weight") * self._value(view, numbers, "token_loss")
+        return float(numbers[of_token(view, name)])
 
     @Slot(int, str)
     def _on_cell(self, line: int, key: str) -> None:
-        name = LINES[line]
+        name = list(LINES)[line]
         if name in self.known:
-            self.workspace.explain(self._address("token_loss" if name == SHARE else name))
+            self.workspace.explain(of_token(self.workspace.view, _explained(name)))
+
+
+def _explained(name: str) -> str:
+    """Return the name of the number that is explained for a line."""
+    return "token_loss" if name == SHARE else name
 
 
 def _plain(value: float) -> str:

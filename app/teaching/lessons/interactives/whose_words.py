@@ -8,15 +8,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from app.plotting.axis import Scale
-from app.plotting.line_chart import LineChart
-from app.plotting.line_data import Line, LinePicture
+from app.plotting.line_data import Line
 from app.plotting.table_model import Column
-from app.plotting.table_twin import TableTwin
-from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, pages
-from app.teaching.lessons.interactives.pretrained import shares
-from app.workspace.answers import GLYPHS, right
+from app.teaching.lessons.interactives.sampled_answers import SampledAnswers, shares
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -27,7 +21,6 @@ from grpo_core.teaching.lessons import Offer
 from grpo_core.text import plural, tr
 from grpo_core.texts import question_text
 
-TURNS, CURVE = "turns", "curve"
 LAST = 5
 """Number of updates at the end of a run over which the share of right answers is averaged."""
 COLUMNS = (
@@ -35,64 +28,47 @@ COLUMNS = (
     Column("question", tr("Question"), chars=10, kind="text"),
     Column("words", tr("The model, and ‹the tool›"), chars=40, kind="text"),
 )
-LARGER = 1.1
-"""Enlargement factor of the table's font, so that a class can read the model's answers."""
 NAMES = {True: tr("the tool's words left out"), False: tr("the tool's words in the loss")}
 LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
 """Colour and marker of a run's line, by whether the tool's words are masked."""
 
 
-class WhoseWords(Interactive):
-    """The conversations of the current update, or the share of right answers up to it.
+class WhoseWords(SampledAnswers):
+    """The conversations of an agent, and the share of right answers.
 
-    The curve of the same run with the opposite mask setting is shown too, up to the same update.
+    The curve of the same run with the opposite mask setting is shown too, up to the same update. In the state,
+    ``until`` is the end of the axis of updates.
     """
 
     offer = Offer(
-        state=("until",),
-        shows=(TURNS, CURVE),
+        state={"until": 30},
+        shows=("turns", "curve"),
         checks=("right_end", "tool_share", "tool_chance", "tool_change"),
     )
+    columns = COLUMNS
+    title = tr("Completions of this update")
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._until = 30
-        self._known: dict[Settings, np.ndarray] = {}
-        self.turns = TableTwin(COLUMNS, title=tr("Completions of this update"))
-        self.curve = LineChart(tr("Share of right answers"))
-        self.twin = TwinStack(self.curve)
-        self._stack = pages(self.turns, self.twin)
-        self.lay_out((self._stack, 1), self.note, spacing=6)
-
-    def take(self, state: Mapping[str, object]) -> None:
-        """Apply the state of a step: ``until``, the end of the axis of updates."""
-        until = state.get("until", 30)
-        assert isinstance(until, int)
-        self._until = until
+        self._shares: dict[Settings, np.ndarray] = {}
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self, view: View) -> None:
-        summary = self.summary(view)
-        if self.shows == TURNS:
-            self.tell(view, summary)
-            self._stack.setCurrentWidget(self.turns)
-            self.turns.set_look(view.theme, view.scale * LARGER)
-            self.turns.set_rows(rows(view.step.step, view.run.origin))
-            self.turns.set_summary(summary)
-            return
-        self._stack.setCurrentWidget(self.twin)
-        self.curve.show_picture(self._picture(view))
-        self.tell(view, summary, [self.twin])
+    @staticmethod
+    def _cells(step: Step, row: int, origin: Origin) -> list[object]:
+        return [question_text(step, int(step.group[row]), origin), marked(decode(step.tokens[row][step.there[row]]))]
 
-    def _picture(self, view: View) -> LinePicture:
+    def _end(self, view: View) -> float:
+        return float(max(self.state["until"], view.cursor.step))
+
+    def _lines(self, view: View) -> tuple[Line, ...]:
         settings = view.run.origin.settings
         if not settings.is_language:  # the lesson's own run is not ready yet
-            return LinePicture(x=Scale(low=1, high=float(self._until), whole=True), y=Scale(low=0, high=1.05))
-        self._known[settings] = shares(view.run)
+            return ()
+        self._shares[settings] = shares(view.run)
         masks = {masked: settings.replace({"task.mask_tool": masked}) for masked in (True, False)}
-        known = {masked: self._known[of][: view.cursor.step] for masked, of in masks.items() if of in self._known}
-        lines = tuple(
+        known = {masked: self._shares[of][: view.cursor.step] for masked, of in masks.items() if of in self._shares}
+        return tuple(
             Line(
                 name=str(masked),
                 label=NAMES[masked],
@@ -103,25 +79,13 @@ class WhoseWords(Interactive):
             )
             for masked, line in known.items()
         )
-        end = float(max(self._until, view.cursor.step))
-        return LinePicture(
-            x=Scale(label=tr("update"), low=1, high=end, whole=True),
-            y=Scale(low=0, high=1.05),
-            lines=lines,
-            places=(1.0, end),
-        )
 
-    def summary(self, view: View) -> str:
-        step = view.step.step
-        judged = None if step is None else right(step, view.run.origin)
-        if step is None or judged is None:
-            return ""
-        text = plural(
+    def _counted(self, step: Step, judged: np.ndarray) -> str:
+        return plural(
             "Update {update}: {right} of {count} answer right; the tool wrote {share}% of the tokens, {mask}.",
             "Update {update}: {right} of {count} answers right; the tool wrote {share}% of the tokens, {mask}.",
             len(judged),
-        )
-        return text.format(
+        ).format(
             update=step.step,
             right=int(judged.sum()),
             count=len(judged),
@@ -162,21 +126,6 @@ def tool_logp(step: Step | None) -> float:
     """
     tool = None if step is None else step.there & ~written(step.tokens, step.there)
     return math.nan if step is None or tool is None or not tool.any() else float(step.logp[0][tool].mean())
-
-
-def rows(step: Step | None, origin: Origin) -> list[list[object]]:
-    """Return one table row per completion of an update."""
-    judged = None if step is None else right(step, origin)
-    if step is None or judged is None:
-        return []
-    return [
-        [
-            GLYPHS[bool(judged[row])],
-            question_text(step, int(step.group[row]), origin),
-            marked(decode(step.tokens[row][step.there[row]])),
-        ]
-        for row in range(len(judged))
-    ]
 
 
 def marked(text: str) -> str:

@@ -15,7 +15,7 @@ from grpo_core.bandit.simulate import never
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
-from grpo_core.errors import SettingsError
+from grpo_core.errors import SettingsError, ShapeError
 from grpo_core.text import tr
 
 BINS = 41
@@ -115,10 +115,13 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
 
     Raises:
         SettingsError: an action of this task does not have a fixed reward, or the baseline would have to be supplied.
+        ShapeError: the policy has other actions than the task.
     """
     work = task(settings.bandit)
     if work.action_rewards is None:
         raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
+    if logp.shape != work.action_rewards.shape:
+        raise ShapeError("logp", logp.shape, str(work.action_rewards.shape))
     streams = _OneUpdate(range(seed, seed + count))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, *logp.shape)))
     drawn = draw(settings.learner, work, np.exp(dist), 1, streams, never)

@@ -52,7 +52,7 @@ def check_covered(player: LessonPlayer, page: LessonPage, view: View) -> None:
     picture = page.picture.interactive
     for part in player.hidden:
         assert picture is not None
-        for widget in picture.parts().get(part, ()):
+        for widget in picture.parts.get(part, ()):
             assert not widget.isVisible(), f"{step.predict.ask} {part}"
         assert picture.accessibleDescription() == PARTLY_HIDDEN
     if step.predict.start is not None:

@@ -15,10 +15,10 @@ def test_the_race_is_the_cores_own_and_a_knob_runs_it_again(pupil: Pupil) -> Non
     pupil.open("fair_race")
     shown = pupil.picture
     assert isinstance(shown, FairRace)
-    assert shown.results is not None
-    plan = shown.results.plan
+    plan = shown.plan
+    assert plan is not None
     expected = dict(race(plan.settings, plan.names, updates=50))
-    for name, runs in shown.results.lanes.items():
+    for name, runs in shown.results_of(plan).lanes.items():
         assert np.array_equal(runs.measures["best_prob"], expected[name].measures["best_prob"])
     assert shown.answer("grpo") == pytest.approx(expected[plan.names[0]].measures["best_prob"][-1].mean())
     pupil.walk_to(7)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.teaching.lessons.interactives.temperature import SHOWS, Temperature
-from app.teaching.lessons.interactives.temperature_samples import DISTINCT, LIVE, REWARD
+from app.teaching.lessons.interactives.temperature import DISTINCT, LIVE, PLOTS, REWARD, Temperature
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.simulate import start
 from grpo_core.bandit.tasks import task
@@ -127,17 +126,17 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
     picture = pupil.picture
     assert isinstance(picture, Temperature)
     plots = picture.plots["groups"]
-    curve, before = plots[LIVE].picture.lines[0].y, picture.answer("live")
+    curve, before = plots[LIVE,].picture.lines[0].y, picture.answer("live")
     pupil.lesson_player.turn({"learner.temperature": 2.0})
     pupil.driver.qtbot.waitUntil(lambda: picture.answer("live") != before)
     pupil.wait()
-    assert plots[LIVE].picture.lines[0].y is curve
+    assert plots[LIVE,].picture.lines[0].y is curve
     place = TEMPERATURES.index(2.0)
     for part, check in ((DISTINCT, "distinct"), (LIVE, "live"), (REWARD, "reward")):
-        assert picture.answer(check) == pytest.approx(plots[part].lines[part.name].y[place])
-        (x,), (y,) = plots[part].picture.points[0].x, plots[part].picture.points[0].y
+        assert picture.answer(check) == pytest.approx(plots[part,].lines[part.name].y[place])
+        (x,), (y,) = plots[part,].picture.points[0].x, plots[part,].picture.points[0].y
         assert (x, y) == pytest.approx((math.log10(2.0), picture.answer(check)))
-        assert len(plots[part].table()[1]) == len(TEMPERATURES)
+        assert len(plots[part,].table()[1]) == len(TEMPERATURES)
     assert picture.summary(pupil.driver.program.workspace.view).startswith("T = 2: ")
 
 
@@ -177,7 +176,7 @@ def test_odd_states_and_tasks_are_survived(pupil: Pupil) -> None:
         workspace.editing.edit({"task.landscape": task_, **changes}, "Another task")
         pupil.driver.settle()
         for state in ({"scored_at": "x"}, {"scored_at": 0}, {"scored_at": 5}):
-            for show in set(SHOWS) - {"language"}:
+            for show in set(PLOTS) - {"language"}:
                 picture.show_step(LessonStep(text="", show=show, state=state))
                 picture.draw(workspace.view)
                 assert picture.summary(workspace.view)

@@ -41,9 +41,9 @@ def test_shift_and_an_arrow_choose_a_token_while_the_arrow_alone_walks(pupil: Pu
     pupil.open("process_reward")
     picture = pupil.picture
     assert isinstance(picture, StepCredit)
-    picture.grid.setFocus()
+    picture.tokens.grid.setFocus()
     pupil.driver.settle()
-    QTest.keyClick(picture.grid, Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(picture.tokens.grid, Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     pupil.wait()
     assert (pupil.driver.program.workspace.view.selection.token, pupil.lesson_player.place) == (1, 0)
     pupil.press(Key.Key_Right)
@@ -151,7 +151,7 @@ def test_a_longer_chain_is_turned_and_a_decision_is_explained(pupil: Pupil) -> N
     picture, workspace = pupil.picture, pupil.driver.program.workspace
     assert isinstance(picture, StepCredit)
     assert workspace.view.quantity == Quantity("advantage", row=2, token=3)
-    picture.grid.setFocus(Qt.FocusReason.TabFocusReason)
+    picture.tokens.grid.setFocus(Qt.FocusReason.TabFocusReason)
     pupil.wait()
     for key in (Key.Key_Up, Key.Key_Down, Key.Key_Return):
         pupil.press(key)

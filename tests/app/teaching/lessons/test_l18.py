@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.teaching.lessons.interactives.dials import AUDIT, NAMES
-from app.teaching.lessons.interactives.flight_deck import FlightDeck
+from app.teaching.lessons.interactives.flight_deck import AUDIT, TITLES, FlightDeck
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.learners import learner
@@ -36,7 +35,7 @@ def course(step: int, seed: int) -> dict[str, np.ndarray]:
     settings = settings_of("flight_deck", step).replace({"seed": seed})
     training = learner(settings)
     found = [metrics(next(training)) for _ in range(UPDATES)]
-    dials = {name: np.array([one[name] for one in found]) for name in NAMES if name != AUDIT}
+    dials = {name: np.array([one[name] for one in found]) for name in TITLES if name != AUDIT}
     return {**dials, AUDIT: audits(settings, RIGHT)[1:]}
 
 
@@ -215,6 +214,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     picture.show_step(LessonStep(text="", show="remedies", state={"right": 99}))
     picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
+    picture.draw(workspace.view)
     assert "whose actions include the right one" in picture.progress_text
     assert np.isnan(picture.answer("cause"))
     picture.dispose()

@@ -12,7 +12,6 @@ from PySide6.QtCore import Qt
 from app.examples import RECORDED, example
 from app.teaching.lessons.interactives.pretrained import (
     Pretrained,
-    answer_rows,
     answer_text,
     bare_answers,
     exact_answers,
@@ -48,7 +47,7 @@ def test_an_answer_counts_as_right_where_its_last_number_is_the_sum(name: str) -
     """The rewards in the file are compared with its own completions, judged by a rule other than the checker's."""
     steps, origin = read(name)
     for step in (steps[0], steps[-1]):
-        for glyph, reward, question, answer in answer_rows(step, origin):
+        for glyph, reward, question, answer in Pretrained.rows(step, origin):
             a, b = map(int, re.findall(r"\d+", str(question)))
             numbers = re.findall(r"-?\d+(?:\.\d+)?", str(answer))
             well = bool(numbers) and float(numbers[-1]) == a + b

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from app.teaching.lessons.interactives.whose_words import WhoseWords, marked, right_end, rows, tool_logp, tool_share
+from app.teaching.lessons.interactives.whose_words import WhoseWords, marked, right_end, tool_logp, tool_share
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.record import Step
 from tests.app.teaching.lessons.hands import Pupil
@@ -51,7 +51,7 @@ def test_its_pictures_say_what_is_in_the_loss(pupil: Pupil) -> None:
     picture, view = pupil.picture, pupil.driver.program.workspace.view
     assert isinstance(picture, WhoseWords)
     assert "which the loss leaves out" in picture.note.text()
-    assert any("‹" in str(row[2]) for row in rows(view.step.step, view.run.origin))
+    assert any("‹" in str(row[2]) for row in picture.rows(view.step.step, view.run.origin))
 
 
 @pytest.mark.long

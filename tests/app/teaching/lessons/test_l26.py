@@ -55,7 +55,7 @@ def test_lines_come_one_by_one_and_each_is_explained(pupil: Pupil) -> None:
     pupil.walk_to(6)
     pupil.press(Key.Key_S)
     assert list(picture.known) == list(LINES)
-    picture.table.activated_cell.emit(LINES.index("ratio"), "value")
+    picture.table.activated_cell.emit(list(LINES).index("ratio"), "value")
     assert pupil.driver.program.workspace.view.quantity == Quantity("ratio", passed=1, row=2, token=0)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
 
 from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.cover import Cover
+from app.widgets.calm import CalmSlider
 from grpo_core.teaching.lessons import Lesson
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of
@@ -39,7 +39,7 @@ def test_what_was_hidden_comes_back_with_the_answer_in_its_old_place(pupil: Pupi
     words = {cover.accessibleName() for cover in pupil.picture.findChildren(Cover)}
     assert words == {"Hidden until a later question is answered"}
     pupil.walk_to(3)
-    curve = pupil.picture.parts()["curve"][0]
+    curve = pupil.picture.parts["curve"][0]
     before = curve.geometry()
     (cover,) = [cover for cover in pupil.picture.findChildren(Cover) if cover.target is curve]
     assert cover.isVisible()
@@ -53,7 +53,7 @@ def test_what_was_hidden_comes_back_with_the_answer_in_its_old_place(pupil: Pupi
 
 def test_nothing_can_be_tried_while_a_question_is_open(pupil: Pupil) -> None:
     pupil.open("same_rewards")
-    slider = pupil.picture.findChild(QWidget, "chance")
+    slider = pupil.picture.findChild(CalmSlider)
     assert slider is not None
     assert slider.isEnabled()
     pupil.walk_to(2)

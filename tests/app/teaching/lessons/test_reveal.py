@@ -112,7 +112,7 @@ def test_a_picture_changes_into_its_answer(pupil: Pupil) -> None:
     pupil.open("build_group")
     pupil.walk_to(2)
     player, clock = pupil.lesson_player, ManualClock()
-    chart = pupil.picture.ghosts()[0]
+    chart = pupil.picture.ghosts[0]
     before = chart.heights["Advantages"].copy()  # type: ignore[attr-defined]
     player.reveal.moves, player.reveal.ticks.clock = True, clock
     box = pupil.page.prediction.input
