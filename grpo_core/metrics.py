@@ -158,7 +158,6 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     """
     values: dict[str, Any] = {}
     last, visited = step.passes, step.mask
-    count = np.maximum(visited.sum(axis=(-2, -1)), 1)
     scored = ~np.isnan(step.rewards)
     terms = partial(recompute.terms, step, given=recompute.advantage(step)) if terms is None else terms
     first = terms(0)
@@ -171,11 +170,7 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     values["loss"] = first.loss
     values["dead_groups"] = recompute.dead_groups(step).mean(axis=-1)
     values["length"] = step.there.sum(axis=-1).mean(axis=-1)
-    divergence, entropy = _divergence(step), recompute.exact_entropy(step, last)
-    if divergence is not None:
-        values["kl"] = divergence
-    if entropy is not None:
-        values["entropy"] = entropy.sum(axis=(-2, -1)) / count
+    values |= {name: value for name, mean in OF_DISTRIBUTION.items() if (value := mean(step)) is not None}
     now = step.distribution(last)
     if now is not None and step.context is not None and visited.any():
         values["max_prob"] = _mean(recompute.at_places(step.context, np.exp(now.max(axis=-1))), visited, 2)
@@ -186,17 +181,23 @@ def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str
     return values
 
 
-def _divergence(step: Step) -> np.ndarray | None:
-    """Return the exact KL after the last pass, averaged over the visited places. Stacked updates have one each."""
-    divergence = recompute.exact_kl(step, step.passes)
+def _over_places(values: np.ndarray | None, step: Step) -> np.ndarray | None:
+    """Return the mean of ``values`` over the visited places. Stacked updates have one each."""
     count = np.maximum(step.mask.sum(axis=(-2, -1)), 1)
-    return None if divergence is None else np.asarray(divergence.sum(axis=(-2, -1)) / count)
+    return None if values is None else np.asarray(values.sum(axis=(-2, -1)) / count)
 
 
-def kl_metric(step: Step) -> float:
-    """Return the metric "kl" of one update, without computing the others."""
-    divergence = step.measurements.get("kl", _divergence(step))
-    return float("nan") if divergence is None else float(divergence)
+OF_DISTRIBUTION: dict[str, Callable[[Step], np.ndarray | None]] = {
+    "kl": lambda step: _over_places(recompute.exact_kl(step, step.passes), step),
+    "entropy": lambda step: _over_places(recompute.exact_entropy(step, step.passes), step),
+}
+"""Metrics of the distributions after the last pass, averaged over the visited places."""
+
+
+def of_distribution(step: Step, name: str) -> float:
+    """Return a metric in :data:`OF_DISTRIBUTION` of one update, without computing the others."""
+    value = step.measurements[name] if name in step.measurements else OF_DISTRIBUTION[name](step)
+    return float("nan") if value is None else float(value)
 
 
 def _mean(x: np.ndarray, kept: np.ndarray, axes: int) -> np.ndarray:

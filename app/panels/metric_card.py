@@ -23,6 +23,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
 from grpo_core.text import tr
 
+TOP_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
 
 
@@ -52,8 +53,9 @@ class MetricCard(Sourced, QWidget):
         self._theme: Theme | None = None
         self._scale = 1.0
         self._stale = False
+        self._painted: tuple[object, ...] = ()
         self._title_role = "small"
-        self._explained: tuple[str, str] | None = None  # what the tooltip lacks
+        self._unexplained: tuple[float, Reason | None, str] | None = None  # what the tooltip lacks
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
@@ -90,12 +92,22 @@ class MetricCard(Sourced, QWidget):
             rounding: magnitude up to which the value is a rounding error.
             tried: sentences on changes of settings that were tried and help.
         """
-        self._theme, self._scale, self._title, self._stale = theme, scale, title, stale
-        if self.name == "updates":
-            self._value = f"{int(value):,}"
-        else:
-            self._value = metric_text(self.name, value, vocabulary, rounding)
-        self._chip = reason.chip if reason else self.note
+        whole = self.name == "updates"
+        text = f"{int(value):,}" if whole else metric_text(self.name, value, vocabulary, rounding)
+        self._unexplained = value, reason, tried
+        painted = theme, scale, title, text, reason.chip if reason else self.note, self.shorter_note, stale
+        if painted != self._painted:
+            self._painted = painted
+            self._theme, self._scale, self._title, self._value, self._chip, _, self._stale = painted
+            name = tr("{title} {value}, from the previous update") if stale else tr("{title} {value}")
+            self.setAccessibleName(name.format(title=title, value=text))
+            self.update()
+
+    def describe(self) -> None:
+        """Explain the number in the tooltip, in What's This, and for screen readers."""
+        if self._unexplained is None:
+            return
+        (value, reason, tried), self._unexplained = self._unexplained, None
         metric = METRICS.get(self.name)
         sentences = [metric.help if metric else tr("Updates computed so far.")]
         if self.language and self.name in ("kl", "entropy"):
@@ -104,18 +116,9 @@ class MetricCard(Sourced, QWidget):
             sentences.append(tr("Full precision: {value}.").format(value=full(value)))
         sentences += [reason.sentence] if reason else []
         sentences += [tried] if tried else []
-        if stale:
+        if self._stale:
             sentences.append(tr("This is the previous update's value; this update's value appears at a later stage."))
-        self._explained = (title, " ".join(sentences))
-        name = tr("{title} {value}, from the previous update") if stale else tr("{title} {value}")
-        self.setAccessibleName(name.format(title=title, value=self._value))
-        self.update()
-
-    def describe(self) -> None:
-        """Explain the number in the tooltip, in What's This, and for screen readers."""
-        if self._explained is not None:
-            explain_on_hover(self, *self._explained)
-            self._explained = None
+        explain_on_hover(self, self._title, " ".join(sentences))
 
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.ToolTip, QEvent.Type.WhatsThis, QEvent.Type.FocusIn):
@@ -156,12 +159,10 @@ class MetricCard(Sourced, QWidget):
         painter.setPen(theme.colour("muted"))
         line = painter.fontMetrics().height()
         title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, round(area.width()))
-        painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, title)
+        painter.drawText(area, TOP_LEFT, title)
         painter.setFont(large)
         painter.setPen(theme.colour("muted" if self._stale or self._value in ("—", "") else "text"))
-        painter.drawText(
-            area.adjusted(0, line, 0, 0), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, self._value
-        )
+        painter.drawText(area.adjusted(0, line, 0, 0), TOP_LEFT, self._value)
         if self._chip:
             self._paint_chip(painter, area.adjusted(0, line + painter.fontMetrics().height(), 0, 0))
         painter.setPen(QPen(theme.colour("border"), 1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QStackedLayout, QToolButton, QWidget
@@ -95,10 +93,9 @@ class PolicyBarsPanel(Panel):
         self._fill_contexts(view)
         cursor = view.cursor
         earlier = self._ends(view)
-        shown = picture(view.step, self.context, self._action_rewards(view), cursor.passed, cursor.progress)
-        if shown is not None:
-            shown = replace(shown, earlier=earlier, quick=cursor.quick, paired=self.paired.isChecked())
-        self._picture = shown
+        beside = {"earlier": earlier, "quick": cursor.quick, "paired": self.paired.isChecked()}
+        rewards = self._action_rewards(view)
+        self._picture = shown = picture(view.step, self.context, rewards, cursor.passed, cursor.progress, **beside)
         self._stack.setCurrentIndex(0 if shown is not None else 1)
         if shown is None:
             self.empty.setText(NO_BARS)

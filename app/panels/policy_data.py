@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -125,6 +126,7 @@ def picture(
     rewards: np.ndarray | None,
     passed: int = -1,
     progress: float = 1.0,
+    **beside: Any,
 ) -> PolicyPicture | None:
     """Return the picture of ``context``, or None if the policy's full distribution is not recorded.
 
@@ -134,6 +136,7 @@ def picture(
         rewards: rewards of every action in every context, (C, A), or None.
         passed: the pass at the cursor, −1 for the entire update.
         progress: played share of the stage's film.
+        beside: ``earlier``, ``quick`` and ``paired`` of the picture.
     """
     if view.now is None or view.old is None or context >= len(view.now):
         return None
@@ -157,6 +160,7 @@ def picture(
         passes=view.passes,
         clip=(objective.clip_low, objective.clip_high) if objective.surrogate == "clip" else None,
         about_mean=objective.baseline == "group_mean",
+        **beside,
     )
 
 

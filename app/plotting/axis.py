@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
@@ -20,6 +22,7 @@ X_PITCH, Y_PITCH = 64.0, 34.0
 EDGE = 2
 """Pixels between the labels and the edge of the widget."""
 Tick = tuple[float, str]
+Number = TypeVar("Number", float, np.ndarray)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +83,14 @@ class Axes:
         area, pad = self.area, self.pad
         return area.left(), area.width(), area.bottom() - pad, area.height() - 2 * pad
 
-    def at_x(self, x: float) -> float:
-        """Return the pixel column of ``x``, counted from the left of the widget."""
+    def at_x(self, x: Number) -> Number:
+        """Return the pixel column of each ``x``, counted from the left of the widget."""
         low, high = self.x
         left, width, _, _ = self._ends
         return left + (x - low) / (high - low) * width
 
-    def at_y(self, y: float) -> float:
-        """Return the pixel row of ``y``, counted from the top of the widget."""
+    def at_y(self, y: Number) -> Number:
+        """Return the pixel row of each ``y``, counted from the top of the widget."""
         low, high = self.y
         _, _, base, height = self._ends
         return base - (y - low) / (high - low) * height
@@ -95,6 +98,11 @@ class Axes:
     def at(self, x: float, y: float) -> QPointF:
         """Return the position of a data point in pixels."""
         return QPointF(self.at_x(x), self.at_y(y))
+
+    def points(self, heights: np.ndarray, offset: float = 0.0) -> list[QPointF | None]:
+        """Return the position in pixels of each of ``heights`` (n,), the first over 1 + ``offset``. None for NaN."""
+        columns, rows = self.at_x(np.arange(1.0, len(heights) + 1) + offset).tolist(), self.at_y(heights).tolist()
+        return [QPointF(x, y) if y == y else None for x, y in zip(columns, rows, strict=True)]
 
     def x_of(self, pixel: float) -> float:
         """Return the x value at a pixel column."""

@@ -65,19 +65,21 @@ def frame_pen(theme: Theme, meaning: str, factor: float) -> QPen:
     return theme.pen(meaning, 2.0 if theme.bold else max(round(1.2 * factor), 1), Qt.PenStyle.SolidLine)
 
 
-def bar_area(axes: Axes, place: float, width: float, height: float) -> QRectF:
-    """Return the rectangle of a bar from 0 to ``height`` centred at ``place``, on whole pixels for sharp edges."""
-    left, right = round(axes.at_x(place - width / 2)), round(axes.at_x(place + width / 2))
-    base, end = round(axes.at_y(0.0)), round(axes.at_y(height))
-    return QRectF(left, min(base, end), max(right - left, 1), abs(end - base))
+def bar_areas(axes: Axes, series: BarSeries) -> list[QRectF | None]:
+    """Return the rectangle of each bar from 0 to its height, on whole pixels for sharp edges. None for NaN."""
+    middles, base = np.arange(1, len(series.heights) + 1) + series.offset, round(axes.at_y(0.0))
+    left, right = (np.rint(axes.at_x(middles + side * series.width / 2)) for side in (-1, 1))
+    end = np.rint(axes.at_y(series.heights))
+    sides = (left, np.minimum(base, end), np.maximum(right - left, 1), np.abs(end - base))
+    boxes = zip(*(side.tolist() for side in sides), strict=True)
+    return [QRectF(*box) if box[1] == box[1] else None for box in boxes]
 
 
 def _paint_bars(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
     up: list[QRectF] = []
     down: list[QRectF] = []
-    for n, height in enumerate(series.heights.tolist()):
-        if height == height:
-            area = bar_area(axes, n + 1 + series.offset, series.width, height)
+    for height, area in zip(series.heights.tolist(), bar_areas(axes, series), strict=True):
+        if area is not None:
             (down if height < 0 and series.below else up).append(area)
     if series.style == "filled":
         painter.setPen(Qt.PenStyle.NoPen)
@@ -96,12 +98,12 @@ def _paint_bars(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, 
 def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
     """Paint lines from the base to a head, which is filled or hollow according to the meaning's cue."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    for n, height in enumerate(series.heights.tolist()):
-        if height == height:
+    base = axes.at_y(0.0)
+    for height, at in zip(series.heights.tolist(), axes.points(series.heights, series.offset), strict=True):
+        if at is not None:
             meaning = series.below if height < 0 and series.below else series.meaning
-            at = axes.at(n + 1 + series.offset, height)
             painter.setPen(theme.pen(meaning, 3.0 if theme.bold else 2.4 * factor))
-            painter.drawLine(axes.at(n + 1 + series.offset, 0.0), at)
+            painter.drawLine(QPointF(at.x(), base), at)
             painter.setPen(QPen(theme.colour(meaning), 1.6 * factor))
             painter.setBrush(theme.colour(meaning if CUES.get(meaning, Cue()).filled else "ground"))
             painter.drawEllipse(at, STEM_HEAD * factor, STEM_HEAD * factor)
@@ -111,11 +113,7 @@ def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
 def _paint_ring(painter: QPainter, lane: Lane, place: int, axes: Axes, theme: Theme, factor: float) -> None:
     """Paint a ring around all bars at ``place``."""
     bars = [series for series in lane.series if series.is_bar and len(series.heights)]
-    areas = [
-        bar_area(axes, place + 1 + series.offset, series.width, float(height))
-        for series in bars
-        if np.isfinite(height := series.heights[place])
-    ]
+    areas = [area for series in bars if (area := bar_areas(axes, series)[place]) is not None]
     if not areas:
         return
     whole = areas[0]
@@ -132,11 +130,8 @@ def _paint_ring(painter: QPainter, lane: Lane, place: int, axes: Axes, theme: Th
 
 def _paint_levels(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
     half = series.width / 2
-    lines = [
-        QLineF(axes.at_x(n + 1 - half), axes.at_y(height), axes.at_x(n + 1 + half), axes.at_y(height))
-        for n, height in enumerate(series.heights.tolist())
-        if height == height
-    ]
+    ends = (axes.points(series.heights, side) for side in (-half, half))
+    lines = [QLineF(left, right) for left, right in zip(*ends, strict=True) if left is not None and right is not None]
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(theme.pen(series.meaning, 3.0 if theme.bold else 1.6 * factor))
@@ -161,17 +156,17 @@ def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: The
     painter.setBrush(colour if CUES.get(series.meaning, Cue()).filled else theme.colour("ground"))
     half = DIAMOND / 2 * factor
     corners = QPolygonF([QPointF(0, -half), QPointF(half, 0), QPointF(0, half), QPointF(-half, 0)])
-    for n, height in enumerate(series.heights.tolist()):
-        if height == height:
-            painter.drawPolygon(corners.translated(axes.at(n + 1, height)))
+    for at in axes.points(series.heights):
+        if at is not None:
+            painter.drawPolygon(corners.translated(at))
 
 
 def diamond_near(lane: Lane, axes: Axes, point: QPointF, reach: float) -> int | None:
     """Return the position with a diamond within ``reach`` pixels of a point, or None."""
     for series in lane.series:
         if series.style == "diamond":
-            for place, height in enumerate(series.heights.tolist()):
-                if height == height and (axes.at(place + 1.0, height) - point).manhattanLength() <= reach:
+            for place, at in enumerate(axes.points(series.heights)):
+                if at is not None and (at - point).manhattanLength() <= reach:
                     return place
     return None
 
@@ -212,14 +207,16 @@ def _paint_tally(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     painter.setFont(theme.font("digits", factor))
     metrics, middle, half = QFontMetricsF(painter.font()), axes.area.center().y(), TALLY_DOT / 2 * factor
-    for place, number in enumerate(series.heights.tolist()):
-        count, x = int(number), axes.at_x(place + 1.0)
-        shown = tally_dots(count, pitch, factor)
+    baseline = middle + metrics.ascent() - metrics.height() / 2
+    counts = [(int(count), axes.at_x(place + 1.0)) for place, count in enumerate(series.heights.tolist())]
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour("border"))
+    for x in (x for count, x in counts if not count):
+        painter.drawEllipse(QPointF(x, middle), half / 3, half / 3)
+    for count, x in ((count, x) for count, x in counts if count):
+        shown, text = tally_dots(count, pitch, factor), f"×{count}"
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour(series.meaning if count else "border"))
-        if not count:
-            painter.drawEllipse(QPointF(x, middle), half / 3, half / 3)
-        baseline, text = middle + metrics.ascent() - metrics.height() / 2, f"×{count}"
+        painter.setBrush(theme.colour(series.meaning))
         right = x + tally_shift(count, count, pitch, factor) + half + 3 * factor
         in_words = count > shown or count >= TALLY_DOTS
         if in_words and right + metrics.horizontalAdvance(text) > x + pitch - half:  # it would overlap the next place
@@ -243,24 +240,25 @@ def notes_of(
     if not any(lane.notes):
         return []
     line, pitch = metrics.height(), axes.area.width() / (axes.x[1] - axes.x[0])
-    narrow = max(metrics.horizontalAdvance(text) for text in lane.notes) + 4 > pitch
-    notes = []
+    wide = {text: metrics.horizontalAdvance(text) for text in lane.notes}
+    narrow = max(wide.values()) + 4 > pitch
+    diamonds, levels = (
+        [axes.at_y(series.heights).tolist() for series in lane.series if series.style == style and len(series.heights)]
+        for style in ("diamond", "level")
+    )
+    gap, notes = line / 2 + MARKER * factor, []
     for place, text in enumerate(lane.notes):
         if not text or (narrow and place not in lane.kept):
             continue
         top = lane.top(place)
         space = (RING_SPACE + 2 if place == chosen else NOTE_SPACE) * factor
         y = axes.at_y(top) + (space + line / 2 if top < 0 else -space - line / 2)
-        for marker in lane.series:
-            if marker.style == "diamond" and len(marker.heights) and np.isfinite(marker.heights[place]):
-                at, gap = axes.at_y(float(marker.heights[place])), line / 2 + MARKER * factor
-                y = at - gap if abs(y - at) < gap else y
-        for level in lane.series:
-            if level.style == "level" and len(level.heights) and np.isfinite(level.heights[place]) and top >= 0:
-                at = axes.at_y(float(level.heights[place]))
-                y = at - line / 2 - 1 if abs(y - at) < line / 2 else y
+        for rows in diamonds:  # no row is near NaN
+            y = rows[place] - gap if abs(y - rows[place]) < gap else y
+        for rows in levels if top >= 0 else ():
+            y = rows[place] - line / 2 - 1 if abs(y - rows[place]) < line / 2 else y
         if y - line / 2 >= 0:  # otherwise there is no space above the diamond either
-            notes.append((place, text, QPointF(axes.at_x(place + 1) - metrics.horizontalAdvance(text) / 2, y)))
+            notes.append((place, text, QPointF(axes.at_x(place + 1) - wide[text] / 2, y)))
     return notes
 
 
@@ -268,11 +266,14 @@ def _paint_notes(
     painter: QPainter, lane: Lane, chosen: int | None, column: int | None, axes: Axes, theme: Theme, factor: float
 ) -> None:
     """Paint the notes on their background, so that no grid line crosses them. ``column`` is a place on a surface."""
+    if not any(lane.notes):
+        return
     painter.setFont(theme.font("digits", factor))
     painter.setPen(theme.ink("text"))
     metrics = QFontMetricsF(painter.font())
+    down, high = QPointF(0, metrics.ascent() - metrics.height() / 2), metrics.capHeight()
     for place, text, at in notes_of(lane, chosen, axes, metrics, factor):
-        baseline, high = at + QPointF(0, metrics.ascent() - metrics.height() / 2), metrics.capHeight()
+        baseline = at + down
         box = QRectF(baseline.x(), baseline.y() - high, metrics.horizontalAdvance(text), high).adjusted(-2, -2, 2, 2)
         painter.fillRect(box.toAlignedRect(), theme.colour("surface" if place == column else "ground"))
         if lane.note_meanings:

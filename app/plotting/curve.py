@@ -63,6 +63,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self._pixel = 0.0
         """Width of a pixel in x."""
         self.xs, self.ys = np.empty(0), np.empty(0)
+        self._extent: tuple[float, float] | None = None
         self.keeps_pixels = True
         self._pixels = QPixmap()
         self._kept_view: tuple[QTransform, QSize, float] | None = None
@@ -85,6 +86,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         stamp = (self.series, self.series.version, start, stop, columns, self.first, self.spacing)
         if stamp == self._drawn:
             return False
+        self._extent = None
         before, self._drawn = self._drawn, stamp
         grown = before is not None and before[0] is self.series and before[2:] == stamp[2:]
         manner, xs, ys = self._manner, self.xs, self.ys
@@ -213,15 +215,21 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
     def end(self) -> tuple[float, float] | None:
         """Return the point at which the label is placed: the last finite point, moved to the right end if sparse."""
-        finite = np.flatnonzero(np.isfinite(self.ys))
-        if self.sparse and finite.size:  # its label is placed with those of the other lines
-            return max(self._reach, float(self.xs[finite[-1]])), float(self.ys[finite[-1]])
-        return (float(self.xs[finite[-1]]), float(self.ys[finite[-1]])) if finite.size else None
+        last = len(self.ys) - 1
+        if last >= 0 and not math.isfinite(self.ys[last]):
+            finite = np.flatnonzero(np.isfinite(self.ys))
+            last = int(finite[-1]) if finite.size else -1
+        if last < 0:
+            return None
+        x = float(self.xs[last])
+        return max(self._reach, x) if self.sparse else x, float(self.ys[last])
 
     def extent(self) -> tuple[float, float]:
         """Return the smallest and the largest finite value drawn, or (NaN, NaN) if there is none."""
-        finite = self.ys[np.isfinite(self.ys)]
-        return (float(finite.min()), float(finite.max())) if finite.size else (float("nan"), float("nan"))
+        if self._extent is None:
+            finite = self.ys[np.isfinite(self.ys)]
+            self._extent = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
+        return self._extent
 
     def at(self, x: float) -> float:
         """Return the exact value of the series at ``x``. NaN outside the series."""
@@ -246,7 +254,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         """Return whether the line oscillates within each bucket by a large share of its range."""
         low, high = self.extent()
         with np.errstate(invalid="ignore"):
-            tall = np.abs(np.diff(self.ys.reshape(-1, 2), axis=1))
+            tall = np.abs(self.ys[1::2] - self.ys[::2])
         tall = tall[np.isfinite(tall)]
         return bool(tall.size) and float(tall.mean()) > NOISE * (high - low)
 

@@ -152,15 +152,9 @@ def level_box(
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
     high = metrics.height()
     space = area.adjusted(0, -3 * factor, 0, BETWEEN * factor)
-    diamonds = [
-        axes.at(place + 1.0, height)
-        for series in lane.series
-        if series.style == "diamond"
-        for place, height in enumerate(series.heights.tolist())
-        if height == height
-    ]
+    diamonds = [at for series in lane.series if series.style == "diamond" for at in axes.points(series.heights)]
     reach = DIAMOND * factor
-    points = (*diamonds, *taken)
+    points = (*filter(None, diamonds), *taken)
 
     def free(box: QRectF) -> bool:
         around = box.adjusted(-reach, -reach, reach, reach)

@@ -69,13 +69,17 @@ def shown(value: object, decimals: int = 3) -> str:
     Integers of 10,000 or more have thousands separators. A nonzero number is never displayed as zero: if all its
     decimals would be 0, it has an exponent, as it does if it is 1e7 or more.
     """
+    if type(value) is float and 10**-decimals <= value < LARGEST_FIXED:  # as are most numbers of a table
+        return f"{value:.{decimals}f}"
+    if type(value) is int:
+        return _minus(f"{value:,}" if abs(value) >= 10_000 else str(value))
     if is_missing(value):
         return ABSENT
     if not isinstance(value, float):
         if not isinstance(value, numbers.Real) or isinstance(value, bool):
             return _words(value)
         if isinstance(value, numbers.Integral):
-            return _minus(f"{int(value):,}" if abs(int(value)) >= 10_000 else str(int(value)))
+            return shown(int(value))
     if isinstance(value, Residue):
         return NEARLY_ZERO
     number = float(value)

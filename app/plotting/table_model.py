@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QColor
 
 from app.plotting.numbers import ABSENT, Residue, brief, hover, is_missing, plain, shown, signed
 from app.theme.labels import plain_tip
@@ -123,10 +122,14 @@ class TableModel(QAbstractTableModel):
         if self._count and self.columns:
             self.dataChanged.emit(self.index(0, 0), self.index(self._count - 1, len(self.columns) - 1))
 
+    def values(self, places: Sequence[int], column: int) -> list[object]:
+        """Return the values of a column in the displayed rows ``places``."""
+        rows = [self._rows[place] for place in (places if self._order is None else [self._order[n] for n in places])]
+        return [row[column] if column < len(row) else None for row in rows]
+
     def value(self, place: int, column: int) -> object:
         """Return the value of a cell in the displayed row ``place``."""
-        row = self._rows[self.row_at(place)]
-        return row[column] if column < len(row) else None
+        return self.values((place,), column)[0]
 
     def row_at(self, place: int) -> int:
         """Return the index in the data of the displayed row ``place``."""
@@ -140,16 +143,7 @@ class TableModel(QAbstractTableModel):
 
     def text(self, place: int, column: int, *, narrow: bool = False) -> str:
         """Return the text of a cell. If ``narrow`` is set, numbers with an exponent are shortened."""
-        value, what, written = self.value(place, column), self.columns[column], brief if narrow else shown
-        if what.kind in WORDS:
-            beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""
-            return "" if is_missing(value) else f"{value}{beside}"
-        if what.kind == "signed":
-            return signed(value, what.decimals)
-        if what.kind == "push" and isinstance(value, (int, float)) and not is_missing(value):
-            glyph = "" if not value or isinstance(value, Residue) else "▲ " if value > 0 else "▼ "
-            return glyph + written(value, what.decimals)
-        return written(value, what.decimals)
+        return cell_text(self.value(place, column), self.columns[column], narrow=narrow)
 
     def tsv(self, places: Sequence[int]) -> str:
         """Return the displayed rows ``places`` as tab-separated text with a header, at full precision."""
@@ -179,7 +173,7 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.FontRole and what.kind == "mono":
             return self.theme.font("answer", self.factor)
         if role == Qt.ItemDataRole.ForegroundRole:
-            return self.ink(place, column)
+            return self.theme.ink(cell_meaning(self.value(place, column), what))
         if role == Qt.ItemDataRole.ToolTipRole:
             exact = hover(self.value(place, column), what.unit)
             return plain_tip("\n".join(text for text in (what.help, exact) if text))
@@ -226,20 +220,33 @@ class TableModel(QAbstractTableModel):
         there.sort(key=lambda i: keys[i] or (0, 0.0, ""), reverse=order is Qt.SortOrder.DescendingOrder)
         return there + absent
 
-    def ink(self, place: int, column: int) -> QColor:
-        """Return the text colour of a cell."""
-        return self.theme.ink(self.meaning(place, column))
 
-    def meaning(self, place: int, column: int) -> str:
-        """Return the meaning of the text colour of a cell, by the theme's name."""
-        what, value = self.columns[column], self.value(place, column)
-        if is_missing(value) or isinstance(value, Residue):
-            return "muted"
-        if isinstance(value, Marked):
-            return value.meaning
-        if what.kind in ("push", "signed") and isinstance(value, (int, float)):
-            return "push_up" if value > 0 else "push_down" if value < 0 else "muted"
+def cell_text(value: object, what: Column, *, narrow: bool = False) -> str:
+    """Return the text of ``value`` in column ``what``. If ``narrow`` is set, numbers with an exponent are shortened."""
+    written = brief if narrow else shown
+    if what.kind in WORDS:
+        beside = f"  {value.beside}" if isinstance(value, Marked) and value.beside else ""
+        return "" if is_missing(value) else f"{value}{beside}"
+    if what.kind == "signed":
+        return signed(value, what.decimals)
+    if what.kind == "push" and isinstance(value, (int, float)) and not is_missing(value):
+        glyph = "" if not value or isinstance(value, Residue) else "▲ " if value > 0 else "▼ "
+        return glyph + written(value, what.decimals)
+    return written(value, what.decimals)
+
+
+def cell_meaning(value: object, what: Column) -> str:
+    """Return the meaning of the text colour of ``value`` in column ``what``, by the theme's name."""
+    coloured = what.kind in ("push", "signed")
+    if not coloured and type(value) in (int, float) and value == value:
         return what.meaning or "text"
+    if is_missing(value) or isinstance(value, Residue):
+        return "muted"
+    if isinstance(value, Marked):
+        return value.meaning
+    if coloured and isinstance(value, (int, float)):
+        return "push_up" if value > 0 else "push_down" if value < 0 else "muted"
+    return what.meaning or "text"
 
 
 def _sort_key(value: object) -> tuple[int, float, str] | None:

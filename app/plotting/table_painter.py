@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPen
 
-from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, TableModel
+from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, TableModel, cell_meaning, cell_text
 from app.theme.tokens import Theme
 
 SAMPLE = 22
 """Length in pixels, at 100 %, of the line sample before the text."""
+LEFT_TO_RIGHT = Qt.LayoutDirection.LeftToRight
+KEPT_WIDTHS = 1024
+"""Number of texts whose widths are kept, for each font."""
 MOST_SIGNS = 500
 """Maximum number of characters painted in a cell. No column is wider."""
 
@@ -22,6 +26,8 @@ class TablePainter:
     Attributes:
         font: font of all columns except those of kind "mono" and "chip".
         metrics: metrics of that font.
+
+    The widths of the last texts are kept, because most cells show the text of another cell or of the last frame.
     """
 
     def __init__(self, model: TableModel, theme: Theme, factor: float) -> None:
@@ -30,6 +36,8 @@ class TablePainter:
         self.metrics = QFontMetrics(self.font)
         self._mono_font = theme.font("answer", factor)
         self._mono_metrics = QFontMetrics(self._mono_font)
+        self._wide = lru_cache(KEPT_WIDTHS)(self.metrics.horizontalAdvance)
+        self._mono_wide = lru_cache(KEPT_WIDTHS)(self._mono_metrics.horizontalAdvance)
 
     def paint_column(
         self, painter: QPainter, column: int, left: float, width: float, high: float, rows: Sequence[tuple[int, float]]
@@ -44,39 +52,41 @@ class TablePainter:
             rows: (displayed row, top) of the cells to paint.
         """
         # The model is called directly, because a call through Qt costs more than the method.
-        model, pad = self._model, 8 * self._factor
-        kind, space = model.columns[column].kind, width - 2 * pad
-        metrics = self._mono_metrics if kind == "mono" else self.metrics
+        what, pad = self._model.columns[column], 8 * self._factor
+        kind, space, left = what.kind, width - 2 * pad, left + pad
+        metrics, advance = (self._mono_metrics, self._mono_wide) if kind == "mono" else (self.metrics, self._wide)
         align = LEFT if kind in WORDS else RIGHT
         if kind != "chip":
             painter.setFont(self._mono_font if kind == "mono" else self.font)
         before, inked = painter.layoutDirection(), ""
-        if kind not in ("text", "chip", "line"):
-            painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the sign is before its number
-        for place, top in rows:
-            text = model.text(place, column)
+        if before is not LEFT_TO_RIGHT and kind not in ("text", "chip", "line"):
+            painter.setLayoutDirection(LEFT_TO_RIGHT)  # the sign is before its number
+        for (_, top), value in zip(rows, self._model.values([place for place, _ in rows], column), strict=True):
+            text = cell_text(value, what)
             if not text:
                 continue
-            inner = QRectF(left + pad, top, space, high)
+            inner, narrower = QRectF(left, top, space, high), space
             if kind == "chip":
                 self._paint_chip(painter, inner, text)
                 continue
             if kind == "line":
-                inner, inked = self._paint_sample(painter, inner, model.value(place, column)), ""
+                inner, inked = self._paint_sample(painter, inner, value), ""
+                narrower = inner.width()
             if len(text) > MOST_SIGNS:  # measuring a long text takes longer than painting all other cells
                 text = text[:MOST_SIGNS] + "…"
-            wide = metrics.horizontalAdvance(text)
-            if kind not in WORDS and wide > inner.width():
-                text = model.text(place, column, narrow=True)
-                wide = metrics.horizontalAdvance(text)
-            if wide > inner.width():
-                text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(inner.width() + 1))
-            meaning = model.meaning(place, column)
+            wide = advance(text)
+            if kind not in WORDS and wide > narrower:
+                text = cell_text(value, what, narrow=True)
+                wide = advance(text)
+            if wide > narrower:
+                text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, round(narrower + 1))
+            meaning = cell_meaning(value, what)
             if meaning != inked:
                 painter.setPen(self._theme.ink(meaning))
                 inked = meaning
             painter.drawText(inner, align, text)
-        painter.setLayoutDirection(before)
+        if before is not LEFT_TO_RIGHT:
+            painter.setLayoutDirection(before)
 
     def _paint_sample(self, painter: QPainter, area: QRectF, value: object) -> QRectF:
         """Paint a sample of the line style of ``value``, and return the remaining rectangle."""
@@ -89,13 +99,13 @@ class TablePainter:
         gap = wide + 6 * self._factor
         return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
 
-    def paint_lines(self, painter: QPainter, area: QRectF, *, chosen: bool) -> None:
-        """Paint a hairline below a row, or stronger lines above and below it if it is selected."""
+    def paint_lines(self, painter: QPainter, areas: Sequence[QRectF], *, chosen: bool) -> None:
+        """Paint a hairline below each row, or stronger lines above and below each if they are selected."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(self._theme.colour("selection" if chosen else "border"), 1))
-        painter.drawLine(area.bottomLeft(), area.bottomRight())
+        painter.drawLines([QLineF(area.bottomLeft(), area.bottomRight()) for area in areas])
         if chosen:
-            painter.drawLine(area.topLeft(), area.topRight())
+            painter.drawLines([QLineF(area.topLeft(), area.topRight()) for area in areas])
 
     def paint_focus(self, painter: QPainter, area: QRectF) -> None:
         """Paint the focus ring around the current cell."""

@@ -270,8 +270,10 @@ class TableTwin(PaintedAhead, QTableView):
                 painter.fillRect(strip, self.theme.faint("text", 0.06))
         for n, x, w in columns:
             self.cells.paint_column(painter, n, x, w, high, rows)
-        for strip, marked in zip(strips, chosen, strict=True):
-            self.cells.paint_lines(painter, strip, chosen=marked)
+        for which in (False, True):
+            if which in chosen:
+                some = [strip for strip, marked in zip(strips, chosen, strict=True) if marked is which]
+                self.cells.paint_lines(painter, some, chosen=which)
         current = self.currentIndex()
         if current.isValid() and (self.hasFocus() or self.viewport().hasFocus()):
             self.cells.paint_focus(painter, QRectF(self.visualRect(current)))
@@ -324,7 +326,7 @@ class _Cell(QStyledItemDelegate):
             painter.fillRect(area, table.theme.faint("text", 0.06))
         left, width, high = area.left(), area.width(), table.rowHeight(index.row())
         table.cells.paint_column(painter, index.column(), left, width, high, [(index.row(), area.top())])
-        table.cells.paint_lines(painter, area, chosen=chosen)
+        table.cells.paint_lines(painter, [area], chosen=chosen)
         if state & FOCUSED:
             table.cells.paint_focus(painter, area)
         painter.restore()

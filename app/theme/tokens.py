@@ -6,7 +6,8 @@ The palette is that of Okabe and Ito, adjusted until the tests on contrast and o
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontDatabase, QPen
@@ -124,13 +125,19 @@ class Theme:
         """Return the colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in
         bold themes).
         """
-        return QColor(self.hex(meaning))
+        made = self._made
+        if meaning not in made:
+            made[meaning] = QColor(self.hex(meaning))
+        return QColor(made[meaning])
 
     def ink(self, meaning: str) -> QColor:
         """Return the colour of ``meaning`` for text, moved towards the text colour until it is readable on
         background and surface.
         """
-        return QColor(_readable(self, meaning))
+        made, key = self._made, ("ink", meaning)
+        if key not in made:
+            made[key] = _readable(self, meaning)
+        return QColor(made[key])
 
     def on(self, fill: QColor) -> QColor:
         """Return the text colour most readable on ``fill``. A translucent fill is assumed to be over the background."""
@@ -167,21 +174,24 @@ class Theme:
 
     def font(self, role: str, scale: float = 1.0) -> QFont:
         """Return the font of a role in the type scale (``ROLES``), with digits of equal width."""
-        family = self.mono if role in MONO_ROLES else self.sans
-        least = self.legible if role in LEGIBLE_ROLES else 1
-        return QFont(_font(family, role, max(round(ROLES[role][0] * scale), least, 1)))
+        made, key = self._made, (role, scale)
+        if key not in made:
+            family = self.mono if role in MONO_ROLES else self.sans
+            least = self.legible if role in LEGIBLE_ROLES else 1
+            made[key] = _font(family, role, max(round(ROLES[role][0] * scale), least, 1))
+        return QFont(made[key])
 
     def type_unit(self, scale: float) -> float:
         """Return the factor by which words and digits within pictures are enlarged from their size at 100 %."""
         return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
 
+    @cached_property
+    def _made(self) -> dict[object, Any]:
+        """Colours and fonts, of which a frame needs dozens. Copying one takes a tenth of the time of making it."""
+        return {}
 
-@lru_cache(maxsize=256)
+
 def _font(family: str, role: str, pixels: int) -> QFont:
-    """Return the cached font of a role.
-
-    Copying a font takes a tenth of the time of creating one, and a picture needs about twenty per frame.
-    """
     if family:
         font = QFont(family)
     else:
@@ -275,7 +285,6 @@ CONTRAST = Theme(
 THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR, CONTRAST)}
 
 
-@lru_cache(maxsize=256)
 def _readable(theme: Theme, meaning: str) -> QColor:
     colour, text = theme.colour(meaning), theme.colour("text")
     for share in range(0, 101, 5):

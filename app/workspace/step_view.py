@@ -206,9 +206,10 @@ class StepViews:
         """
         key = (run, step.step if step else 0, stage, passed)
         view = self._views.pop(key, None)
-        if view is None or view.step is not step or view.origin is not origin:
-            view = StepView(origin, step, stage, passed, prepared)
-        self._views[key] = view
+        if view is not None and view.step is step and view.origin is origin:
+            self._views[key] = view
+            return view
+        self._views[key] = view = StepView(origin, step, stage, passed, prepared)
         while len(self._views) > self._size or (len(self._views) > 1 and self._tokens > MOST_TOKENS):
             self._views.popitem(last=False)
         return view

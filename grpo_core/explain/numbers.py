@@ -27,8 +27,8 @@ class Numbers(EvaluatedStep):
         return value
 
     def _read(self, q: Quantity) -> float:
-        if q == Quantity("kl"):  # the reason on its card is looked up with every frame
-            return metrics.kl_metric(self.step)
+        if q.name in metrics.OF_DISTRIBUTION and is_card(q):  # the reason on its card is looked up with every frame
+            return metrics.of_distribution(self.step, q.name)
         if is_card(q):
             return self.cards.get(q.name, self.step.measurements.get(q.name, NAN))
         return READ[q.name](self, q)

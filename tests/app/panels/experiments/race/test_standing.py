@@ -37,7 +37,8 @@ def test_the_standing_sorts_and_copies_every_digit(qtbot: QtBot) -> None:
     lines = QApplication.clipboard().text().splitlines()
     assert len(lines) == 7 and repr(results.ranked()[0][1]) in lines[1]
     standing.set_look(DARK, 1.0)
-    assert standing.table.ink(0, 0) == DARK.ink(look(results.ranked()[0][0]).meaning)
+    ink = standing.table.data(standing.table.index(0, 0), Qt.ItemDataRole.ForegroundRole)
+    assert ink == DARK.ink(look(results.ranked()[0][0]).meaning)
 
 
 def test_the_best_algorithm_is_on_top_at_first(qtbot: QtBot) -> None:
