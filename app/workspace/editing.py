@@ -120,16 +120,12 @@ class Editing(QObject):
         ``runs`` belongs to the edit that is being made (``forwards``) or undone.
         """
         self._runs, self._forwards = runs, forwards
-        structural = {path: new for path, (_, new) in self.settings.structural_differences(wanted).items()}
-        if structural:
-            differing = {path: new for path, (_, new) in self.settings.differences(wanted).items()}
-            live = {path: value for path, value in differing.items() if path not in structural}
-            try:
-                self.settings, self.pending = self.settings.replace(live), structural
-            except SettingsError:  # a live setting that is valid only with a structural one is pending with it
-                self.pending = differing
-        else:
-            self.settings, self.pending = wanted, {}
+        pending = self.settings.structural_differences(wanted)
+        try:
+            self.settings = wanted.replace({path: now for path, (now, _) in pending.items()}) if pending else wanted
+        except SettingsError:  # a live setting that is valid only with a structural one is pending with it
+            pending = self.settings.differences(wanted)
+        self.pending = {path: new for path, (_, new) in pending.items()}
         self.changed.emit()
 
     def note_runs(self, left: RunHandle, shown: RunHandle) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -98,7 +98,7 @@ class Trials:
         unchanged = stamp == self._stamp or (growing and who == self._stamp[:-1])
         if unchanged and moment - self._looked < LOOK_SECONDS:
             return self._present
-        there = [other for other in others if _is_there(other.path)]
+        there = [other for other in others if os.access(other.path, os.F_OK)]
         if stamp != self._stamp or there != [trial.run for trial in self._present]:
             self._present = tuple(self._trial(other, here) for other in there)
         self._stamp, self._looked = stamp, moment
@@ -138,14 +138,6 @@ class Trials:
             differs=differences(settings, here),
             shown=alike and run.id not in self._hidden,
         )
-
-
-def _is_there(path: Path) -> bool:
-    """Return whether a file still exists. A file without read permission counts as missing."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
 
 
 def _compares(other: RunHandle, run: RunHandle) -> bool:

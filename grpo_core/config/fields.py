@@ -164,8 +164,8 @@ def check(instance: Any) -> None:
     Raises:
         SettingsError: a value is not allowed; the message names the field, its value and what is allowed.
     """
-    for name, rule in declared(type(instance)).items():
-        _check_value(name, getattr(instance, name), rule, type(getattr(type(instance), name)))
+    for name, rule in declared(instance.__class__).items():
+        _check_value(name, getattr(instance, name), rule, type(getattr(instance.__class__, name)))
 
 
 def _check_value(name: str, value: Any, rule: About, kind: type) -> None:

@@ -58,11 +58,10 @@ class Preset:
         """
         own = self.objective if settings.task.longest is None else self._objective_for(settings)
         different = {f"objective.{name}": values for name, values in differing(own, settings.objective).items()}
-        pairs = {
-            "learner.resample_dead": (self.resample_dead, settings.learner.resample_dead),
-            "learner.critic": (self.critic, settings.learner.critic),
-        }
-        return different | {path: (here, there) for path, (here, there) in pairs.items() if here != there}
+        for name in ("resample_dead", "critic"):
+            if getattr(self, name) != getattr(settings.learner, name):
+                different[f"learner.{name}"] = getattr(self, name), getattr(settings.learner, name)
+        return different
 
     def _objective_for(self, settings: Settings) -> Objective:
         constant = self.objective.reduction == "constant"

@@ -140,7 +140,7 @@ class Settings:
     def has(self, path: str) -> bool:
         """Return whether there is a setting or a group of settings at a dotted path, with this kind of task."""
         part, _, name = path.partition(".")
-        return part in _names(Settings) and (not name or name in _names(type(getattr(self, part))))
+        return part in _names(Settings) and (not name or name in _names(getattr(self, part).__class__))
 
     def replace(self, changes: dict[str, Any]) -> Settings:
         """Return a copy with new values at dotted paths. All are changed together before validation.
@@ -302,7 +302,7 @@ def flat(settings: Settings) -> dict[str, Any]:
     leaves: dict[str, Any] = {}
     for part in _names(Settings):
         value = getattr(settings, part)
-        names = _names(type(value))
+        names = _names(value.__class__)
         leaves |= {f"{part}.{name}": getattr(value, name) for name in names} if names else {part: value}
     return leaves
 
@@ -314,7 +314,7 @@ def differing(mine: Any, theirs: Any) -> dict[str, tuple[Any, Any]]:
     if mine is theirs:  # as after a change elsewhere in the settings
         return {}
     here, there = vars(mine), vars(theirs)
-    return {name: (here[name], there[name]) for name in _names(type(mine)) if here[name] != there[name]}
+    return {name: (here[name], there[name]) for name in _names(mine.__class__) if here[name] != there[name]}
 
 
 @cache

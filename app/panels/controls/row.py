@@ -92,11 +92,9 @@ class Row(QWidget):
 
 def usual(about: About) -> str:
     """Return a description of a setting's usual range and its allowed range."""
-    parts = (
-        []
-        if about.usual is None
-        else [tr("Usual: {low:g} to {high:g}.").format(low=about.usual[0], high=about.usual[1])]
-    )
+    parts = []
+    if about.usual is not None:
+        parts.append(tr("Usual: {low:g} to {high:g}.").format(low=about.usual[0], high=about.usual[1]))
     if about.choices:
         parts.append(tr("Choices: {choices}.").format(choices=listed(headed(choice) for choice in about.offered)))
     else:
