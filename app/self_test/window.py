@@ -74,7 +74,8 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
     report.check("numbers explain themselves", lambda: explained(_last(driven)))
     report.check("formulas are drawn", lambda: drawn.formula(_last(driven)))
     report.check("every panel opens", lambda: _panels(driven))
-    report.check("a picture of the window is exported", lambda: _pictured(driven, pictures))
+    target = pictures / "self-test.png"
+    report.check("a picture of the window is exported", lambda: drawn.exported(driven.program.window, target))
     report.check("the language model learns", lambda: _language(driven))
     report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
     report.check("its numbers explain themselves", lambda: explained(_last(driven)))
@@ -97,11 +98,6 @@ def _panels(driven: Driven) -> str:
     window.restoreState(before)
     driven.settle()
     return f"{len(PANELS)} panels are made and drawn"
-
-
-def _pictured(driven: Driven, folder: Path) -> str:
-    folder.mkdir(parents=True, exist_ok=True)
-    return drawn.exported(driven.program.window, folder / "self-test.png")
 
 
 def _closed(driven: Driven) -> str:
@@ -159,7 +155,7 @@ def _language(driven: Driven) -> str:
         raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
     driven.wait(lambda: bool(driven.program.controller.worker.devices), "loading the language model", LOADING_SECONDS)
     driven.run(LANGUAGE_UPDATES, LOADING_SECONDS)
-    step = _last(driven)
+    step, devices = _last(driven), driven.program.controller.worker.devices
     series = metrics(step)
     if not series["grad_norm"] > 0:
         raise CheckFailed(f"the gradient's norm is {series['grad_norm']!r}")
@@ -167,11 +163,7 @@ def _language(driven: Driven) -> str:
         raise CheckFailed("the update has changed no probability")
     if this_build().kind == FULL and find_spec("torch") is None:
         raise CheckFailed("this is the full package, and torch is missing in it: unpack the archive again")
-    return f"{len(step.tokens)} completions, mean reward {series['reward_mean']:.3f}, on the {_devices(driven)}"
-
-
-def _devices(driven: Driven) -> str:
-    return driven.program.controller.worker.devices[0]
+    return f"{len(step.tokens)} completions, mean reward {series['reward_mean']:.3f}, on the {devices[0]}"
 
 
 def _run(driven: Driven) -> RunHandle:

@@ -31,7 +31,7 @@ from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
 from grpo_core.memory import WORDS, Training, total
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
+from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, known_of
 from grpo_core.text import plural, tr
 
 SHOWS = ("bill", "compute", "real")
@@ -99,7 +99,7 @@ class MemoryBill(Interactive):
         """
         known = {name: value for name, value in state.items() if name in (*SWITCHES, *KNOBS)}
         try:
-            training = changed(Training(**FOUR), **known)
+            training = replace(Training(**FOUR), **known)
         except SettingsError:
             training = Training(**FOUR)
         self._set(training)
@@ -140,7 +140,7 @@ class MemoryBill(Interactive):
         if name == "parameters" and isinstance(value, (int, float)):
             value = value * BILLION
         try:
-            self._set(changed(self.bill.training, **{name: value}))
+            self._set(replace(self.bill.training, **{name: value}))
             self.rows[name].accept()
         except SettingsError as error:
             self.rows[name].refuse(str(error))
