@@ -68,7 +68,6 @@ def formula(step: Step) -> str:
 
 def exported(window: QWidget, target: Path) -> str:
     """Write a picture of ``window`` to ``target``, and check the picture that is read back."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     shot = window.grab()
     if not shot.save(str(target)):
         raise CheckFailed(f"{target} could not be written")

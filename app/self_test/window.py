@@ -74,8 +74,7 @@ def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
     report.check("numbers explain themselves", lambda: explained(_last(driven)))
     report.check("formulas are drawn", lambda: drawn.formula(_last(driven)))
     report.check("every panel opens", lambda: _panels(driven))
-    target = pictures / "self-test.png"
-    report.check("a picture of the window is exported", lambda: drawn.exported(driven.program.window, target))
+    report.check("a picture of the window is exported", lambda: _pictured(driven, pictures))
     report.check("the language model learns", lambda: _language(driven))
     report.check("its run is read back bit for bit", lambda: _saved(driven, "self-test lm.grpo"))
     report.check("its numbers explain themselves", lambda: explained(_last(driven)))
@@ -98,6 +97,11 @@ def _panels(driven: Driven) -> str:
     window.restoreState(before)
     driven.settle()
     return f"{len(PANELS)} panels are made and drawn"
+
+
+def _pictured(driven: Driven, folder: Path) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    return drawn.exported(driven.program.window, folder / "self-test.png")
 
 
 def _closed(driven: Driven) -> str:

@@ -135,7 +135,7 @@ class MemoryBill(Interactive):
         return self.ledgers.problem or tr("The language model makes one update, and its tensors are counted…")
 
     @Slot(tuple, object, object)
-    def _on_edited(self, paths: tuple[str, ...], value: object, gesture: object) -> None:
+    def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
         name = paths[0]
         if name == "parameters" and isinstance(value, (int, float)):
             value = value * BILLION
