@@ -22,6 +22,7 @@ def run_offscreen(why: str, folder: Path) -> int:
     from PySide6.QtWidgets import QApplication
 
     from app.application import Application
+    from app.export.stage import quiet
     from app.settings.paths import find_paths
     from app.settings.preferences import Preferences
     from app.training.controller import State
@@ -33,7 +34,7 @@ def run_offscreen(why: str, folder: Path) -> int:
     except OSError as error:
         print(f"{folder} cannot be written: {error.strerror}. Choose another folder with --out.", file=sys.stderr)
         return 1
-    qInstallMessageHandler(_quiet)
+    qInstallMessageHandler(quiet)
     application = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as home:
         paths = find_paths({"GRPO_LAB_HOME": home})
@@ -70,9 +71,3 @@ def run_offscreen(why: str, folder: Path) -> int:
             application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     print(f"Open the run on a machine with a display: {this_program()} {shlex.quote(str(target))}")
     return 0
-
-
-def _quiet(kind: object, context: object, text: str) -> None:
-    """Print a message from Qt, unless it is one that occurs with every offscreen window."""
-    if not text.startswith("This plugin does not support"):
-        print(text, file=sys.stderr)

@@ -154,15 +154,15 @@ def application() -> Iterator[QApplication]:
     """Provide the Qt application for drawing, and suppress the usual messages of offscreen windows inside the block."""
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
-    before = qInstallMessageHandler(_quiet)
+    before = qInstallMessageHandler(quiet)
     try:
         yield app
     finally:
         qInstallMessageHandler(before)
 
 
-def _quiet(kind: object, context: object, text: str) -> None:
-    """Forward Qt's messages, except those that every offscreen window causes."""
+def quiet(kind: object, context: object, text: str) -> None:
+    """Print a message from Qt, unless every offscreen window causes it. This is a message handler of Qt."""
     if not text.startswith("This plugin does not support"):
         print(text, file=sys.stderr)
 

@@ -25,7 +25,7 @@ LONGEST_MS = (1 << 24) - 1
 """Maximum duration of a frame in milliseconds."""
 LOSSLESS = 100
 """The quality at which Qt's writer is lossless."""
-_ANIMATED = 0x02
+_ANIMATED, _ENDLESS = 0x02, 0
 _OVERWRITE = 0x02
 _PICTURES = (b"ALPH", b"VP8 ", b"VP8L")
 
@@ -40,14 +40,9 @@ class _Frame:
 
 
 class AnimatedWebp:
-    """An animation under construction. For each frame, only the difference from the previous one is stored.
+    """An endless animation under construction. For each frame, only the difference from the previous one is stored."""
 
-    Args:
-        loops: number of repetitions; 0 for endless repetition.
-    """
-
-    def __init__(self, loops: int = 0) -> None:
-        self._loops = loops
+    def __init__(self) -> None:
         self._frames: list[_Frame] = []
         self._before: np.ndarray | None = None
 
@@ -91,7 +86,7 @@ class AnimatedWebp:
         height, width = self._before.shape
         canvas = struct.pack("<B3x", _ANIMATED) + _three(width - 1) + _three(height - 1)
         white = b"\xff\xff\xff\xff"
-        chunks = [_chunk(b"VP8X", canvas), _chunk(b"ANIM", white + struct.pack("<H", self._loops))]
+        chunks = [_chunk(b"VP8X", canvas), _chunk(b"ANIM", white + struct.pack("<H", _ENDLESS))]
         chunks += [_chunk(b"ANMF", _frame(frame)) for frame in self._frames]
         body = b"WEBP" + b"".join(chunks)
         return b"RIFF" + struct.pack("<I", len(body)) + body

@@ -159,7 +159,7 @@ def _language(driven: Driven) -> str:
         raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
     driven.wait(lambda: bool(driven.program.controller.worker.devices), "loading the language model", LOADING_SECONDS)
     driven.run(LANGUAGE_UPDATES, LOADING_SECONDS)
-    step = _last(driven)
+    step, devices = _last(driven), driven.program.controller.worker.devices
     series = metrics(step)
     if not series["grad_norm"] > 0:
         raise CheckFailed(f"the gradient's norm is {series['grad_norm']!r}")
@@ -167,11 +167,7 @@ def _language(driven: Driven) -> str:
         raise CheckFailed("the update has changed no probability")
     if this_build().kind == FULL and find_spec("torch") is None:
         raise CheckFailed("this is the full package, and torch is missing in it: unpack the archive again")
-    return f"{len(step.tokens)} completions, mean reward {series['reward_mean']:.3f}, on the {_devices(driven)}"
-
-
-def _devices(driven: Driven) -> str:
-    return driven.program.controller.worker.devices[0]
+    return f"{len(step.tokens)} completions, mean reward {series['reward_mean']:.3f}, on the {devices[0]}"
 
 
 def _run(driven: Driven) -> RunHandle:

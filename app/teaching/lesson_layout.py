@@ -62,7 +62,8 @@ class LessonLayout:
                 dock.hide()
         self._place(lesson, beside, waiting)
         lesson.bare = self.alone
-        self._titles()
+        for dock in self._docks.values():  # only those of tabbed docks are hidden
+            dock.refresh_title()
         self._spare_bars()
 
     def _place(self, lesson: Dock, beside: Sequence[Dock], waiting: Sequence[Dock]) -> None:
@@ -105,11 +106,6 @@ class LessonLayout:
         While presenting, panels that are the lesson's only picture are never tabs.
         """
         return scale >= CROWDED and (self._has_picture or not self.alone)
-
-    def _titles(self) -> None:
-        """Hide the title bars of tabbed docks, and show those of the others."""
-        for dock in self._docks.values():
-            dock.refresh_title()
 
     def _spare_bars(self) -> None:
         """Hide the bars at the top without a run, when presenting, and in large type, where they would fill a third of

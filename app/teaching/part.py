@@ -29,13 +29,13 @@ def arguments() -> Callable[[argparse.ArgumentParser], None]:
 def answers() -> dict[str, Answer]:
     """Return what a process that exports can write for a lesson, by name."""
     from app.export.process import printed
-    from app.teaching.export import handout_command, homework, page_command, rehearsal
+    from app.teaching.export import handout_command, homework, lesson_check, page_command
 
     return {
         "handout": printed(handout_command.write),
         "page": printed(page_command.write),
         "homework": homework.answer_homework,
-        "rehearsal": rehearsal.answer_rehearsal,
+        "rehearsal": lesson_check.answer_rehearsal,
     }
 
 

@@ -68,7 +68,7 @@ def test_what_is_read_back_is_every_picture_for_its_time(tmp_path: Path) -> None
 def test_a_picture_that_stays_makes_its_frame_stand_longer_and_of_others_only_what_changes_is_kept(
     tmp_path: Path,
 ) -> None:
-    film = AnimatedWebp(loops=2)
+    film = AnimatedWebp()
     for place in (3, 3, 60):
         film.add(picture(place, 640, 400), 50)
     (tmp_path / "film.webp").write_bytes(film.to_bytes())

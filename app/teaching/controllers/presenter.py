@@ -37,7 +37,7 @@ can take longer to report the size.
 
 @dataclass(frozen=True, kw_only=True)
 class _Before:
-    """State of the window before presenting mode."""
+    """State of the window before presenting mode. ``focus`` has the focus, or will have it in an inactive window."""
 
     state: Qt.WindowState
     box: QRect
@@ -47,17 +47,9 @@ class _Before:
     scale: float
 
 
-def focus_of(window: QMainWindow) -> QWidget | None:
-    """Return the widget that has the focus in ``window``, or will have it when the window is activated.
-
-    The result is None if there is no such widget, which is often the case.
-    """
-    return window.focusWidget()
-
-
 def focus_again(window: QMainWindow, widget: QWidget | None) -> None:
     """Return the focus to ``widget``, or clear the focus, after it was moved by hiding docks."""
-    now = focus_of(window)
+    now = window.focusWidget()
     if widget is not None and Shiboken.isValid(widget):
         widget.setFocus(Qt.FocusReason.OtherFocusReason)
     elif now is not None:
@@ -137,7 +129,7 @@ class Presenter(QObject):
             full = window.isFullScreen() or window.isMaximized()
             self._before = _Before(
                 state=window.windowState(),
-                focus=focus_of(window),
+                focus=window.focusWidget(),
                 choice=self._look.choice,
                 theme=self._look.theme,
                 scale=self._look.scale,

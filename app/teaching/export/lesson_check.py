@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from app.display import draw_offscreen
+from app.teaching.export.lesson_file import lesson_called
 from app.teaching.export.lesson_walk import WalkedStep, walked
 from app.teaching.lessons.prediction import DIRECTIONS
 from app.teaching.lessons.readable import number_text, reads_as
@@ -204,3 +206,16 @@ def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:
     )
     yield from (f"  {sentence}" for sentence in report.said)
     yield from (tr("  Fault: {sentence}").format(sentence=sentence) for sentence in report.faults)
+
+
+def answer_rehearsal(name: str, *, poll: Callable[[], None]) -> Iterator[object]:
+    """Yield the report of each step as JSON: its lines, and its number of faults. This runs in a child process.
+
+    Args:
+        name: the lesson's id, or its file.
+        poll: called after each step with each seed.
+    """
+    draw_offscreen()
+    lesson = lesson_called(name)
+    for report in check_lesson(lesson, poll=poll):
+        yield {"lines": [*lines_of(lesson, report)], "faults": len(report.faults)}

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QDialog, QPlainTextEdit, QProgressBar, QPushButton
 
 from app.boxes import across, down
 from app.export.process import ExportProcess
-from app.teaching.export.rehearsal import passes
+from app.teaching.export.lesson_check import SEEDS
 from app.theme.labels import Label
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
@@ -39,7 +39,7 @@ class RehearsalWindow(QDialog):
         self.resize(*SIZE)
         self.status, self.bar, self.report = Label(wraps=True), QProgressBar(), QPlainTextEdit()
         self.status.setText(tr("The lesson is running under six seeds; you can continue working."))
-        self.bar.setRange(0, passes(len(lesson.steps)))
+        self.bar.setRange(0, len(lesson.steps) * (SEEDS + 1))
         self.bar.setAccessibleName(tr("Steps rehearsed"))
         self.report.setReadOnly(True)
         self.report.setAccessibleName(tr("Findings"))

@@ -204,9 +204,9 @@ def _whole(data: Any, key: str) -> int:
 
 
 def _number(data: Any, key: str) -> float | None:
-    if isinstance(data, dict) and data.get(key) is None:
+    value = data.get(key)
+    if value is None:
         return None
-    value = data.get(key) if isinstance(data, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or not math.isfinite(value):
         raise HomeworkError(tr("“{key}” is not a number.").format(key=key))
     return float(value)

@@ -218,14 +218,6 @@ class Lesson:
     block: int = 0
     digest: str = ""
 
-    def settings_at(self, place: int, turned: Mapping[str, Any] | None = None) -> Settings:
-        """Return the settings of the run of the step at index ``place``, with the changed knobs in ``turned`` applied.
-
-        Raises:
-            SettingsError: a knob has a value that is not allowed.
-        """
-        return self.settings_of(self.steps[place], turned)
-
     def settings_of(self, step: LessonStep, turned: Mapping[str, Any] | None = None) -> Settings:
         """Return the settings of the run of ``step``, with the changed knobs in ``turned`` applied.
 

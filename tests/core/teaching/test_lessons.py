@@ -101,9 +101,9 @@ def test_a_lesson_is_read_with_what_its_steps_inherit() -> None:
     assert (second.update, second.show, second.panels, second.knobs) == (2, "first", first.panels, ("objective.beta",))
     assert second.row == 2  # people count from 1
     assert second.state == {"rewards": (1, 2)}
-    assert lesson.settings_at(0).objective.beta == Settings().objective.beta
-    assert lesson.settings_at(1).objective.beta == 0.5
-    assert lesson.settings_at(1, {"objective.beta": 0.2}).objective.beta == 0.2
+    assert lesson.settings_of(lesson.steps[0]).objective.beta == Settings().objective.beta
+    assert lesson.settings_of(lesson.steps[1]).objective.beta == 0.5
+    assert lesson.settings_of(lesson.steps[1], {"objective.beta": 0.2}).objective.beta == 0.2
     assert second.predict is not None
     assert second.predict.answer.quantity == Quantity("advantage", row=2)
 
@@ -273,11 +273,19 @@ def test_a_prediction_is_right_where_the_run_says_so() -> None:
 def test_a_step_may_go_over_to_another_policy_and_leaves_what_was_set_behind() -> None:
     lesson = read_lesson(Path("toy.toml"), WHOLE + OTHER_POLICY, KNOWN)
     model = language_settings().replace({"learner.mu": 2})
-    assert [lesson.settings_at(place).is_language for place in range(5)] == [False, False, True, True, False]
-    assert lesson.settings_at(1) == lesson.start.replace({"objective.beta": 0.5})
-    assert lesson.settings_at(2) == model
-    assert lesson.settings_at(3, {"learner.mu": 3}) == model.replace({"objective.beta": 0.25, "learner.mu": 3})
-    assert lesson.settings_at(4) == Settings(), "its defaults, not what the lesson began with"
+    assert [lesson.settings_of(lesson.steps[place]).is_language for place in range(5)] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert lesson.settings_of(lesson.steps[1]) == lesson.start.replace({"objective.beta": 0.5})
+    assert lesson.settings_of(lesson.steps[2]) == model
+    assert lesson.settings_of(lesson.steps[3], {"learner.mu": 3}) == model.replace(
+        {"objective.beta": 0.25, "learner.mu": 3}
+    )
+    assert lesson.settings_of(lesson.steps[4]) == Settings(), "its defaults, not what the lesson began with"
     assert [step.knobs for step in lesson.steps] == [("objective.beta",)] * 2 + [()] * 3
     with pytest.raises(LessonError, match="policy"):
         read_lesson(Path("toy.toml"), WHOLE + OTHER_POLICY.replace('"language"', '"torch"'), KNOWN)

@@ -30,7 +30,7 @@ from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
 from grpo_core.memory import WORDS, Block, Training, total
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, changed, known_of
+from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill, known_of
 from grpo_core.text import plural, tr
 
 SHOWS = ("bill", "compute", "real")
@@ -116,7 +116,7 @@ class MemoryBill(Interactive):
     def _take(self) -> None:
         known = {name: self.state[name] for name in (*SWITCHES, *KNOBS) if self.state[name] is not None}
         try:
-            training = changed(Training(**FOUR), **known)
+            training = replace(Training(**FOUR), **known)
         except SettingsError:
             training = Training(**FOUR)
         self._set(training)
@@ -156,12 +156,12 @@ class MemoryBill(Interactive):
         return self.ledgers.problem or tr("The language model makes one update, and its tensors are counted…")
 
     @Slot(tuple, object, object)
-    def _on_edited(self, paths: tuple[str, ...], value: object, gesture: object) -> None:
+    def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
         name = paths[0]
         if name == "parameters" and isinstance(value, (int, float)):
             value = value * BILLION
         try:
-            self._set(changed(self.bill.training, **{name: value}))
+            self._set(replace(self.bill.training, **{name: value}))
             self.rows[name].accept()
         except SettingsError as error:
             self.rows[name].refuse(str(error))

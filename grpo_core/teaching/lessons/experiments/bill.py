@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from grpo_core import memory
@@ -24,20 +25,21 @@ class Bill:
     def __init__(self, training: Training) -> None:
         self.training = training
         self.blocks = memory.ledger(training)
-        self.all_four = memory.ledger(changed(training, **FOUR))
+        self.all_four = memory.ledger(replace(training, **FOUR))
 
     def work(self) -> dict[str, dict[str, float]]:
         """Return the floating-point operations for one prompt, by worker.
 
         They are given for PPO with one completion and for this training.
         """
-        ppo = memory.compute(changed(self.training, **FOUR, generated=1))
+        ppo = memory.compute(replace(self.training, **FOUR, generated=1))
         own = memory.compute(self.training)
         return {"PPO, one completion": ppo, "this training": {who: own.get(who, 0.0) for who in ppo}}
 
     def answers(self) -> dict[str, Callable[[], float]]:
         """Return the numbers that predictions are compared with, by name. Names with “known” exclude estimates."""
         known, four = known_of(self.blocks), known_of(self.all_four)
+        ppo, own = (sum(part.values()) for part in self.work().values())
         policy = [block for block in known if block.model == "policy"]
         states = [block for block in policy if block.part == "optimizer states"]
         weights = [block for block in policy if block.part == "weights"]
@@ -50,27 +52,13 @@ class Bill:
             "optimizer_share": lambda: memory.total(states) / memory.total(policy),
             "cache_over_weights": lambda: memory.total(cache) / memory.total(weights),
             "estimated_share": lambda: 1 - memory.total(known) / memory.total(self.blocks),
-            "work_over_ppo": lambda: _ratio(*(sum(part.values()) for part in self.work().values())),
+            "work_over_ppo": lambda: own / ppo,
         }
-
-
-def changed(training: Training, **changes: object) -> Training:
-    """Return a copy of ``training`` with the given fields changed.
-
-    Raises:
-        SettingsError: a value is not allowed.
-        TypeError: there is no such field.
-    """
-    return Training(**{**vars(training), **changes})
 
 
 def known_of(blocks: list[Block]) -> list[Block]:
     """Return the blocks that depend only on the settings."""
     return [block for block in blocks if not block.estimate]
-
-
-def _ratio(below: float, above: float) -> float:
-    return above / below
 
 
 BILL_ANSWERS = tuple(Bill(Training()).answers())

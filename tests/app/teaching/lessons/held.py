@@ -19,7 +19,8 @@ def lesson_of(id: str) -> Lesson:
 
 def settings_of(id: str, step: int = 1) -> Settings:
     """Return the settings of a lesson's run at a step, counted from 1."""
-    return lesson_of(id).settings_at(step - 1)
+    lesson = lesson_of(id)
+    return lesson.settings_of(lesson.steps[step - 1])
 
 
 def known(pupil: Pupil, id: str, guesses: dict[int, float]) -> None:

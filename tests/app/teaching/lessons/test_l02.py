@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from app.teaching.lessons.interactives.memory_bill import KNOBS, SWITCHES, Memor
 from grpo_core.config import language_settings
 from grpo_core.memory import GIB, STATE_BYTES, Block, Training, ledger, total
 from grpo_core.teaching.lessons import LessonStep
-from grpo_core.teaching.lessons.experiments.bill import FOUR, Bill, changed
+from grpo_core.teaching.lessons.experiments.bill import FOUR, Bill
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of
 
@@ -31,7 +32,7 @@ def test_at_equal_sizes_half_stays_whatever_is_trained() -> None:
     for size, optimizer, width, trained in product((1e8, 7e9, 7e11), STATE_BYTES, (0.5, 2.0, 4.0), shares):
         training = Training(parameters=size, optimizer=optimizer, weight_bytes=width, trained_share=trained)
         assert Bill(training).answers()["share_of_four"]() == pytest.approx(0.5), training
-        small = Bill(changed(training, helper_share=0.1)).answers()["share_of_four"]()
+        small = Bill(replace(training, helper_share=0.1)).answers()["share_of_four"]()
         assert 0.9 < small < 0.92
 
 

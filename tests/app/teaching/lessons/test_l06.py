@@ -39,7 +39,7 @@ def test_the_better_size_depends_on_what_is_equal(first: int) -> None:
 
 @pytest.mark.parametrize("first", [1000, 2000, 3000])
 def test_without_bias_and_at_a_rate_in_proportion_only_samples_count(first: int) -> None:
-    settings = LESSON.settings_at(len(LESSON.steps) - 1)
+    settings = LESSON.settings_of(LESSON.steps[-1])
     small, large = (last_rewards(runs) for runs in ends(settings, "scaled", range(first, first + 64)).values())
     assert abs(large.mean() - small.mean()) < 0.03
     assert min(small.mean(), large.mean()) > 0.8, "otherwise both just learned nothing"
