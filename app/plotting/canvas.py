@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QGraphicsScene, QGraphicsView, QSizePolicy, QWidget
 
 from app.plotting.axis import Scale, padding
@@ -192,8 +192,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
                 if curve.isVisible():
                     curve.refresh(low, high, pixels)
             self._refresh_y()
-            base = self._held["y"][0] if self._held["y"] else self.view_box.viewRange()[1][0]
-            self.marks.refresh(low, high, base, self.pixel)
+            bottom, top = self.view_box.viewRange()[1]
+            base = self._held["y"][0] if self._held["y"] else bottom
+            self.marks.refresh(low, high, base, (top - bottom) / max(self.view_box.height(), 1))
             self._place_words()
         finally:
             self._refreshing = False
@@ -232,12 +233,6 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
         """Return the rectangle of the data and of the labels to its right, in the plot item's pixels."""
         area: QRectF = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
         return area.adjusted(0, 0, self.margin, 0)
-
-    @property
-    def pixel(self) -> QSizeF:
-        """Size of a pixel in data coordinates."""
-        box, ((left, right), (bottom, top)) = self.view_box, self.view_box.viewRange()
-        return QSizeF((right - left) / max(box.width(), 1.0), (top - bottom) / max(box.height(), 1.0))
 
     def to_pixels(self, x: float, y: float) -> QPointF:
         """Convert data coordinates to the plot item's pixels."""

@@ -215,14 +215,10 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
     def end(self) -> tuple[float, float] | None:
         """Return the point at which the label is placed: the last finite point, moved to the right end if sparse."""
-        last = len(self.ys) - 1
-        if last >= 0 and not math.isfinite(self.ys[last]):
-            finite = np.flatnonzero(np.isfinite(self.ys))
-            last = int(finite[-1]) if finite.size else -1
-        if last < 0:
-            return None
-        x = float(self.xs[last])
-        return max(self._reach, x) if self.sparse else x, float(self.ys[last])
+        finite = np.flatnonzero(np.isfinite(self.ys))
+        if self.sparse and finite.size:  # its label is placed with those of the other lines
+            return max(self._reach, float(self.xs[finite[-1]])), float(self.ys[finite[-1]])
+        return (float(self.xs[finite[-1]]), float(self.ys[finite[-1]])) if finite.size else None
 
     def extent(self) -> tuple[float, float]:
         """Return the smallest and the largest finite value drawn, or (NaN, NaN) if there is none."""

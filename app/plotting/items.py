@@ -3,18 +3,12 @@ data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QLineF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QBrush, QPainter, QPen
-from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush
 
 from app.theme.tokens import CUES, Cue, Theme
-
-STROKE = 4.0
-"""Distance in pixels around a line that contains its stroke."""
 
 
 class Points(pg.ScatterPlotItem):  # type: ignore[misc]
@@ -39,37 +33,13 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
         self.setSize(self._size * scale)
 
 
-class Uprights(QGraphicsItem):
-    """Vertical lines: a plain item, because one of pyqtgraph finds the bounds of its data several times per frame."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pen, self._lines, self._box = QPen(), list[QLineF](), QRectF()
-
-    def set_lines(self, x: Sequence[float], low: float, high: float, pixel: QSizeF) -> None:
-        """Draw lines at ``x``, in ascending order, from ``low`` to ``high``. ``pixel`` is the size of a pixel."""
-        self.prepareGeometryChange()
-        self._lines = [QLineF(each, low, each, high) for each in x]
-        wide, tall = STROKE * pixel.width(), STROKE * pixel.height()
-        self._box = QRectF(x[0], low, x[-1] - x[0], high - low).adjusted(-wide, -tall, wide, tall) if x else QRectF()
-        self.update()
-
-    def boundingRect(self) -> QRectF:
-        return self._box
-
-    def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.setPen(self._pen)
-        painter.drawLines(self._lines)
-
-
-class Marks(Uprights):
+class Marks(pg.PlotCurveItem):  # type: ignore[misc]
     """Events, for example updates at which a setting was changed, as short ticks on the x axis."""
 
     PIXELS = 9
 
     def __init__(self, meaning: str = "text") -> None:
-        super().__init__()
+        super().__init__(connect="pairs", antialias=False)
         self.meaning = meaning
         self.places = np.empty(0)
         self._pixels = float(self.PIXELS)
@@ -80,41 +50,41 @@ class Marks(Uprights):
         if not np.array_equal(x, self.places):
             self.places, self._drawn = np.asarray(x, float), None
 
-    def refresh(self, low: float, high: float, base: float, pixel: QSizeF) -> None:
+    def refresh(self, low: float, high: float, base: float, pixel: float) -> None:
         """Draw the ticks of the events between x = ``low`` and ``high``.
 
         Args:
             low, high: visible range of x.
             base: y of the lower ends of the ticks.
-            pixel: size of a pixel.
+            pixel: height of a pixel in y.
         """
         stamp = (low, high, base, pixel)
         if stamp != self._drawn:
             self._drawn = stamp
             shown = self.places[(self.places >= low) & (self.places <= high)]
-            self.set_lines(shown.tolist(), base, base + self._pixels * pixel.height(), pixel)
+            heights = np.tile([base, base + self._pixels * pixel], len(shown))
+            self.setData(np.repeat(shown, 2), heights)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        self._pen = theme.pen(self.meaning, 3.0 if theme.bold else 2.0 * scale, Qt.PenStyle.SolidLine)
+        self.setPen(theme.pen(self.meaning, 3.0 if theme.bold else 2.0 * scale, Qt.PenStyle.SolidLine))
         self._pixels, self._drawn = self.PIXELS * scale, None
 
 
-class Band(Uprights):
+class Band(pg.PlotCurveItem):  # type: ignore[misc]
     """A vertical line over the full height: the cursor, or the position under the pointer."""
 
     def __init__(self, meaning: str, line: Qt.PenStyle, width: float) -> None:
-        super().__init__()
+        super().__init__(antialias=False)
         self.meaning, self._line, self._width = meaning, line, width
         self.place: float | None = None
         self._drawn: tuple[object, ...] | None = None
 
-    def refresh(self, bottom: float, top: float, pixel: QSizeF) -> None:
-        """Extend the line from ``bottom`` to ``top``. ``pixel`` is the size of a pixel."""
-        stamp = (self.place, bottom, top, pixel)
+    def refresh(self, bottom: float, top: float) -> None:
+        """Extend the line from ``bottom`` to ``top``."""
+        stamp = (self.place, bottom, top)
         if stamp != self._drawn:
             self._drawn = stamp
-            self.set_lines([] if self.place is None else [self.place], bottom, top, pixel)
+            self.setData(*(([self.place, self.place], [bottom, top]) if self.place is not None else ([], [])))
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        self._pen = theme.pen(self.meaning, self._width * max(scale, 2.0 if theme.bold else 1.0), self._line)
-        self.update()
+        self.setPen(theme.pen(self.meaning, self._width * max(scale, 2.0 if theme.bold else 1.0), self._line))

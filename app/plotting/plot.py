@@ -163,9 +163,9 @@ class Plot(PaintedAhead, Canvas):
         if instead != self._instead:
             self._instead = instead
             self.viewport().update()  # repaint everything, since the items know only of their own changes
-        (bottom, top), pixel = self.view_box.viewRange()[1], self.pixel
-        self.cursor_band.refresh(bottom, top, pixel)
-        self.hover_band.refresh(bottom, top, pixel)
+        bottom, top = self.view_box.viewRange()[1]
+        self.cursor_band.refresh(bottom, top)
+        self.hover_band.refresh(bottom, top)
 
     def _read_out_at(self, x: float | None) -> None:
         self.note_change()
@@ -176,7 +176,8 @@ class Plot(PaintedAhead, Canvas):
         else:
             area = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
             self.read_out.say(self.read_at(x), QPointF(self.to_pixels(x, 0).x(), area.top() + 4), area)
-        self.hover_band.refresh(*self.view_box.viewRange()[1], self.pixel)
+        bottom, top = self.view_box.viewRange()[1]
+        self.hover_band.refresh(bottom, top)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

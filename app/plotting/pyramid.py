@@ -18,6 +18,7 @@ class Pyramid:
     def __init__(self, values: np.ndarray | None = None) -> None:
         self._raw = _Growing()
         self._levels: list[tuple[_Growing, _Growing]] = []
+        self._raised = 0
         self.version = 0
         if values is not None:
             self.extend(values)
@@ -37,7 +38,8 @@ class Pyramid:
 
     @property
     def nbytes(self) -> int:
-        """Bytes used by the series and the levels drawn so far."""
+        """Bytes used by the series and all levels."""
+        self._raise()
         return self._raw.view.nbytes + sum(a.view.nbytes + b.view.nbytes for a, b in self._levels)
 
     def append(self, value: float) -> None:
@@ -56,26 +58,26 @@ class Pyramid:
         """Replace the values from ``start`` onwards with ``values`` (k,), for example when they become known later."""
         whole = np.array(self.values)
         whole[start : start + len(values)] = values
-        self._raw, self._levels = _Growing(), []
+        self._raw, self._levels, self._raised = _Growing(), [], 0
         self.extend(whole)
 
-    def _raised(self, count: int) -> tuple[_Growing, _Growing]:
-        """Return the minima and maxima ``count`` levels above the values, after updating the levels up to there.
-
-        Levels are updated only when they are drawn, since few of a run's series are, and few levels of these.
-        """
+    def _raise(self) -> None:
+        """Update the levels. This happens only when the series is drawn, since few of a run's series are."""
+        if self._raised == len(self):
+            return
+        start, self._raised = self._raised, len(self)
         low = high = self._raw
-        for level in range(count):
+        for level in range(64):
+            if low.size <= FACTOR:
+                return
             if level == len(self._levels):
                 self._levels.append((_Growing(), _Growing()))
+                start = 0
+            start //= FACTOR
             lows, highs = self._levels[level]
-            start = max(lows.size - 1, 0)  # the last bucket may have been incomplete
-            if lows.covered < self._raw.size:
-                lows.covered = self._raw.size
-                lows.write(start, _bucketed(np.fmin, low.view[start * FACTOR :], FACTOR))
-                highs.write(start, _bucketed(np.fmax, high.view[start * FACTOR :], FACTOR))
+            lows.write(start, _bucketed(np.fmin, low.view[start * FACTOR :], FACTOR))
+            highs.write(start, _bucketed(np.fmax, high.view[start * FACTOR :], FACTOR))
             low, high = lows, highs
-        return low, high
 
     def window(self, start: int, stop: int, pixels: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the values in [start, stop) thinned for ``pixels`` columns: x and y, both (k,), k <= 2 * pixels + 4.
@@ -110,25 +112,23 @@ class Pyramid:
 
         They are computed from the coarsest level whose bucket width divides ``width``.
         """
-        each, count = width, 0
-        while each % FACTOR == 0:
-            each, count = each // FACTOR, count + 1
-        low, high = self._raised(count)
+        self._raise()
+        low = high = self._raw
+        each = width
+        for lows, highs in self._levels:
+            if each % FACTOR:
+                break
+            low, high, each = lows, highs, each // FACTOR
         part = slice(first * each, end * each)
         return _bucketed(np.fmin, low.view[part], each), _bucketed(np.fmax, high.view[part], each)
 
 
 class _Growing:
-    """A float64 array that grows by doubling its capacity. Unused memory pages are never touched.
-
-    Attributes:
-        size: number of its values.
-        covered: for the minima of a level, how many values of the series they are of.
-    """
+    """A float64 array that grows by doubling its capacity. Unused memory pages are never touched."""
 
     def __init__(self) -> None:
         self._space = np.empty(0)
-        self.size = self.covered = 0
+        self.size = 0
 
     @property
     def view(self) -> np.ndarray:
@@ -165,8 +165,7 @@ def _zigzag(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return both extremes of every bucket, (2k,), the lower one first if the line is rising."""
     with np.errstate(invalid="ignore"):
         middle = low + high
-    rising = np.ones(len(low), bool)
-    np.greater_equal(middle[1:], middle[:-1], out=rising[1:])
-    ends = np.empty((len(low), 2))
-    ends[:, 0], ends[:, 1] = np.where(rising, low, high), np.where(rising, high, low)
-    return ends.reshape(-1)
+    rising = np.append(True, middle[1:] >= middle[:-1])
+    pairs = np.empty((len(low), 2))
+    pairs[:, 0], pairs[:, 1] = np.where(rising, low, high), np.where(rising, high, low)
+    return pairs.reshape(-1)

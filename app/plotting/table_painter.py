@@ -14,8 +14,6 @@ from app.theme.tokens import Theme
 SAMPLE = 22
 """Length in pixels, at 100 %, of the line sample before the text."""
 LEFT_TO_RIGHT = Qt.LayoutDirection.LeftToRight
-KEPT_WIDTHS = 1024
-"""Number of texts whose widths are kept, for each font."""
 MOST_SIGNS = 500
 """Maximum number of characters painted in a cell. No column is wider."""
 
@@ -26,8 +24,6 @@ class TablePainter:
     Attributes:
         font: font of all columns except those of kind "mono" and "chip".
         metrics: metrics of that font.
-
-    The widths of the last texts are kept, because most cells show the text of another cell or of the last frame.
     """
 
     def __init__(self, model: TableModel, theme: Theme, factor: float) -> None:
@@ -36,8 +32,9 @@ class TablePainter:
         self.metrics = QFontMetrics(self.font)
         self._mono_font = theme.font("answer", factor)
         self._mono_metrics = QFontMetrics(self._mono_font)
-        self._wide = lru_cache(KEPT_WIDTHS)(self.metrics.horizontalAdvance)
-        self._mono_wide = lru_cache(KEPT_WIDTHS)(self._mono_metrics.horizontalAdvance)
+        # most cells show the text of another cell, or of the last frame
+        self._wide = lru_cache(1024)(self.metrics.horizontalAdvance)
+        self._mono_wide = lru_cache(1024)(self._mono_metrics.horizontalAdvance)
 
     def paint_column(
         self, painter: QPainter, column: int, left: float, width: float, high: float, rows: Sequence[tuple[int, float]]

@@ -270,10 +270,9 @@ class TableTwin(PaintedAhead, QTableView):
                 painter.fillRect(strip, self.theme.faint("text", 0.06))
         for n, x, w in columns:
             self.cells.paint_column(painter, n, x, w, high, rows)
-        for which in (False, True):
-            if which in chosen:
-                some = [strip for strip, marked in zip(strips, chosen, strict=True) if marked is which]
-                self.cells.paint_lines(painter, some, chosen=which)
+        for which in set(chosen):
+            some = [strip for strip, marked in zip(strips, chosen, strict=True) if marked is which]
+            self.cells.paint_lines(painter, some, chosen=which)
         current = self.currentIndex()
         if current.isValid() and (self.hasFocus() or self.viewport().hasFocus()):
             self.cells.paint_focus(painter, QRectF(self.visualRect(current)))
