@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from app.panels.home.previews import last_runs
+from app.panels.home.previews import previews
 from benchmarks.table import measured
 from benchmarks.window import Window
 from grpo_core.config import Settings, language_settings
@@ -78,7 +78,7 @@ def many_runs(folder: Path) -> None:
     home = window.program.run_manager.folder
     home.mkdir(parents=True, exist_ok=True)
     paths = [written(home / f"{number}.grpo", steps) for number in range(HOME)]
-    listed = timed(lambda: last_runs(home, lambda: False))
+    listed = timed(lambda: list(previews(home, lambda: False)))
     before = held()[0]
     opened = [timed(partial(window.program.run_manager.open, path)) for path in paths[:OPEN]]
     frames = scrubbed(window, len(steps))
