@@ -71,10 +71,6 @@ class AnimatedWebp:
         self._before = pixels
         self._frames.append(frame)
 
-    def __len__(self) -> int:
-        """Return the number of frames that differ from the previous one."""
-        return len(self._frames)
-
     def to_bytes(self) -> bytes:
         """Return the complete file.
 

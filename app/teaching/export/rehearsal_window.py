@@ -34,7 +34,7 @@ class RehearsalWindow(QDialog):
 
     def __init__(self, lesson: Lesson, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._lesson, self._faults, self._steps = lesson, 0, 0
+        self._faults, self._steps = 0, 0
         self.setWindowTitle(tr("Rehearsal: {title}").format(title=lesson.title))
         self.resize(*SIZE)
         self.status, self.bar, self.report = Label(wraps=True), QProgressBar(), QPlainTextEdit()
