@@ -9,10 +9,11 @@ from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
+    from app.teaching.homework_panel import HomeworkPanel
     from app.teaching.lessons.panel import LessonPanel
 
 
-HOMEWORK = PanelSpec(
+HOMEWORK: PanelSpec[HomeworkPanel] = PanelSpec(
     id="homework",
     after="home",
     title=tr("Homework of a class"),

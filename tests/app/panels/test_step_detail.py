@@ -69,7 +69,8 @@ def test_an_advantage_that_rounding_has_left_of_a_zero_has_no_sign(driver: Drive
     left = [text for value, text in cells if isinstance(value, float) and 0 < abs(value) < 1e-9]
     assert left and set(left) == {"≈ 0"}
     place = next(place for place, (_, text) in enumerate(cells) if text == "≈ 0")
-    assert table.ink(place, column) == table.theme.ink("muted")
+    colour = table.data(table.index(place, column), Qt.ItemDataRole.ForegroundRole)
+    assert colour == table.theme.ink("muted")
 
 
 def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
@@ -218,8 +219,6 @@ def test_negative_numbers_have_a_minus_sign(driver: Driver) -> None:
 
 
 def test_a_tooltip_keeps_the_meaning_beside_the_digits(driver: Driver) -> None:
-    from PySide6.QtCore import Qt
-
     driver.run(3)
     driver.settle()
     table = driver.program.window.panels.of(STEP_DETAIL).table.table
