@@ -78,7 +78,7 @@ def many_runs(folder: Path) -> None:
     home = window.program.run_manager.folder
     home.mkdir(parents=True, exist_ok=True)
     paths = [written(home / f"{number}.grpo", steps) for number in range(HOME)]
-    listed = timed(lambda: list(previews(home, lambda: False)))
+    listed = timed(lambda: list(previews(home, lambda: None)))
     before = held()[0]
     opened = [timed(partial(window.program.run_manager.open, path)) for path in paths[:OPEN]]
     frames = scrubbed(window, len(steps))
