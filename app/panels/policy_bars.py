@@ -41,6 +41,7 @@ class PolicyBarsPanel(Panel):
     completions_wanted = Signal()
     guessed = Signal(float)
     films = True
+    plans = "task"
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

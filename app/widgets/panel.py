@@ -37,7 +37,7 @@ class Panel(QWidget):
     Attributes:
         id, title: stable name and displayed name, from its row of the panel registry; empty for a panel that is part of
             another widget.
-        plans: whether it shows the settings of the next update.
+        plans: whether it shows the settings of the next update, or the dotted path of those that it shows.
         films: whether it shows the film within a stage.
         controls_are_content: its controls are its content, so exported pictures include them.
         large: whether it needs most of the centre's height while it is in front, leaving little for the panels below.
@@ -48,7 +48,7 @@ class Panel(QWidget):
     """
 
     row_changed = Signal()
-    plans = True
+    plans: bool | str = True
     films = False
     controls_are_content = False
     large = False

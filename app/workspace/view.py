@@ -54,16 +54,18 @@ class View:
     trials: tuple[Trial, ...] = ()
     progress: Progress | None = None
 
-    def stamp(self, *, planned: bool = True, filmed: bool = False) -> tuple[object, ...]:
+    def stamp(self, *, planned: bool | str = True, filmed: bool = False) -> tuple[object, ...]:
         """Return a stamp that is equal for views that look the same, so that an unchanged frame costs one comparison.
 
         The position is its first entry.
 
         Args:
-            planned: whether the settings of the next update are shown.
+            planned: whether the settings of the next update are shown, or the dotted path of those that are.
             filmed: whether the film within a stage is shown.
         """
-        plans = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
+        plans: tuple[object, ...] = (self.next_settings, self.wanted, self.locked, self.hidden) if planned else ()
+        if isinstance(planned, str):
+            plans = (self.next_settings.get(planned),)
         return (
             self.place,
             self.run.id,

@@ -128,9 +128,10 @@ def test_a_step_of_a_slider_changes_one_row_of_the_controls(driver: Driver) -> N
     assert reactions.heard == []
 
 
-def test_a_step_of_a_slider_leaves_the_what_if_as_it_is(driver: Driver) -> None:
+@pytest.mark.parametrize("name", ["what_if", "policy_bars"])
+def test_a_step_of_a_slider_leaves_other_panels_as_they_are(driver: Driver, name: str) -> None:
     driver.run(3)
-    shown = panel(driver, "what_if")
+    shown = panel(driver, name)
     beta = row_of(driver, "objective.beta")
     driver.settle()
     reactions = Reactions([shown, *shown.findChildren(QWidget)])
