@@ -31,6 +31,8 @@ from tests.app.conftest import PEOPLE_SEE, Driver
 from tests.app.layout_requests import LayoutRequests
 from tests.app.stories.hands import panel, row_of
 
+MOST_ENTERED = 13_800
+
 
 def timer_of(driver: Driver) -> FrameTimer:
     timer = driver.program.workspace.findChild(FrameTimer)
@@ -168,6 +170,24 @@ def test_frames_make_no_objects_and_cost_no_reference_to_none(driver: Driver, fr
     assert len(QApplication.topLevelWidgets()) == tops
     if sys.version_info < (3, 12):  # since then None is immortal, and the count of its references says nothing
         assert sys.getrefcount(None) > nones - 100
+
+
+def test_showing_another_update_enters_few_functions(driver: Driver) -> None:
+    """Counted rather than timed, so that it is the same on a busy machine. What is drawn is computed once."""
+    driver.run(24)
+    entered = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal entered
+        entered += event in ("call", "c_call")
+
+    for step in range(1, 25):
+        driver.program.workspace.move_to(step)
+        sys.setprofile(count if step > 12 else None)
+        timer_of(driver).tick.emit()
+        QApplication.processEvents()
+        sys.setprofile(None)
+    assert entered / 12 < MOST_ENTERED
 
 
 def test_the_worker_waits_while_a_frame_is_drawn(driver: Driver) -> None:
