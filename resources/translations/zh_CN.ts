@@ -4654,10 +4654,6 @@
         <translation>这次更新用的是 {then}。</translation>
     </message>
     <message>
-        <source>{title} stays {paths}: {allowed}.</source>
-        <translation>{title} 仍为 {paths}：{allowed}。</translation>
-    </message>
-    <message>
         <source>Numbers</source>
         <translation>数值</translation>
     </message>
@@ -5785,10 +5781,6 @@
         </translation>
     </message>
     <message>
-        <source>{name} has no update {number}; it has updates 1 to {last}.</source>
-        <translation>{name} 没有第 {number} 次更新；它有第 1 到 {last} 次更新。</translation>
-    </message>
-    <message>
         <source>update {number:,}</source>
         <translation>第 {number:,} 次更新</translation>
     </message>
@@ -6860,13 +6852,6 @@
     <message>
         <source>Mean of the samples so far</source>
         <translation>到目前为止样本的均值</translation>
-    </message>
-    <message numerus="yes">
-        <source>give {count} number, one per action</source>
-        <comment>give {count} numbers, one per action</comment>
-        <translation>
-            <numerusform>请给出 {count} 个数，每个动作一个</numerusform>
-        </translation>
     </message>
     <message>
         <source>KL(π‖π_ref) {both} nats · KL(π_ref‖π) {both2} nats</source>
@@ -13207,14 +13192,6 @@
     <message>
         <source>{name} has no update {step}; it has updates 1 to {last}.</source>
         <translation>{name} 没有第 {step} 次更新；它有第 1 到 {last} 次更新。</translation>
-    </message>
-    <message>
-        <source>{target} is a folder; choose the name of a file.</source>
-        <translation>{target} 是一个文件夹；请选择文件的名称。</translation>
-    </message>
-    <message>
-        <source>{target} already exists; choose another name, or add --force to replace it.</source>
-        <translation>{target} 已存在；请选另一个名称，或加上 --force 来替换它。</translation>
     </message>
     <message>
         <source>The file</source>

@@ -106,7 +106,8 @@ class TaskChips(QWidget):
         button.setCheckable(True)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.setToolTip(plain_tip(f"{chip.help} {NEW_RUN}"))
-        button.setHidden(chip in IN_WORDS)
+        if chip in IN_WORDS:
+            button.hide()  # to show one without a parent opens a window
         button.clicked.connect(self._on_clicked)
         return button
 
