@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
@@ -27,7 +27,6 @@ from app.boxes import down
 from app.jobs.runner import Poll
 from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry
-from app.plotting.line_chart import LineChart
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
@@ -42,6 +41,9 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.teaching.lessons import LessonStep, Offer
 from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.plotting.line_chart import LineChart
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
