@@ -99,6 +99,7 @@ _OF_TORCH = (
     "fsspec",
     "functorch",
     "torchgen",
+    "typing_extensions",
 )
 _NOT_OF_TORCH = ("setuptools", "tensorboard", "triton", "torch.utils.tensorboard", "torch.utils.benchmark")
 UNUSED_OF_PYARROW = ("arrow_substrait", "arrow_dataset", "arrow_acero")
