@@ -68,7 +68,7 @@ class Window:
 
     def frame(self, panel: Panel | None = None) -> float:
         """Draw and paint changes, in every panel or in one alone. Return the time in milliseconds."""
-        self.timer.stop()  # the request is answered here
+        self.timer.complete()
         begin = time.perf_counter()
         if panel is None:
             self.timer.tick.emit()
