@@ -102,11 +102,12 @@ class RightDial(Sourced, QWidget):
         number = QRectF(0, 34 * scale, self.width(), 36 * scale)
         painter.drawText(number, middle, "—" if shown.last is None else f"{shown.last:.0%}")
         painter.setPen(theme.colour("muted"))
+        room = self.width() - 8 * scale  # inside the frame of the keyboard focus
         for place, line in enumerate(self.lines):
             font = theme.font("digits", scale)
             needed = QFontMetricsF(font).horizontalAdvance(line)
-            if needed > self.width():  # in presenting mode the letters are larger, but the dial is not
-                font.setPixelSize(int(font.pixelSize() * self.width() / needed))
+            if needed > room:  # in presenting mode the letters are larger, but the dial is not
+                font.setPixelSize(int(font.pixelSize() * room / needed))
             painter.setFont(font)
             painter.drawText(QRectF(0, (73 + place * LINE) * scale, self.width(), LINE * scale), middle, line)
         if self.hasFocus():
