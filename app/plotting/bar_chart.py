@@ -316,11 +316,13 @@ class BarChart(PaintedAhead, QWidget):
             if not lane.level_over:
                 painter.setRenderHint(QPainter.RenderHint.Antialiasing, not lane.symmetric)
                 paint_level(painter, lane, axes, text, box, theme, factor)
+            painter.save()
             if picture.framed:  # its data may exceed the ends of the axis
-                painter.setClipRect(axes.area.adjusted(-1, -axes.area.top(), 1, 1))
+                area = axes.area.adjusted(-1, -axes.area.top(), 1, 1)
+                painter.setClipRect(area, Qt.ClipOperation.IntersectClip)
             shown = replace(lane, notes=()) if lane.key in places.crowded else lane
             paint_series(painter, shown, chosen, axes, theme, factor)
-            painter.setClipping(False)
+            painter.restore()
             if lane.level_over:
                 paint_level(painter, lane, axes, text, box, theme, factor)
             if lane.ghosts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush
 
 from app.theme.tokens import CUES, Cue, Theme
@@ -62,6 +62,7 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
         if stamp != self._drawn:
             self._drawn = stamp
             shown = self.places[(self.places >= low) & (self.places <= high)]
+            self.setVisible(bool(shown.size))  # the bounds of an item without points are computed again and again
             heights = np.tile([base, base + self._pixels * pixel], len(shown))
             self.setData(np.repeat(shown, 2), heights)
 
@@ -79,12 +80,17 @@ class Band(pg.PlotCurveItem):  # type: ignore[misc]
         self.place: float | None = None
         self._drawn: tuple[object, ...] | None = None
 
-    def refresh(self, bottom: float, top: float) -> None:
-        """Extend the line from ``bottom`` to ``top``."""
+    def refresh(self, bottom: float, top: float, pixel: float) -> None:
+        """Extend the line from ``bottom`` to ``top``, where a pixel has the width ``pixel`` in x."""
         stamp = (self.place, bottom, top)
         if stamp != self._drawn:
             self._drawn = stamp
-            self.setData(*(([self.place, self.place], [bottom, top]) if self.place is not None else ([], [])))
+            self.setVisible(self.place is not None)
+            if self.place is not None:
+                self.setData([self.place, self.place], [bottom, top])
+                # measuring the points would take longer than painting the line
+                reach = self.opts["pen"].widthF() * pixel
+                self._boundingRect = QRectF(self.place - reach, bottom, 2 * reach, top - bottom)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
         self.setPen(theme.pen(self.meaning, self._width * max(scale, 2.0 if theme.bold else 1.0), self._line))

@@ -209,7 +209,7 @@ def ghost_outlines(ghosts: tuple[np.ndarray, ...], axes: Axes) -> QPainterPath:
 def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: Theme, factor: float) -> None:
     """Paint the outlines from :func:`ghost_outlines` faintly, clipped to the lane."""
     painter.save()
-    painter.setClipRect(axes.area)
+    painter.setClipRect(axes.area, Qt.ClipOperation.IntersectClip)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     pen = frame_pen(theme, "muted", factor)
     pen.setColor(theme.faint("muted", GHOST_STRENGTH))

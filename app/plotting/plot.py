@@ -163,9 +163,13 @@ class Plot(PaintedAhead, Canvas):
         if instead != self._instead:
             self._instead = instead
             self.viewport().update()  # repaint everything, since the items know only of their own changes
-        bottom, top = self.view_box.viewRange()[1]
-        self.cursor_band.refresh(bottom, top)
-        self.hover_band.refresh(bottom, top)
+        self._refresh_bands()
+
+    def _refresh_bands(self) -> None:
+        (left, right), (bottom, top) = self.view_box.viewRange()
+        pixel = (right - left) / max(self.view_box.width(), 1)
+        for band in (self.cursor_band, self.hover_band):
+            band.refresh(bottom, top, pixel)
 
     def _read_out_at(self, x: float | None) -> None:
         self.note_change()
@@ -176,8 +180,7 @@ class Plot(PaintedAhead, Canvas):
         else:
             area = self.frame.mapRectFromItem(self.view_box, self.view_box.rect())
             self.read_out.say(self.read_at(x), QPointF(self.to_pixels(x, 0).x(), area.top() + 4), area)
-        bottom, top = self.view_box.viewRange()[1]
-        self.hover_band.refresh(bottom, top)
+        self._refresh_bands()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -185,7 +188,7 @@ class Plot(PaintedAhead, Canvas):
             self.refresh()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self.shows_picture():
+        if self.is_painted():
             return
         Canvas.paintEvent(self, event)
         if self._instead or self._ringed:

@@ -158,14 +158,14 @@ def _bucketed(reduce: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
     # by repeated halving, which is four times as fast as reducing along a short axis
     for _ in range(width.bit_length() - 1):
         full = reduce(full[0::2], full[1::2])
-    return np.append(full, reduce.reduce(values[whole:])) if whole < len(values) else full
+    return np.concatenate((full, reduce.reduce(values[whole:], keepdims=True))) if whole < len(values) else full
 
 
 def _zigzag(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return both extremes of every bucket, (2k,), the lower one first if the line is rising."""
     with np.errstate(invalid="ignore"):
         middle = low + high
-    rising = np.append(True, middle[1:] >= middle[:-1])
-    pairs = np.empty((len(low), 2))
-    pairs[:, 0], pairs[:, 1] = np.where(rising, low, high), np.where(rising, high, low)
+    pairs = np.array((low, high)).T
+    falling = ~(middle[1:] >= middle[:-1])
+    pairs[1:][falling] = pairs[1:][falling, ::-1]
     return pairs.reshape(-1)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    Qt,
+    Signal,
+    Slot,
+)
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -49,6 +59,8 @@ class TableTwin(PaintedAhead, QTableView):
         self.theme, self.factor = LIGHT, 1.0
         self._filling = False
         self._fitted: tuple[object, ...] = ()
+        self._head: int | None = None
+        """Height of the header in the current style. Qt would measure all titles again after each change of a cell."""
         self.table = TableModel(columns, self)
         self.setModel(self.table)
         self.setItemDelegate(_Cell(self))
@@ -123,7 +135,9 @@ class TableTwin(PaintedAhead, QTableView):
 
         If they do not fit into ``space`` pixels, limit it to as many whole rows as do, but at least one.
         """
-        head = self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth()
+        if self._head is None:
+            self._head = self.horizontalHeader().sizeHint().height()
+        head = self._head + 2 * self.frameWidth()
         row = self.verticalHeader().defaultSectionSize()
         rows = min(self.table.rowCount(), max((space - head) // row, 1))
         self.setMaximumHeight(min(head + rows * row, LARGEST))
@@ -163,6 +177,10 @@ class TableTwin(PaintedAhead, QTableView):
         places = sorted(index.row() for index in self.selectionModel().selectedRows())
         QGuiApplication.clipboard().setText(self.table.tsv(places or range(self.table.rowCount())))
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self._head = None
+
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def _apply_style(self) -> None:
@@ -182,7 +200,7 @@ class TableTwin(PaintedAhead, QTableView):
             for what in self.table.columns
         ]
         self._least_widths = [0] * len(self._full_widths)
-        self._fitted = ()
+        self._fitted, self._head = (), None
         for n, width in enumerate(self._full_widths):
             self.setColumnWidth(n, width)
 
@@ -246,6 +264,7 @@ class TableTwin(PaintedAhead, QTableView):
 
         This takes half the time of a delegate called for each cell.
         """
+        painter.fillRect(area, self.viewport().palette().color(self.viewport().backgroundRole()))
         count = self.table.rowCount()
         first, last = self.rowAt(max(area.top(), 0)), self.rowAt(area.bottom())
         if first < 0 or not count:

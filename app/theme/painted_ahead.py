@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QEvent, QPoint, QRect
-from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-MARGIN = 64
-"""Pixels of a picture around its widget, so that Qt begins the dots of a line that leaves the widget where it does in
-the window.
-"""
-HATCH = 8
-"""Period of hatched brushes in pixels of the screen. They begin at the corner of the window, not of the widget."""
 looks_different: WeakKeyDictionary[PaintedAhead, None] = WeakKeyDictionary()
 """The widgets of all windows that look different from their last painting, in order, until a frame takes them."""
 if TYPE_CHECKING:
@@ -24,78 +18,44 @@ else:
     Base = object
 
 
-class Picture:
-    """The pixels of a widget, which are shown in place of its next painting.
-
-    Attributes:
-        is_current: whether nothing has happened to the widget since it was painted.
-    """
-
-    def __init__(self) -> None:
-        self.is_current = False
-        self._pixels = QPixmap()
-        self._corner = QPoint()
-        """Position of the widget in the picture."""
-
-    def painter(self, target: QWidget) -> QPainter | None:
-        """Return a painter of the picture, prepared as Qt prepares one of ``target``: the widget or, if it scrolls, its
-        viewport.
-
-        None at a scale that is no whole number, because the pixels of a widget then depend on its position.
-        """
-        ratio = target.devicePixelRatioF()
-        if ratio != int(ratio):
-            return None
-        colours = target.palette()
-        size = target.rect().adjusted(-MARGIN, -MARGIN, MARGIN + HATCH, MARGIN + HATCH).size() * int(ratio)
-        place = target.mapTo(target.window(), QPoint())
-        self._corner = QPoint(MARGIN + place.x() % HATCH, MARGIN + place.y() % HATCH)
-        if self._pixels.size() != size or self._pixels.devicePixelRatioF() != ratio:
-            self._pixels = QPixmap(size)
-            self._pixels.setDevicePixelRatio(ratio)
-        self._pixels.fill(colours.color(target.backgroundRole()))
-        painter = QPainter(self._pixels)
-        painter.translate(self._corner)
-        painter.setFont(target.font())
-        painter.setPen(colours.color(target.foregroundRole()))
-        return painter
-
-    def show(self, painter: QPainter) -> None:
-        """Paint the pixels with a painter of the widget."""
-        painter.drawPixmap(-self._corner, self._pixels)
-
-
 class PaintedAhead(Base):
     """A widget whose painting takes long enough to be done ahead: a base class before that of Qt.
 
-    If it scrolls, its viewport is painted. The background has to be plain, in the colour of the palette.
+    It is painted into the buffer of its window, which the screen does not show before Qt paints the window. Qt then
+    leaves the pixels as they are, because the widget is opaque and its paint event does nothing.
+
+    If it scrolls, its viewport is painted.
+
+    Attributes:
+        in_buffer: whether Qt is painting the frame for which widgets have been painted ahead.
     """
 
-    _picture: Picture | None = None
+    in_buffer: ClassVar[bool] = False
+    _place: QRect | None = None
+    """Where the widget has been painted ahead in its window, or None."""
 
     @abstractmethod
     def paint(self, painter: QPainter, area: QRect) -> None:
-        """Paint everything within ``area``."""
+        """Paint everything within ``area``, including the background."""
 
     @property
     def canvas(self) -> QWidget:
         """The widget that is painted."""
         return self.viewport() if isinstance(self, QAbstractScrollArea) else self
 
+    def _place_in_window(self) -> QRect:
+        canvas = self.canvas
+        return QRect(canvas.mapTo(canvas.window(), QPoint()), canvas.size())
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        if not self.shows_picture():
+        if not self.is_painted():
             painter = QPainter(self.canvas)
             self.paint(painter, event.rect())
             painter.end()
 
-    def shows_picture(self) -> bool:
-        """Show the picture if it is current. Return whether it was shown."""
-        if self._picture is None or not self._picture.is_current:
-            return False
-        painter = QPainter(self.canvas)
-        self._picture.show(painter)
-        painter.end()
-        return True
+    def is_painted(self) -> bool:
+        """Return whether the window that is being painted contains the widget already."""
+        return PaintedAhead.in_buffer and self._place is not None and self._place == self._place_in_window()
 
     def event(self, event: QEvent) -> bool:
         self._drop_after(event)
@@ -106,9 +66,9 @@ class PaintedAhead(Base):
         return bool(super().viewportEvent(event))  # type: ignore[misc] # Qt calls it only where there is a viewport
 
     def _drop_after(self, event: QEvent) -> None:
-        """Drop the picture: the pointer, the focus, the size or the look may have changed."""
-        if self._picture is not None and self._picture.is_current and event.type() is not QEvent.Type.Paint:
-            self.drop_picture()
+        """Let the widget paint itself: the pointer, the focus, the size or the look may have changed."""
+        if self._place is not None and event.type() is not QEvent.Type.Paint:
+            self.drop()
 
     def update(self, *area: Any) -> None:
         """Paint the widget again."""
@@ -116,22 +76,30 @@ class PaintedAhead(Base):
         super().update(*area)
 
     def note_change(self) -> None:
-        """Note that the widget looks different, and drop its picture."""
-        self.drop_picture()
+        """Note that the widget looks different."""
+        self.drop()
         looks_different[self] = None
 
     def paint_ahead(self) -> None:
-        """Paint the widget into a picture if it is visible. The picture is shown when Qt paints the window."""
-        if self.isVisible() and not self.canvas.visibleRegion().isEmpty():
-            if self._picture is None:
-                self._picture = Picture()
-            painter = self._picture.painter(self.canvas)
-            if painter is not None:
-                self.paint(painter, self.canvas.rect())
-                painter.end()
-                self._picture.is_current = True
+        """Paint the widget into the buffer of its window, if it is visible."""
+        canvas, window = self.canvas, self.canvas.window()
+        area, buffer = canvas.visibleRegion(), window.backingStore()
+        if area.isEmpty() or buffer is None or buffer.size() != window.size():
+            return
+        canvas.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        place = self._place_in_window()
+        buffer.beginPaint(area.translated(place.topLeft()))
+        painter = QPainter(buffer.paintDevice())
+        painter.translate(place.topLeft())
+        painter.setClipRegion(area)
+        painter.setFont(canvas.font())
+        painter.setPen(canvas.palette().color(canvas.foregroundRole()))
+        self.paint(painter, canvas.rect())
+        painter.end()
+        buffer.endPaint()
+        QWidget.update(canvas)  # also what is drawn above it
+        self._place = place
 
-    def drop_picture(self) -> None:
-        """Let the widget paint itself, after its picture has been shown or because it looks different."""
-        if self._picture is not None:
-            self._picture.is_current = False
+    def drop(self) -> None:
+        """Let the widget paint itself with the next frame, whether or not it was painted ahead."""
+        self._place = None

@@ -169,6 +169,7 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def paint(self, painter: QPainter, area: QRect) -> None:
+        painter.fillRect(area, self.viewport().palette().color(self.viewport().backgroundRole()))
         if self.rows is None or self._cells is None:
             return
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Slot
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
 from shiboken6 import Shiboken
 
 from app.clock import Timer
@@ -56,8 +57,8 @@ class Painting(QObject):
     @Slot()
     def _hold(self) -> None:
         if not self._held:
-            windows = [window for window in QApplication.topLevelWidgets() if window.isVisible()]
-            self._held = [*windows, *filter(None, (window.windowHandle() for window in windows))]
+            natives = [native for native in QGuiApplication.topLevelWindows() if native.isVisible()]
+            self._held = [*natives, *filter(None, (QWidget.find(native.winId()) for native in natives))]
             for held in self._held:
                 held.installEventFilter(self)
 
@@ -83,6 +84,7 @@ class Painting(QObject):
             return True
         if kind in AT_ONCE and not isinstance(watched, QWidget):
             self._workspace.complete_frame()
+            self._drop()  # the buffer may be replaced
         return False
 
     @Slot()
@@ -91,10 +93,18 @@ class Painting(QObject):
         asked, self._asked = list(dict.fromkeys(self._asked)), []
         for one in filter(Shiboken.isValid, held):
             one.removeEventFilter(self)
-        for window in filter(Shiboken.isValid, asked):
-            QCoreApplication.sendEvent(window, QEvent(QEvent.Type.UpdateRequest))
+        PaintedAhead.in_buffer = True
+        try:
+            for window in filter(Shiboken.isValid, asked):
+                QCoreApplication.sendEvent(window, QEvent(QEvent.Type.UpdateRequest))
+        finally:
+            PaintedAhead.in_buffer = False
+            self._drop()
+
+    @staticmethod
+    def _drop() -> None:
         for widget in [*looks_different]:
-            widget.drop_picture()
+            widget.drop()
         looks_different.clear()
 
 
