@@ -50,7 +50,12 @@ class AdvantageHistogram(Interactive):
     """
 
     of_bandit = True
-    offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state={"action": 5, "batches": BATCHES, "bar": ""})
+    offer = Offer(
+        shows=SHOWS,
+        checks=BATCH_ANSWERS,
+        state={"action": 5, "batches": BATCHES, "bar": ""},
+        words={"bar": ("", "lowest", "highest")},
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

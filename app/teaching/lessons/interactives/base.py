@@ -110,8 +110,8 @@ class Interactive(QWidget):
             self.take(step.state)
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a lesson step. A value that is missing or of another type is replaced by its default."""
-        self.state = {name: _like(default, state.get(name)) for name, default in self.offer.state.items()}
+        """Apply the state of a lesson step. A missing value is replaced by its default."""
+        self.state = {**self.offer.state, **state}
         self._take()
 
     def _take(self) -> None:
@@ -290,19 +290,6 @@ class Interactive(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))
-
-
-def _like(default: Any, value: Any) -> Any:
-    """Return ``value`` if it has the type of ``default`` or that is None, otherwise ``default``.
-
-    An integer can stand for a float, and a list for a tuple.
-    """
-    if default is None:
-        return value
-    if isinstance(default, float) and type(value) is int:
-        return float(value)
-    value = tuple(value) if isinstance(value, list) else value
-    return value if type(value) is type(default) else default
 
 
 def pages(*widgets: QWidget) -> QStackedWidget:

@@ -110,6 +110,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     of_bandit = True
     offer = Offer(
         state={"curves": ()},
+        words={"curves": tuple(CURVES)},
         checks=("gap", "rise_over_beta", "kl_at_half", "kl_at_one", "reward_at_half", "rise_from_half_to_one"),
     )
 
@@ -133,7 +134,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        self._names = tuple(name for name in self.state["curves"] if name in CURVES)[: len(MEANINGS)]
+        self._names = self.state["curves"][: len(MEANINGS)]
 
     @Slot(float)
     def _on_dragged(self, height: float) -> None:

@@ -43,7 +43,11 @@ class Climb(Interactive):
     updates; ``lines`` are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
     """
 
-    offer = Offer(state={"action": 7, "until": 50, "lines": (ANSWER,), "name": ""}, parts=("bars", "lines", "words"))
+    offer = Offer(
+        state={"action": 7, "until": 50, "lines": (ANSWER,), "name": ""},
+        words={"lines": (ANSWER, PROXY)},
+        parts=("bars", "lines", "words"),
+    )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)

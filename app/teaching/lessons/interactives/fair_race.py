@@ -20,7 +20,7 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.claims.claim import sentence
-from grpo_core.config import Settings
+from grpo_core.config import PRESETS, Settings
 from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import outcome, trained
@@ -45,6 +45,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
     shows_run = False
     offer = Offer(
         state={"names": (GRPO, GLOBAL), "fairness": "updates", "levels": (0.0,), "constant": 0.0, "updates": 50},
+        words={"names": tuple(PRESETS), "fairness": tuple(EQUAL)},
         checks=("grpo", "lead", "plain_change", "grpo_change", "behind_critic", "plain_stuck", "stuck_apart"),
     )
 
@@ -64,8 +65,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         self._before = self.plan
 
     def keys(self, settings: Settings) -> Sequence[RacePlan]:
-        levels = tuple(float(level) for level in self.state["levels"])
-        return [RacePlan(base=base_of(settings), block=self.block, **{**self.state, "levels": levels})]
+        return [RacePlan(base=base_of(settings), block=self.block, **self.state)]
 
     def computed(self, key: RacePlan, poll: Poll) -> Iterator[Digest]:
         return key.digests(self.workspace.jobs, poll)

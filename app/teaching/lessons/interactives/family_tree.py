@@ -39,7 +39,7 @@ from grpo_core.teaching.lessons.experiments.family import (
 from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import listed, plural, tr
 
-FIRST = "GRPO"
+FIRST, NAMES = "GRPO", tuple(one.name for one in FAMILY)
 TREE, TABLE_OF_ALL = "tree", "table"
 MEMBERS = (
     Column("name", tr("Algorithm"), chars=11, kind="text"),
@@ -91,6 +91,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         shows=(TREE, TABLE_OF_ALL),
         checks=("alone", "change", "largest", "silent", "switches"),
         state={"member": FIRST, "all": False, "names": ()},
+        words={"member": NAMES, "names": NAMES},
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -111,10 +112,9 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        every = [one.name for one in FAMILY]
-        self.member = member(self.state["member"] if self.state["member"] in every else FIRST)
+        self.member = member(self.state["member"])
         self.tree.show_only(None if self.state["all"] else {*FEW, self.member.name})
-        self._names = list(self.state["names"] or every)
+        self._names = list(self.state["names"] or NAMES)
 
     @Slot(int)
     def _on_row(self, row: int) -> None:

@@ -84,6 +84,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         shows=SHOWS,
         checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),
         state={"kinds": (), "switch": ()},
+        words={"kinds": KINDS, "switch": KINDS},
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

@@ -43,6 +43,7 @@ DOWN = BarSeries(name="−∇KL(π‖π_ref)", meaning="text", style="level")
 BACK = BarSeries(name="−∇KL(π_ref‖π)", meaning="reference", style="level")
 ESTIMATORS, STEPS_TAKEN = (K1, K2, K3), (K1, K2, K3, SCALED, DOWN, BACK)
 """Series compared in the two bar charts."""
+NAMES = tuple(part.name for part in STEPS_TAKEN)
 BESIDE = {
     "policy": BarSeries(name="π_ref", meaning="reference", style="outline", width=FRAME),
     "reference": BarSeries(name="π", meaning="policy", style="outline", width=FRAME),
@@ -66,8 +67,9 @@ class KlExplorer(Interactive):
             "samples": SAMPLES,
             "seed": 1,
             "spread": True,
-            "parts": tuple(part.name for part in STEPS_TAKEN),
+            "parts": NAMES,
         },
+        words={"parts": NAMES},
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -97,12 +99,12 @@ class KlExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, self.state["parts"]))
+        self._hidden = frozenset(NAMES).difference(self.state["parts"])
         try:
             self.divergence = self._computed(
                 self.state["policy"], self.state["reference"], self.state["samples"], self.state["seed"] + self.block
             )
-        except (GrpoError, TypeError, ValueError):
+        except GrpoError:
             self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
 
     def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:

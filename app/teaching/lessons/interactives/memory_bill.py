@@ -41,6 +41,8 @@ REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
 KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
+ROWS, PPO = (*SWITCHES, *KNOBS), Training(**FOUR)
+"""Names of all control rows, and the training setup with whose values the picture begins."""
 BILLION, PETA = 1e9, 1e15
 WORK = (
     BarSeries(name=tr("PPO, one completion"), meaning="reference", style="outline"),
@@ -67,7 +69,7 @@ class Counted:
 def rows() -> dict[str, Row]:
     """Return a control row for every adjustable field. Parameters are counted in billions."""
     made = {}
-    for name in (*SWITCHES, *KNOBS):
+    for name in ROWS:
         what, default = about(Training, name), getattr(Training(), name)
         if name == "parameters":
             what = replace(what, title=tr("Parameters, in billions"), low=1e-3, high=1000, usual=(0.1, 700))
@@ -86,12 +88,13 @@ class MemoryBill(Interactive):
     offer = Offer(
         shows=SHOWS,
         checks=(*BILL_ANSWERS, *REAL_CHECKS),
-        state={**dict.fromkeys((*SWITCHES, *KNOBS)), "knobs": (), "block": ""},
+        state={**{name: getattr(PPO, name) for name in ROWS}, "knobs": (), "block": ""},
+        words={"knobs": ROWS},
     )
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.bill = Bill(Training(**FOUR))
+        self.bill = Bill(PPO)
         self.picture = BillPicture()
         self.picture.opened.connect(self.touched)
         self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
@@ -115,13 +118,12 @@ class MemoryBill(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        known = {name: self.state[name] for name in (*SWITCHES, *KNOBS) if self.state[name] is not None}
         try:
-            training = replace(Training(**FOUR), **known)
+            training = replace(PPO, **{name: self.state[name] for name in ROWS})
         except SettingsError:
-            training = Training(**FOUR)
+            training = PPO
         self._set(training)
-        self._knobs = tuple(name for name in self.state["knobs"] if name in self.rows)
+        self._knobs = self.state["knobs"]
         model, _, part = self.state["block"].partition("/")
         places = [n for n, b in enumerate(self.picture.blocks) if (b.model, b.part) == (model, part)]
         self.picture.chosen = places[0] if places else 0

@@ -49,6 +49,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
     offer = Offer(
         shows=SHOWS,
         state={"lanes": CREDITS, "updates": 100},
+        words={"lanes": CREDITS},
         checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
     )
 

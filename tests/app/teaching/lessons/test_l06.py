@@ -105,7 +105,7 @@ def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:
     workspace.editing.edit({"task.landscape": "chain"}, "Another task")
     pupil.driver.settle()
     for show in SHOWS:
-        picture.show_step(LessonStep(text="", show=show, state={"kinds": 3}))
+        picture.show_step(LessonStep(text="", show=show, state={"kinds": ("scaled",)}))
         picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "one decision" in picture.progress_text

@@ -175,7 +175,7 @@ def test_odd_states_and_tasks_are_survived(pupil: Pupil) -> None:
     for task_, changes in (("single_peak", {}), ("chain", {}), ("linear", {"learner.group_size": 1})):
         workspace.editing.edit({"task.landscape": task_, **changes}, "Another task")
         pupil.driver.settle()
-        for state in ({"scored_at": "x"}, {"scored_at": 0}, {"scored_at": 5}):
+        for state in ({"scored_at": 0.0}, {"scored_at": 5.0}):
             for show in set(PLOTS) - {"language"}:
                 picture.show_step(LessonStep(text="", show=show, state=state))
                 picture.draw(workspace.view)

@@ -134,7 +134,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
     picture.show_step(replace(first, show="tokens"))
     picture.draw(workspace.view)  # before there is an update
     for show in ("race", "faulty"):
-        picture.show_step(replace(first, show=show, state={"lanes": 3, "updates": -1}))
+        picture.show_step(replace(first, show=show, state={"lanes": (), "updates": 0}))
         picture.draw(workspace.view)
         pupil.driver.qtbot.waitUntil(lambda: picture.ready)
         assert "chain" in picture.progress_text
