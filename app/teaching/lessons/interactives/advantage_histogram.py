@@ -19,7 +19,6 @@ from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import distribution, histogram, summary_of
 from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.teaching.lessons import Offer
@@ -57,8 +56,7 @@ class AdvantageHistogram(Interactive):
         words={"bar": ("", "lowest", "highest")},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.rewards = BarChart(tr("Reward"), walks=True)
         self.rewards.picked.connect(self._on_picked)
         self.histogram = BarChart(tr("Advantages that it got"), walks=True)

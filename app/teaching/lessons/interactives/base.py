@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
@@ -24,14 +24,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.boxes import down
-from app.jobs.runner import Poll
 from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.cover import LATER, NOW, Cover
-from app.teaching.lessons.interactives.experiment_results import Experiments
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -45,8 +43,6 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.plotting.line_chart import LineChart
 
-Key = TypeVar("Key", bound=Hashable)
-Result = TypeVar("Result")
 CONTROLS = (QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit)
 """Widgets that change a picture. Scroll bars, which Qt counts as sliders, do not."""
 
@@ -83,8 +79,8 @@ class Interactive(QWidget):
     of_bandit = False
     note_font = "strong"
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.workspace = workspace
         self.step, self.block = LessonStep(text=""), 0
         self.hidden: frozenset[str] = frozenset()
@@ -99,9 +95,13 @@ class Interactive(QWidget):
         self._known: dict[str, list[np.ndarray]] = {}
         self._charts: list[TwinStack | LineChart] = []
         self._tables: list[TableTwin] = []
-        self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}
         self._held: dict[QWidget, str] = {}
+        self._build()
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Create the widgets and lay them out."""
 
     def show_step(self, step: LessonStep) -> None:
         """Apply the state defined by a lesson step. Later changes by dragging are kept until the next step."""
@@ -178,14 +178,6 @@ class Interactive(QWidget):
     def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:
         """Stack the parts without margins. A number paired with a part is its stretch factor."""
         down(*parts, on=self, margins=0, spacing=spacing)
-
-    def experiments(
-        self, make: Callable[[Key, Poll], Iterator[Result]], *, waits: bool = True
-    ) -> Experiments[Key, Result]:
-        """Create experiments for this picture, which are cancelled when the lesson ends. See :class:`Experiments`."""
-        made = Experiments(self, make, self.touched, waits=waits)
-        self._experiments.append(made)
-        return made
 
     def make_twin(self, plot: LineChart | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
         """Return ``plot`` with its table. :meth:`draw` sets its look, and :meth:`summary` describes it."""
@@ -285,8 +277,6 @@ class Interactive(QWidget):
 
     def dispose(self) -> None:
         """Cancel all computations when the lesson ends."""
-        for experiments in self._experiments:
-            experiments.close()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))

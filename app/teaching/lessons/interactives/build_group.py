@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.plotting.bar_chart import BarChart
@@ -18,7 +17,6 @@ from app.teaching.lessons.interactives.bar_pictures import signed_bars
 from app.teaching.lessons.interactives.base import Interactive
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
@@ -59,8 +57,7 @@ class BuildGroup(Interactive):
         parts=("most",),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.rewards = np.zeros(8)
         self._taken = self._before = self.rewards
         self._objective = Objective()

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout
 
 from app.boxes import across
 from app.plotting.axis import Scale
@@ -21,7 +21,6 @@ from app.theme.labels import Label
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Objective
 from grpo_core.objective import Terms, evaluate
 from grpo_core.teaching.lessons import Offer
@@ -92,8 +91,7 @@ class Clip(Interactive):
         parts=("quadrants", "words", "pass"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.sides = {1: LineChart(tr("Praised, A > 0")), -1: LineChart(tr("Blamed, A < 0"))}
         self.slider = self.make_slider(tr("Inner pass"), 1, self._spoken_pass, first=1)
         self.name = Label(tr("Inner pass"), name="muted")

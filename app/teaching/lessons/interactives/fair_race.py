@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
 
 from app.experiments.race.looks import short
 from app.experiments.race.picture import race_picture
@@ -18,7 +17,6 @@ from app.plotting.numbers import shown
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.claims.claim import sentence
 from grpo_core.config import PRESETS, Settings
 from grpo_core.experiments.digest import Digest
@@ -49,8 +47,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         checks=("grpo", "lead", "plain_change", "grpo_change", "behind_critic", "plain_stuck", "stuck_apart"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.plan: RacePlan | None = None
         self._before: RacePlan | None = None
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
@@ -80,7 +77,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
     def results_of(self, plan: RacePlan) -> RaceResults:
         """Return the results so far of a race."""
         results = RaceResults(plan)
-        for digest in self.trained.results(plan):
+        for digest in self.results(plan):
             results.take(digest)
         return results
 
@@ -132,7 +129,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         }
 
     def _runs(self, name: str, plan: RacePlan | None) -> Ensemble | None:
-        return None if plan is None or not self.trained.complete(plan) else self.results_of(plan).lanes.get(name)
+        return None if plan is None or not self.complete(plan) else self.results_of(plan).lanes.get(name)
 
 
 def _best(runs: Ensemble) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down
 from app.plotting.axis import Scale
@@ -21,7 +20,6 @@ from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, described_at
 from grpo_core.config.value_names import worded
@@ -94,8 +92,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         words={"member": NAMES, "names": NAMES},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.tree = FamilyList()
         self.tree.chosen.connect(self._on_chosen)
         self.plot = LineChart(tr("π(best action)"))
@@ -128,7 +125,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     @property
     def result(self) -> Compared | None:
         """Results so far of the comparison shown."""
-        return self.trained.latest((self.member.name, self.settings))
+        return self.latest((self.member.name, self.settings))
 
     @property
     def _left(self) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down, turn
 from app.plotting.axis import Scale
@@ -23,7 +22,6 @@ from app.teaching.lessons.interactives.line_pictures import running_means
 from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError, ShapeError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
@@ -72,8 +70,7 @@ class KlExplorer(Interactive):
         words={"parts": NAMES},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
         self.reference = BarChart(tr("Reference π_ref"), drag="bar", steps=STEPS, walks=True)
         self.policy.dragged.connect(self._on_policy)

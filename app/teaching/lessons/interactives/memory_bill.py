@@ -22,11 +22,12 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import Interactive, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
 from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
 from grpo_core.memory import WORDS, Block, Training, total
@@ -36,7 +37,7 @@ from grpo_core.text import plural, tr
 
 SHOWS = ("bill", "compute", "real")
 REAL = "real"
-"""Key of the only experiment in ``ledgers``, which counts the memory of a real model."""
+"""The view with the memory of a real model, and the only key of its results."""
 REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
@@ -77,13 +78,14 @@ def rows() -> dict[str, Row]:
     return made
 
 
-class MemoryBill(Interactive):
+class MemoryBill(ManyRuns[str, Counted]):
     """The memory as bars, or the work for one prompt, with the control rows that change both.
 
     The state has fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
     “model/part”).
     """
 
+    without_runs, waits = ("bill", "compute"), False
     shows_run = False
     offer = Offer(
         shows=SHOWS,
@@ -92,8 +94,7 @@ class MemoryBill(Interactive):
         words={"knobs": ROWS},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.bill = Bill(PPO)
         self.picture = BillPicture()
         self.picture.opened.connect(self.touched)
@@ -104,7 +105,6 @@ class MemoryBill(Interactive):
             row.edited.connect(self._on_edited)
         self.total, self.formula = Label(wraps=True), Label(wraps=True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
-        self.ledgers = self.experiments(self._counted, waits=False)
         self._drawn_ledger: Counted | None = None
         self._stack = pages(self.picture, self.twin)
         self._switches = QWidget()
@@ -138,25 +138,20 @@ class MemoryBill(Interactive):
         else:
             self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
 
-    @staticmethod
-    def _counted(key: str, poll: Poll) -> Iterator[Counted]:
+    def keys(self, settings: Settings) -> Sequence[str]:
+        return [REAL]
+
+    def computed(self, key: str, poll: Poll) -> Iterator[Counted]:
         """Yield the ledger of the shipped language model after its first update, which a process runs."""
         return (Counted(**found) for found in language_job("ledger", poll=poll))
 
     @property
     def real(self) -> Counted | None:
         """The ledger of the trained model, or None until it has been counted."""
-        return self.ledgers.latest(REAL)
+        return self.latest(REAL)
 
-    @property
-    def ready(self) -> bool:
-        return self.shows != "real" or self.real is not None or bool(self.ledgers.problem)
-
-    @property
-    def progress_text(self) -> str:
-        if self.shows != "real" or self.real is not None:
-            return ""
-        return self.ledgers.problem or tr("The language model makes one update, and its tensors are counted…")
+    def waiting(self) -> str:
+        return tr("The language model makes one update, and its tensors are counted…")
 
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
@@ -175,7 +170,7 @@ class MemoryBill(Interactive):
     def _draw(self, view: View) -> str:
         what = self.shows
         if what == "real":
-            self.ledgers.want(REAL)
+            self.train(view.wanted)
         if self.real is not self._drawn_ledger:
             self._drawn_ledger = self.real
             self._draw_blocks()

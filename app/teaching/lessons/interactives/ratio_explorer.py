@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import down, turn
 from app.plotting.bar_chart import BarChart
@@ -27,7 +26,6 @@ from app.teaching.lessons.interactives.bar_pictures import (
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Objective
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_weights, with_probability
@@ -48,8 +46,7 @@ class RatioExplorer(Interactive):
 
     offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state={"action": 0, "probability": math.nan, "gain": GAIN})
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
         self.policy.dragged.connect(self._on_dragged)
         self.policy.picked.connect(self.touched)

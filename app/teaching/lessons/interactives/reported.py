@@ -26,7 +26,6 @@ from app.teaching.published_view import WHOSE, PublishedView
 from app.theme.labels import Label
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import plural, tr
@@ -52,10 +51,9 @@ class Reported(Interactive):
 
     offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses", "reported"))
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.answers = self.make_table(COLUMNS, tr("Answers at this update"))
-        self.evolution = EvolutionPanel(workspace, heading=False)
+        self.evolution = EvolutionPanel(self.workspace, heading=False)
         self.evolution.place = CHOSEN
         self.page, cited = PublishedView(), QWidget()
         self.page.refused.connect(self._on_refused)

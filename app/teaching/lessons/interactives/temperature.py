@@ -23,9 +23,9 @@ from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import share, shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, pages
+from app.teaching.lessons.interactives.base import pages
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.temperatures import (
@@ -72,12 +72,13 @@ SPACING = float(PLACES[1] - PLACES[0])
 ENDS = (float(PLACES[0]), float(PLACES[-1]))
 
 
-class Temperature(Interactive):
+class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
     """Three small plots over the sampling temperature, or two over the scoring temperature.
 
     In the state, ``scored_at`` is the scoring temperature in the prediction and the description.
     """
 
+    without_runs, waits = ("groups", "scoring"), False
     offer = Offer(
         shows=tuple(PLOTS),
         checks=(
@@ -91,8 +92,7 @@ class Temperature(Interactive):
         parts=("curves", "live", "reward", "words"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.plots = {
             name: {lines: LineChart(title) for lines, title in titles.items()} for name, titles in PLOTS.items()
         }
@@ -105,9 +105,11 @@ class Temperature(Interactive):
         self._stack = pages(*self.pages.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
-        self.sampled = self.experiments(self._sampled, waits=False)
 
-    def _sampled(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+    def keys(self, settings: Settings) -> Sequence[str]:
+        return [LANGUAGE]
+
+    def computed(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
         return language_groups(self.block, poll)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
@@ -124,31 +126,16 @@ class Temperature(Interactive):
     def language(self) -> dict[str, np.ndarray]:
         """Value of each measure for the language model at every temperature of the grid (n,), NaN if unknown."""
         known = np.full((3, len(TEMPERATURES)), np.nan)
-        for temperature, values in self.sampled.results(LANGUAGE):
+        for temperature, values in self.results(LANGUAGE):
             known[:, TEMPERATURES.index(temperature)] = values
         return {line.name: values for (line,), values in zip(GROUPS, known, strict=True)}
 
-    @property
-    def _done(self) -> int:
-        """Number of temperatures at which the language model has been sampled."""
-        return len(self.sampled.results(LANGUAGE))
-
-    @property
-    def ready(self) -> bool:
-        done = self._done == len(LANGUAGE_TEMPERATURES) or bool(self.sampled.problem)
-        return self.shows != "language" or done
-
-    @property
-    def progress_text(self) -> str:
-        if self.shows != "language":
-            return ""
-        if self.ready:
-            return self.sampled.problem
+    def waiting(self) -> str:
         return plural(
             "The language model is sampled: {done} of {count} temperature done…",
             "The language model is sampled: {done} of {count} temperatures done…",
             len(LANGUAGE_TEMPERATURES),
-        ).format(done=self._done, count=len(LANGUAGE_TEMPERATURES))
+        ).format(done=len(self.results(LANGUAGE)), count=len(LANGUAGE_TEMPERATURES))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -163,7 +150,7 @@ class Temperature(Interactive):
             twin.button.setVisible(not low)  # the title needs the space there, and the T key still switches the plot
         here: dict[str, float] = {}
         if self.shows == "language":
-            self.sampled.want(LANGUAGE)
+            self.train(settings)
             values, size, temperature = self.language, LANGUAGE_SIZE, 1.0
         elif self.shows == "scoring":
             values, here = scored(settings), scored_here(settings, self._scored_at)
@@ -192,7 +179,7 @@ class Temperature(Interactive):
     def _sentence(self) -> str:
         """Return a description of the picture."""
         if self.shows == "language":
-            return sentence_of_model(self.language) if self.ready and not self.sampled.problem else self.progress_text
+            return sentence_of_model(self.language) if self.complete(LANGUAGE) else self.progress_text
         if self.shows == "scoring":
             return sentence_of_scoring(self._settings, self._scored_at)
         return sentence_of_groups(self._settings)
@@ -216,7 +203,7 @@ class Temperature(Interactive):
                 "reward_over_cold": partial(reward_over, COLD),
                 "reward_over_one": partial(reward_over, ONE),
             }
-        if not self.ready or self.sampled.problem:
+        if not self.complete(LANGUAGE):
             return {}
         live, reward = self.language["live"], self.language["reward"]
         return {

@@ -168,7 +168,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
     assert "variable length" in picture.progress_text
     assert np.isnan(picture.answer("wrong_growth"))
     picture.dispose()
-    assert not picture.trained.busy
+    assert not picture.computing
 
 
 def test_answers_are_walked_and_explained_and_the_reduction_is_turned(pupil: Pupil) -> None:

@@ -140,7 +140,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
         assert "chain" in picture.progress_text
         assert np.isnan(picture.answer("needed_ratio"))
     picture.dispose()
-    assert not picture.trained.busy
+    assert not picture.computing
 
 
 @pytest.mark.long
