@@ -10,7 +10,7 @@ from app.build import this_build
 from app.help.glossary import lookup
 from app.teaching.export.handout_paper import Block, Formula, Group, Options, Ruled, Scale, Text, pdf
 from app.teaching.export.train_words import train_command
-from app.teaching.lessons.prediction import DIRECTIONS, Placed, lesson_of, result_text
+from app.teaching.lessons.prediction import Placed, lesson_of, result_text
 from app.teaching.lessons.speaker_notes import plan_of, teaching_of
 from grpo_core.config import described_at
 from grpo_core.teaching.lessons import Lesson, Prediction, Word, spoken, terms_in
@@ -63,7 +63,7 @@ def answer_text(predict: Prediction, value: float) -> str:
     """Return the answer as displayed in the lesson. A direction is displayed as a word."""
     if predict.kind != "direction":
         return result_text(predict, value)
-    way = DIRECTIONS[0 if value > predict.within else 2 if value < -predict.within else 1]
+    way = next(option.text for option in predict.options.values() if value in option)
     return tr("{way} ({number})").format(way=way, number=result_text(predict, value))
 
 
@@ -107,15 +107,9 @@ def _asked(number: int, predict: Prediction) -> Text:
 
 def _blank(predict: Prediction) -> Block:
     """Return the block in which a prediction is written in pencil."""
-    match predict.kind:
-        case "number" | "ghost":
-            return Scale(low=predict.low, high=predict.high, form=predict.shown)
-        case "direction":
-            return Options(texts=DIRECTIONS)
-        case "choice":
-            return Options(texts=tuple(choice.text for choice in predict.choices))
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
+    if predict.options:
+        return Options(texts=tuple(option.text for option in predict.options.values()))
+    return Scale(low=predict.low, high=predict.high, form=predict.shown)
 
 
 @dataclass(frozen=True, kw_only=True)

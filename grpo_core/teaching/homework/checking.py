@@ -13,7 +13,7 @@ from grpo_core.learners import learner, origin
 from grpo_core.record import Step
 from grpo_core.rounding import DOUBLE, SINGLE, tolerance
 from grpo_core.teaching.homework.file import LONGEST_NAME, Homework, HomeworkAnswer, HomeworkError
-from grpo_core.teaching.lessons import SIGNS, Lesson, answered, in_words, right
+from grpo_core.teaching.lessons import Lesson, answered, in_words, right
 from grpo_core.text import plural, tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
@@ -71,8 +71,7 @@ def answer_to(lesson: Lesson, number: int, guess: float | None, value: float | N
     if step is None or step.predict is None:
         raise HomeworkError(tr("This step of the lesson has no question."))
     predict, value = step.predict, math.nan if value is None else value
-    listed = {"direction": SIGNS.values(), "choice": range(len(predict.choices))}.get(predict.kind)
-    if guess is not None and listed is not None and guess not in listed:
+    if guess is not None and predict.options and guess not in predict.options:
         raise HomeworkError(tr("{guess!r} is not one of the answers.").format(guess=guess))
     return HomeworkAnswer(
         step=number,

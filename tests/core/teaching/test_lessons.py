@@ -260,7 +260,7 @@ def predicted(kind: str, **rest: object) -> Prediction:
 
 
 def test_a_prediction_of_an_unknown_kind_is_an_error() -> None:
-    with pytest.raises(ValueError, match="'rank' is no kind"):
+    with pytest.raises(ValueError, match="'rank' is not a kind"):
         right(predicted("rank"), 1.0, 1.0)
 
 
