@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import refuse_existing
-from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Walked, collect
+from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -31,28 +31,16 @@ def checker(poll: Callable[[], None] = lambda: None) -> Checker:
     from app.teaching.lessons.own import is_lesson_file
 
     @cache
-    def lesson(name: str, digest: str) -> Lesson | None:
+    def edition(name: str, digest: str) -> Lesson | None:
         try:
             found = None if is_lesson_file(name) else lesson_called(name)
         except GrpoError:
             return None
         return found if found is not None and found.digest == digest else None
 
-    @cache
-    def answers(name: str, digest: str) -> Mapping[int, Walked] | None:
-        found = lesson(name, digest)
-        if found is None:
-            return None
-        steps = [(step, found.steps[step.place].predict) for step in walked(found)]
-        return {
-            step.place + 1: Walked(value=step.value, holds=predict.holds)
-            for step, predict in steps
-            if predict is not None and step.value is not None
-        }
-
     return Checker(
-        lambda homework: lesson(homework.lesson, homework.digest),
-        lambda homework: answers(homework.lesson, homework.digest),
+        lambda homework: edition(homework.lesson, homework.digest),
+        lambda lesson: {step.place: step.value for step in walked(lesson) if step.value is not None},
         poll,
     )
 
