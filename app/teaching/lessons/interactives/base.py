@@ -63,6 +63,7 @@ class Interactive(QWidget):
         parts: the widgets that belong to each name in ``offer.parts``. A part that is only data has none.
         ghosts: the charts on which a prediction can be dragged.
         invitations: the widgets that invite the user to operate the mouse or keyboard. They are hidden in films.
+        said: descriptions of charts, set by :meth:`_draw`. Other charts and tables are described by the summary.
         problem: message that says why the run cannot be drawn, or an empty string. There are then no answers.
         of_bandit: whether only the run of a bandit can be drawn.
         note_font: role of the note's font.
@@ -91,9 +92,10 @@ class Interactive(QWidget):
         self.parts: dict[str, Sequence[QWidget]] = {"words": (self.note,)}
         self.ghosts: Sequence[QWidget] = ()
         self.invitations: Sequence[QWidget] = ()
+        self.said: dict[QWidget, str] = {}
         self.problem = ""
         self._known: dict[str, list[np.ndarray]] = {}
-        self._charts: list[TwinStack | LineChart] = []
+        self._charts: list[TwinStack | LineChart | BarChart] = []
         self._tables: list[TableTwin] = []
         self._covers: dict[QWidget, Cover] = {}
         self._held: dict[QWidget, str] = {}
@@ -180,7 +182,7 @@ class Interactive(QWidget):
         down(*parts, on=self, margins=0, spacing=spacing)
 
     def make_twin(self, plot: LineChart | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
-        """Return ``plot`` with its table. :meth:`draw` sets its look, and :meth:`summary` describes it."""
+        """Return ``plot`` with its table. :meth:`draw` sets its look and its description."""
         twin = TwinStack(plot, legend)
         self._charts.append(twin)
         return twin
@@ -229,7 +231,7 @@ class Interactive(QWidget):
         for chart in self._charts:
             chart.set_look(view.theme, view.scale)
         self.note.setFont(view.theme.font(self.note_font, view.scale))
-        self.problem = ""
+        self.problem, self.said = "", {}
         try:
             if self.of_bandit and (view.wanted.is_language or view.run.origin.settings.is_language):
                 raise SettingsError("task", "language", tr("this picture draws from a bandit"))
@@ -239,7 +241,7 @@ class Interactive(QWidget):
             self.note.setText(self.problem)
         said = "" if "words" in self.hidden else self.summary(view)
         for part in (*self._charts, *self._tables):
-            part.set_summary(said)
+            part.set_summary(self.said.get(part, said))
         for chart in self._charts:
             chart.refresh()
 

@@ -65,6 +65,7 @@ class BuildGroup(Interactive):
         self.below = BarChart(tr("Advantages"), walks=True)
         self.below.dragged.connect(self.guess_bar)
         self.ghosts = (self.below,)
+        self._charts += [self.above, self.below]
         self.note = Label(name="muted", wraps=True)
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
@@ -87,8 +88,6 @@ class BuildGroup(Interactive):
 
     def _draw(self, view: View) -> str:
         self._objective = view.next_settings.objective
-        for plot in (self.above, self.below):
-            plot.set_look(view.theme, view.scale)
         low, high = _axis(self.rewards)
         self.above.show_picture(
             signed_bars(self.above, self.rewards, low, high, up="reward", down="reward", labelled=False)
@@ -110,7 +109,7 @@ class BuildGroup(Interactive):
             signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels, more=more)
         )
         for plot in (self.above, self.below):
-            plot.set_summary(f"{plot.title}: {', '.join(plot.picture.lanes[0].notes)}.")
+            self.said[plot] = f"{plot.title}: {', '.join(plot.picture.lanes[0].notes)}."
         return self._words(now, most if tells else None)
 
     def _words(self, now: np.ndarray, most: float | None) -> str:

@@ -15,7 +15,6 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
 from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.line_pictures import running_means
@@ -80,11 +79,11 @@ class KlExplorer(Interactive):
         self.values, self.gradients = BarChart(tr("Sampled values")), BarChart(tr("Average step"))
         self.running = LineChart(tr("Mean of the samples so far"))
         self.twins = {
-            "values": TwinStack(self.values, [part.entry for part in ESTIMATORS]),
-            "running": TwinStack(self.running),
-            "gradients": TwinStack(self.gradients, [part.entry for part in STEPS_TAKEN]),
+            "values": self.make_twin(self.values, [part.entry for part in ESTIMATORS]),
+            "running": self.make_twin(self.running),
+            "gradients": self.make_twin(self.gradients, [part.entry for part in STEPS_TAKEN]),
         }
-        self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
+        self.tops = [self.make_twin(self.policy), self.make_twin(self.reference)]
         self.numbers, self.note = Label(wraps=True), Label(name="muted", wraps=True)
         self._both = across(*((twin, 1) for twin in self.tops), spacing=12)
         self.below = pages(*self.twins.values())
@@ -128,24 +127,19 @@ class KlExplorer(Interactive):
         divergence, what = self.divergence, self.shows
         names = [str(n + 1) for n in range(len(divergence.logp))]
         prob, ref = np.exp(divergence.logp), np.exp(divergence.ref_logp)
-        for twin in (*self.tops, *self.twins.values()):
-            twin.set_look(view.theme, view.scale)
         low = self._fit(view.scale)
-        for chart, own, other, meaning in (
-            (self.policy, prob, ref, "policy"),
-            (self.reference, ref, prob, "reference"),
+        for twin, chart, own, other, meaning in (
+            (self.tops[0], self.policy, prob, ref, "policy"),
+            (self.tops[1], self.reference, ref, prob, "reference"),
         ):
             frame = BESIDE[meaning].with_heights(other)
             chart.show_picture(distribution(chart, own, names, meaning, frame, labelled=not low))
-            chart.set_summary(summary_of(chart))
+            self.said[twin] = summary_of(chart)
         self.below.setVisible(what in self.twins)
         if what in self.twins:
             self.below.setCurrentWidget(self.twins[what])
             self._draw_below(what, names)
-            self.twins[what].set_summary(self._of_below(what))
-            self.twins[what].refresh()
-        for twin in self.tops:
-            twin.refresh()
+            self.said[self.twins[what]] = self._of_below(what)
         self.numbers.setFont(view.theme.font("strong", view.scale * 1.15))
         self.numbers.setText(
             tr("KL(π‖π_ref) {both} nats · KL(π_ref‖π) {both2} nats").format(

@@ -20,7 +20,6 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
@@ -99,7 +98,7 @@ class MemoryBill(ManyRuns[str, Counted]):
         self.picture = BillPicture()
         self.picture.opened.connect(self.touched)
         self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
-        self.twin = TwinStack(self.work, [part.entry for part in WORK])
+        self.twin = self.make_twin(self.work, [part.entry for part in WORK])
         self.rows = rows()
         for row in self.rows.values():
             row.edited.connect(self._on_edited)
@@ -175,7 +174,6 @@ class MemoryBill(ManyRuns[str, Counted]):
             self._drawn_ledger = self.real
             self._draw_blocks()
         self.picture.set_look(view.theme, view.scale)
-        self.twin.set_look(view.theme, view.scale)
         self._stack.setCurrentWidget(self.twin if what == "compute" else self.picture)
         training = self.bill.training
         for name, row in self.rows.items():
@@ -204,8 +202,7 @@ class MemoryBill(ManyRuns[str, Counted]):
         names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
         heights = {part.name: np.array(list(by.values())) / PETA for part, by in zip(WORK, work.values(), strict=True)}
         self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
-        self.work.set_summary(self._sentence("compute"))
-        self.twin.refresh()
+        self.said[self.twin] = self._sentence("compute")
 
     def _sentence(self, what: str) -> str:
         answers = self.bill.answers()

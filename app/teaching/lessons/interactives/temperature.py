@@ -70,6 +70,7 @@ PLACES = np.log10(TEMPERATURES)
 """Positions of the grid's temperatures on a logarithmic axis, (n,)."""
 SPACING = float(PLACES[1] - PLACES[0])
 ENDS = (float(PLACES[0]), float(PLACES[-1]))
+Measure = Callable[[Settings, Sequence[float]], Any]
 
 
 class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
@@ -110,7 +111,11 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
         return [LANGUAGE]
 
     def computed(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-        return language_groups(self.block, poll)
+        """Yield (T, measures of its groups) for the shipped language model, sampled in a process."""
+        points = tuple(language_at(temperature, seed=self.block) for temperature in LANGUAGE_TEMPERATURES)
+        updates = language_job("first_updates", points, poll=poll)
+        for temperature, step in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
+            yield temperature, groups_of(step)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [] if self.shows == "scoring" or "curves" in self.hidden else self.twins[self.shows]
@@ -153,11 +158,11 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
             self.train(settings)
             values, size, temperature = self.language, LANGUAGE_SIZE, 1.0
         elif self.shows == "scoring":
-            values, here = scored(settings), scored_here(settings, self._scored_at)
-            size, temperature = 0, self._scored_at
+            values, size, temperature = _measured(first_pass, settings, TEMPERATURES), 0, self._scored_at
+            here = at(first_pass, settings, temperature)
         else:
-            values, here = grid(settings), at(settings)
-            size, temperature = settings.learner.group_size, settings.learner.temperature
+            values, size, temperature = grid(settings), settings.learner.group_size, settings.learner.temperature
+            here = at(groups_at, settings, temperature)
         for lines, plot in self.plots[self.shows].items():
             plot.show_picture(
                 over_temperature(
@@ -172,29 +177,25 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
                     labelled=low or plot is twins[-1].plot,
                 )
             )
-        return self._sentence()
+        if self.shows == "language":
+            return sentence_of_model(values) if self.complete(LANGUAGE) else self.progress_text
+        if self.shows == "scoring":
+            return sentence_of_scoring(settings, temperature, here)
+        return sentence_of_groups(settings, here)
 
     # -- words and answers ---------------------------------------------------------------------------------------------
-
-    def _sentence(self) -> str:
-        """Return a description of the picture."""
-        if self.shows == "language":
-            return sentence_of_model(self.language) if self.complete(LANGUAGE) else self.progress_text
-        if self.shows == "scoring":
-            return sentence_of_scoring(self._settings, self._scored_at)
-        return sentence_of_groups(self._settings)
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         settings, score = self._settings, self._scored_at
 
         def of_groups(name: str) -> float:
-            return at(settings)[name]
+            return at(groups_at, settings, settings.learner.temperature)[name]
 
         def of_pass(name: str) -> float:
-            return scored_here(settings, score)[name]
+            return at(first_pass, settings, score)[name]
 
         def reward_over(place: int) -> float:
-            return at(settings)["reward"] - float(grid(settings)["reward"][place])
+            return of_groups("reward") - float(grid(settings)["reward"][place])
 
         if self.shows != "language":
             return {
@@ -213,9 +214,7 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
 
 
 @lru_cache(maxsize=256)
-def _measured(
-    measure: Callable[..., Any], settings: Settings, temperatures: tuple[float, ...]
-) -> dict[str, np.ndarray]:
+def _measured(measure: Measure, settings: Settings, temperatures: tuple[float, ...]) -> dict[str, np.ndarray]:
     """Return what ``groups_at`` or ``first_pass`` measures, (n,) each, by name."""
     found: dict[str, np.ndarray] = vars(measure(settings, temperatures))
     return found
@@ -226,20 +225,9 @@ def grid(settings: Settings) -> dict[str, np.ndarray]:
     return _measured(groups_at, settings.replace({"learner.temperature": 1.0}), TEMPERATURES)
 
 
-def at(settings: Settings) -> dict[str, float]:
-    """Return the measures of groups at the temperature in ``settings``."""
-    found = _measured(groups_at, settings, (settings.learner.temperature,))
-    return {name: float(value) for name, (value,) in found.items()}
-
-
-def scored(settings: Settings) -> dict[str, np.ndarray]:
-    """Return the measures of the first pass for answers scored at every temperature of the grid."""
-    return _measured(first_pass, settings, TEMPERATURES)
-
-
-def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
-    """Return the measures of the first pass for answers scored at ``temperature``."""
-    return {name: float(value) for name, (value,) in _measured(first_pass, settings, (temperature,)).items()}
+def at(measure: Measure, settings: Settings, temperature: float) -> dict[str, float]:
+    """Return what ``groups_at`` or ``first_pass`` measures at one temperature, by name."""
+    return {name: float(value) for name, (value,) in _measured(measure, settings, (temperature,)).items()}
 
 
 def _place(temperature: float) -> float:
@@ -302,22 +290,8 @@ def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
     return columns, [row for row in rows if not all(math.isnan(value) for value in row[1:])]
 
 
-def language_groups(seed: int, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-    """Yield (T, measures of its groups) for the shipped language model, sampled in a process, for each temperature.
-
-    Raises:
-        GrpoError: the process has ended.
-        Cancelled: raised by ``poll``.
-    """
-    points = tuple(language_at(temperature, seed=seed) for temperature in LANGUAGE_TEMPERATURES)
-    updates = language_job("first_updates", points, poll=poll)
-    for temperature, step in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
-        yield temperature, groups_of(step)
-
-
-def sentence_of_groups(settings: Settings) -> str:
+def sentence_of_groups(settings: Settings, here: Mapping[str, float]) -> str:
     """Return a sentence about the bandit's groups at the temperature in ``settings``."""
-    here = at(settings)
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
         "mean reward {reward}."
@@ -330,9 +304,8 @@ def sentence_of_groups(settings: Settings) -> str:
     )
 
 
-def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
+def sentence_of_scoring(settings: Settings, scored_at: float, here: Mapping[str, float]) -> str:
     """Return a sentence about the first pass for answers scored at another temperature."""
-    here = scored_here(settings, scored_at)
     return tr(
         "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
         "punished ones; {clipped} of them are clipped."
