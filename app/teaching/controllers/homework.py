@@ -40,15 +40,15 @@ class HomeworkController(QObject):
         if panel.id == LESSON.id:
             panel.page.handed_in.connect(self.ask_save)
         elif panel.id == HOMEWORK.id:
-            self.serve(panel)
+            panel.folder_wanted.connect(self.ask_collect)
+            panel.table_wanted.connect(self._ask_table)
 
     @property
     def blocked(self) -> str:
         """Message explaining why there is no homework to save, or an empty string if there is some."""
-        player = self._lessons.player
-        if player.lesson is None:
-            return tr("No lesson is open; choose one under Lessons.")
-        return "" if player.placed else tr("No question of this lesson has been answered yet.")
+        if self._lessons.is_open and not self._lessons.player.placed:
+            return tr("No question of this lesson has been answered yet.")
+        return self._lessons.needs_lesson()
 
     @Slot()
     def ask_save(self) -> None:
@@ -81,11 +81,6 @@ class HomeworkController(QObject):
         name = folder_to_use(self._window, tr("Collect homework"), str(Path.home()))
         if name:
             self.collect(Path(name))
-
-    def serve(self, panel: HomeworkPanel) -> None:
-        """Carry out the requests of ``panel``, which has just been created."""
-        panel.folder_wanted.connect(self.ask_collect)
-        panel.table_wanted.connect(self._ask_table)
 
     def collect(self, folder: Path) -> HomeworkPanel:
         """Show the homework in ``folder`` in its panel."""

@@ -54,12 +54,14 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
         poll: called regularly.
     """
     draw_offscreen()
+    from app.export.files import write
+
     collected = Collected()
     for row in collect(Path(folder), checker(poll)):
         collected.rows.append(row)
         poll()
     if out:
-        write_table(Path(out), collected)
+        write(Path(out), collected.csv().encode(BYTE_ORDER_MARK))
     yield {
         "table": collected.table(),
         "tallies": [asdict(tally) for tally in collected.tallies()],
@@ -67,27 +69,18 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
     }
 
 
-def write_table(path: Path, collected: Collected) -> None:
-    """Write the table as CSV.
-
-    Raises:
-        GrpoError: the file cannot be written; the message says why.
-    """
-    from app.export.files import write
-
-    write(path, collected.csv().encode(BYTE_ORDER_MARK))
-
-
 def _collect(arguments: Sequence[str]) -> None:
     options = command_parser().parse_args(arguments)
     draw_offscreen()
+    from app.export.files import write
+
     refuse_existing([options.out], options.force)
     collected = Collected()
     for row in collect(options.folder, checker()):
         collected.rows.append(row)
         if row.flags:
             print(tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags)), flush=True)
-    write_table(options.out, collected)
+    write(options.out, collected.csv().encode(BYTE_ORDER_MARK))
     for sentence in (*(tally.sentence for tally in collected.tallies()), *collected.wrong()):
         print(sentence)
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]

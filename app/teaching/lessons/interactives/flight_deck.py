@@ -153,11 +153,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         axis = Scale(label=tr("π(right)"), low=0, high=1.05)
         self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
 
-    def _ends(self, name: str) -> np.ndarray:
-        return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right)))
-
     def _mean(self, name: str) -> float:
-        return float(self._ends(name).mean())
+        return float(np.nan_to_num(right_at_end(self.runs[name], self._right)).mean())
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
