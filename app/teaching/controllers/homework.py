@@ -11,7 +11,7 @@ from app.export.process import ExportProcess
 from app.messages.message import Severity
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
-from app.teaching.lessons.homework import HomeworkDialog, homework_of, suggested
+from app.teaching.lessons.homework import HomeworkDialog, file_name, homework_of
 from app.teaching.panel_rows import HOMEWORK, LESSON
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
@@ -62,7 +62,7 @@ class HomeworkController(QObject):
             homework = homework_of(
                 lesson, self._lessons.player.placed, self._name, dialog.conclusion.toPlainText().strip()
             )
-            name, _ = file_to_save(self._window, tr("Save my homework"), suggested(homework), FILES)
+            name, _ = file_to_save(self._window, tr("Save my homework"), str(Path.home() / file_name(homework)), FILES)
             if name:
                 self.save(homework, Path(name if name.lower().endswith(".json") else name + ENDING))
         dialog.deleteLater()

@@ -26,16 +26,16 @@ def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
 
 
 def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
-    for place, step in enumerate(lesson.steps):
+    for place, predict in lesson.questions.items():
         value = values.get(place, math.nan)
-        if step.predict is None or math.isnan(value):
+        if math.isnan(value):
             continue
         title = tr("Lesson {number}, step {step}").format(number=lesson.number, step=place + 1)
-        told = lesson_of(step.predict, Placed(None, value))
+        told = lesson_of(predict, Placed(None, value))
         feedback = f"\n####{escaped(told)}" if told else ""
-        answers = "\n".join(_answers(step.predict, value))
-        asked = escaped(spoken(step.predict.ask))
-        if step.predict.shown == "percent" and not step.predict.options:
+        answers = "\n".join(_answers(predict, value))
+        asked = escaped(spoken(predict.ask))
+        if predict.shown == "percent" and not predict.options:
             asked += escaped(" " + tr("(in percent)"))
         yield "".join(["::", escaped(title), "::[plain]", asked, " {", answers, feedback, "\n}"])
 

@@ -40,7 +40,7 @@ def answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], pa
 def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
     yield _head(lesson, tr("Answers"))
     yield from ([Text(text=text)] for text in teaching_of(lesson))
-    for number, (place, predict) in enumerate(_questions(lesson), start=1):
+    for number, (place, predict) in enumerate(lesson.questions.items(), start=1):
         value = values.get(place, math.nan)
         step = lesson.steps[place]
         blocks: list[Block] = [_asked(number, predict)]
@@ -69,7 +69,7 @@ def answer_text(predict: Prediction, value: float) -> str:
 
 def _pages(lesson: Lesson) -> Iterator[Group]:
     yield [*_head(lesson, tr("Name:                                                            Date:"))]
-    for number, (_, predict) in enumerate(_questions(lesson), start=1):
+    for number, predict in enumerate(lesson.questions.values(), start=1):
         yield [
             _asked(number, predict),
             _blank(predict),
@@ -95,10 +95,6 @@ def _foot(lessons: Sequence[Lesson]) -> str:
         return pattern.format(title=lessons[0].title, seed=lessons[0].start.seed, version=this_build())
     numbers = ", ".join(str(lesson.number) for lesson in lessons)
     return tr("Lessons {numbers} · {version}").format(numbers=numbers, version=this_build())
-
-
-def _questions(lesson: Lesson) -> list[tuple[int, Prediction]]:
-    return [(place, step.predict) for place, step in enumerate(lesson.steps) if step.predict is not None]
 
 
 def _asked(number: int, predict: Prediction) -> Text:

@@ -278,6 +278,11 @@ class Lesson:
         return sum(step.minutes for step in self.steps)
 
     @property
+    def questions(self) -> dict[int, Prediction]:
+        """The predictions by the index of their step, in order."""
+        return {place: step.predict for place, step in enumerate(self.steps) if step.predict is not None}
+
+    @property
     def asked(self) -> int:
         """Number of predictions."""
         return self.asked_before_text(len(self.steps) - 1)

@@ -9,7 +9,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QWidget
@@ -70,7 +69,7 @@ PLACES = np.log10(TEMPERATURES)
 """Positions of the grid's temperatures on a logarithmic axis, (n,)."""
 SPACING = float(PLACES[1] - PLACES[0])
 ENDS = (float(PLACES[0]), float(PLACES[-1]))
-Measure = Callable[[Settings, Sequence[float]], Any]
+Measure = Callable[[Settings, Sequence[float]], object]
 
 
 class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):

@@ -129,7 +129,8 @@ def test_what_a_picture_shows_at_first_is_among_the_words_that_it_knows(tmp_path
     for name, interactive in INTERACTIVES.items():
         for key, words in interactive.offer.words.items():
             usual = interactive.offer.state[key]
-            assert {usual} if isinstance(usual, str) else set(usual) <= set(words), f"{name}: {key}"
+            assert isinstance(usual, str | tuple)
+            assert {*((usual,) if isinstance(usual, str) else usual)} <= {*words}, f"{name}: {key}"
     race = next(path for path in FILES if "fair-race" in path.name).read_text("utf-8")
     (tmp_path / "race.toml").write_text(race.replace('fairness = "samples"', 'fairness = "luck"'), "utf-8")
     (bad,) = lessons(lesson_panels(), tmp_path)[1]
