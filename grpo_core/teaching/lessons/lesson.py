@@ -148,11 +148,6 @@ class Prediction:
             case kind:
                 raise ValueError(f"{kind!r} is not a kind of prediction")
 
-    @property
-    def counts(self) -> bool:
-        """Whether the answer is an integer."""
-        return self.shown == "count"
-
 
 @dataclass(frozen=True, kw_only=True)
 class LessonStep:
@@ -285,7 +280,7 @@ class Lesson:
     @property
     def asked(self) -> int:
         """Number of predictions."""
-        return self.asked_before_text(len(self.steps) - 1)
+        return len(self.questions)
 
     def asked_before_text(self, place: int) -> int:
         """Return how many questions are answered before the text of the step at index ``place``, its terms and its

@@ -23,8 +23,7 @@ def question(predict: Prediction, place: int) -> Markup:
         for at, option in enumerate(predict.options.values())
     ]
     if not fields:
-        step = 1 if predict.counts else (predict.high - predict.low) / STEPS
-        middle = (predict.low + predict.high) / 2
+        counts, middle = predict.shown == "count", (predict.low + predict.high) / 2
         fields = [
             element("span", readable(predict.low, predict.shown)),
             element(
@@ -32,8 +31,8 @@ def question(predict: Prediction, place: int) -> Markup:
                 type="range",
                 min=predict.low,
                 max=predict.high,
-                step=step,
-                value=round(middle) if predict.counts else middle,
+                step=1 if counts else (predict.high - predict.low) / STEPS,
+                value=round(middle) if counts else middle,
                 name=name,
                 aria_label=spoken(predict.ask),
                 data_form=predict.shown,
