@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from grpo_core.text import tr
+
 _GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "theta": "θ",
     "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "varphi": "φ", "eta": "η",
@@ -24,7 +26,7 @@ _WRAPPERS = (
 )  # fmt: skip # table, one row per line
 _ACCENTS = {"bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "tilde": "\u0303"}
 """Combining characters, which follow a letter."""
-_SAID = {"\u0304": "bar", "\u0302": "hat", "\u0303": "tilde"}
+_SAID = {"\u0304": tr("bar", "accent"), "\u0302": tr("hat", "accent"), "\u0303": tr("tilde", "accent")}
 _DROPPED = ("left", "right", "big", "Big", "bigl", "bigr", "Bigl", "Bigr", "displaystyle", "textstyle", "limits")
 _GROUP = r"\{([^{}]*)\}"
 

@@ -168,7 +168,7 @@ class Teaching(WindowPart):
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     def owns(self, run: RunHandle) -> bool:
-        return self.lessons.player.owns(run)
+        return run in self.lessons.player.runs
 
     def described(self, manifest: Manifest) -> Manifest:
         """Add the speaker's notes, and the id and step of the lesson that is open."""
@@ -276,7 +276,7 @@ class _Shown(Takeover):
 
     @property
     def own(self) -> SavedState | None:
-        return self._lessons.player.saved
+        return self._lessons.player.runs.saved
 
     def leave_lesson(self) -> None:
         if self._lessons.is_open:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from grpo_core.child.answering import Answer, Poll
+from grpo_core.child.answering import Answer
 
 if TYPE_CHECKING:
     from grpo_core.foreign.gate import Foreign
@@ -22,8 +21,8 @@ def jobs() -> dict[str, Answer]:
         "checkup": checkup,
         "group_sizes": group_sizes.tried,
         "stale_samples": stale_samples.tried,
-        "lengths": _single(lengths.tried),
-        "chain": _single(chain.tried),
+        "lengths": lengths.tried,
+        "chain": chain.tried,
     }
 
 
@@ -49,12 +48,3 @@ def packed() -> dict[str, type]:
     from grpo_core.teaching.lessons.experiments.lengths import Lengths
 
     return {"chain course": ChainProgress, "compared": Compared, "lengths": Lengths}
-
-
-def _single(compute: Callable[..., object]) -> Answer:
-    """Return the answer of an experiment that has a single result."""
-
-    def answered(*arguments: object, poll: Poll) -> Iterator[object]:
-        yield compute(*arguments, poll=poll)
-
-    return answered

@@ -18,20 +18,12 @@ def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: 
     when = Conditions(targets)
 
     def forward() -> None:
-        if blank.lift():  # on a blank screen the first press only brings the picture back
-            return
-        if lessons.is_open:
-            lessons.player.next()
-        else:
-            player.stage()
+        if not blank.lift():  # on a blank screen the first press only brings the picture back
+            (lessons.player.next if lessons.is_open else player.stage)()
 
     def back() -> None:
-        if blank.lift():
-            return
-        if lessons.is_open:
-            lessons.player.back()
-        else:
-            player.stage_back()
+        if not blank.lift():
+            (lessons.player.back if lessons.is_open else player.stage_back)()
 
     def can_go_on() -> str:
         return "" if lessons.is_open else when.can_show_stage()

@@ -11,7 +11,7 @@ from app.export.process import ExportProcess
 from app.messages.message import Severity
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
-from app.teaching.lessons.homework import HomeworkDialog, homework_of, suggested
+from app.teaching.lessons.homework import HomeworkDialog, file_name, homework_of
 from app.teaching.panel_rows import HOMEWORK, LESSON
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.window.main_window import MainWindow
@@ -40,15 +40,15 @@ class HomeworkController(QObject):
         if panel.id == LESSON.id:
             panel.page.handed_in.connect(self.ask_save)
         elif panel.id == HOMEWORK.id:
-            self.serve(panel)
+            panel.folder_wanted.connect(self.ask_collect)
+            panel.table_wanted.connect(self._ask_table)
 
     @property
     def blocked(self) -> str:
         """Message explaining why there is no homework to save, or an empty string if there is some."""
-        player = self._lessons.player
-        if player.lesson is None:
-            return tr("No lesson is open; choose one under Lessons.")
-        return "" if player.placed else tr("No question of this lesson has been answered yet.")
+        if self._lessons.is_open and not self._lessons.player.placed:
+            return tr("No question of this lesson has been answered yet.")
+        return self._lessons.needs_lesson()
 
     @Slot()
     def ask_save(self) -> None:
@@ -62,7 +62,7 @@ class HomeworkController(QObject):
             homework = homework_of(
                 lesson, self._lessons.player.placed, self._name, dialog.conclusion.toPlainText().strip()
             )
-            name, _ = file_to_save(self._window, tr("Save my homework"), suggested(homework), FILES)
+            name, _ = file_to_save(self._window, tr("Save my homework"), str(Path.home() / file_name(homework)), FILES)
             if name:
                 self.save(homework, Path(name if name.lower().endswith(".json") else name + ENDING))
         dialog.deleteLater()
@@ -81,11 +81,6 @@ class HomeworkController(QObject):
         name = folder_to_use(self._window, tr("Collect homework"), str(Path.home()))
         if name:
             self.collect(Path(name))
-
-    def serve(self, panel: HomeworkPanel) -> None:
-        """Carry out the requests of ``panel``, which has just been created."""
-        panel.folder_wanted.connect(self.ask_collect)
-        panel.table_wanted.connect(self._ask_table)
 
     def collect(self, folder: Path) -> HomeworkPanel:
         """Show the homework in ``folder`` in its panel."""

@@ -199,8 +199,7 @@ class LessonController(QObject):
     @Slot()
     def _on_changed(self) -> None:
         if self.is_open:
-            notes = speaker_notes(self.player)
-            self._speaker.show_lesson(notes.now, notes.next, notes.notes)
+            self._speaker.show_lesson(*speaker_notes(self.player))
         else:
             self._speaker.end_lesson()
         self._workspace.request_frame()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from app.teaching.lessons.prediction import DIRECTIONS, Placed, lesson_of
-from grpo_core.teaching.lessons import Lesson, Prediction, direction, holds, spoken
+from app.teaching.lessons.prediction import Placed, lesson_of
+from grpo_core.teaching.lessons import Lesson, Prediction, spoken
 from grpo_core.text import language, tr
 
 SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\~=#{}:"} | {"\n": "\\n"})
@@ -26,38 +26,31 @@ def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
 
 
 def _questions(lesson: Lesson, values: Mapping[int, float]) -> Iterator[str]:
-    for place, step in enumerate(lesson.steps):
+    for place, predict in lesson.questions.items():
         value = values.get(place, math.nan)
-        if step.predict is None or math.isnan(value):
+        if math.isnan(value):
             continue
         title = tr("Lesson {number}, step {step}").format(number=lesson.number, step=place + 1)
-        told = lesson_of(step.predict, Placed(None, value))
+        told = lesson_of(predict, Placed(None, value))
         feedback = f"\n####{escaped(told)}" if told else ""
-        answers = "\n".join(_answers(step.predict, value))
-        asked = escaped(spoken(step.predict.ask))
-        if step.predict.shown == "percent" and step.predict.kind in ("number", "ghost"):
+        answers = "\n".join(_answers(predict, value))
+        asked = escaped(spoken(predict.ask))
+        if predict.shown == "percent" and not predict.options:
             asked += escaped(" " + tr("(in percent)"))
         yield "".join(["::", escaped(title), "::[plain]", asked, " {", answers, feedback, "\n}"])
 
 
 def _answers(predict: Prediction, value: float) -> Iterator[str]:
     """Yield the options with the right one marked, or a number with its tolerance."""
-    texts: tuple[str, ...]
-    match predict.kind:
-        case "number" | "ghost":
-            scale = 100 if predict.shown == "percent" else 1
-            yield f"#{scale * value!r}:{scale * predict.within!r}"
-            return
-        case "direction":
-            right, texts = 1 - direction(predict, value), DIRECTIONS
-        case "choice":
-            texts = tuple(choice.text for choice in predict.choices)
-            right = next((n for n, choice in enumerate(predict.choices) if holds(choice, value)), -1)
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
+    options = predict.options.values()
+    if not options:
+        scale = 100 if predict.shown == "percent" else 1
+        yield f"#{scale * value!r}:{scale * predict.within!r}"
+        return
     yield ""
-    for place, text in enumerate(texts):
-        yield ("=" if place == right else "~") + escaped(text)
+    right = next((option for option in options if value in option), None)
+    for option in options:
+        yield ("=" if option is right else "~") + escaped(option.text)
 
 
 def escaped(text: str) -> str:

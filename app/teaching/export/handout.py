@@ -10,7 +10,7 @@ from app.build import this_build
 from app.help.glossary import lookup
 from app.teaching.export.handout_paper import Block, Formula, Group, Options, Ruled, Scale, Text, pdf
 from app.teaching.export.train_words import train_command
-from app.teaching.lessons.prediction import DIRECTIONS, Placed, lesson_of, result_text
+from app.teaching.lessons.prediction import Placed, lesson_of, result_text
 from app.teaching.lessons.speaker_notes import plan_of, teaching_of
 from grpo_core.config import described_at
 from grpo_core.teaching.lessons import Lesson, Prediction, Word, spoken, terms_in
@@ -40,7 +40,7 @@ def answers(lessons: Sequence[Lesson], values: Sequence[Mapping[int, float]], pa
 def _answers(lesson: Lesson, values: Mapping[int, float]) -> Iterator[Group]:
     yield _head(lesson, tr("Answers"))
     yield from ([Text(text=text)] for text in teaching_of(lesson))
-    for number, (place, predict) in enumerate(_questions(lesson), start=1):
+    for number, (place, predict) in enumerate(lesson.questions.items(), start=1):
         value = values.get(place, math.nan)
         step = lesson.steps[place]
         blocks: list[Block] = [_asked(number, predict)]
@@ -63,13 +63,13 @@ def answer_text(predict: Prediction, value: float) -> str:
     """Return the answer as displayed in the lesson. A direction is displayed as a word."""
     if predict.kind != "direction":
         return result_text(predict, value)
-    way = DIRECTIONS[0 if value > predict.within else 2 if value < -predict.within else 1]
+    way = next(option.text for option in predict.options.values() if value in option)
     return tr("{way} ({number})").format(way=way, number=result_text(predict, value))
 
 
 def _pages(lesson: Lesson) -> Iterator[Group]:
     yield [*_head(lesson, tr("Name:                                                            Date:"))]
-    for number, (_, predict) in enumerate(_questions(lesson), start=1):
+    for number, predict in enumerate(lesson.questions.values(), start=1):
         yield [
             _asked(number, predict),
             _blank(predict),
@@ -97,25 +97,15 @@ def _foot(lessons: Sequence[Lesson]) -> str:
     return tr("Lessons {numbers} · {version}").format(numbers=numbers, version=this_build())
 
 
-def _questions(lesson: Lesson) -> list[tuple[int, Prediction]]:
-    return [(place, step.predict) for place, step in enumerate(lesson.steps) if step.predict is not None]
-
-
 def _asked(number: int, predict: Prediction) -> Text:
     return Text(text=tr("{number}.  {question}").format(number=number, question=spoken(predict.ask)), role="strong")
 
 
 def _blank(predict: Prediction) -> Block:
     """Return the block in which a prediction is written in pencil."""
-    match predict.kind:
-        case "number" | "ghost":
-            return Scale(low=predict.low, high=predict.high, form=predict.shown)
-        case "direction":
-            return Options(texts=DIRECTIONS)
-        case "choice":
-            return Options(texts=tuple(choice.text for choice in predict.choices))
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
+    if predict.options:
+        return Options(texts=tuple(option.text for option in predict.options.values()))
+    return Scale(low=predict.low, high=predict.high, form=predict.shown)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import refuse_existing
-from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, Walked, collect
+from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -31,28 +31,16 @@ def checker(poll: Callable[[], None] = lambda: None) -> Checker:
     from app.teaching.lessons.own import is_lesson_file
 
     @cache
-    def lesson(name: str, digest: str) -> Lesson | None:
+    def edition(name: str, digest: str) -> Lesson | None:
         try:
             found = None if is_lesson_file(name) else lesson_called(name)
         except GrpoError:
             return None
         return found if found is not None and found.digest == digest else None
 
-    @cache
-    def answers(name: str, digest: str) -> Mapping[int, Walked] | None:
-        found = lesson(name, digest)
-        if found is None:
-            return None
-        steps = [(step, found.steps[step.place].predict) for step in walked(found)]
-        return {
-            step.place + 1: Walked(value=step.value, holds=predict.holds)
-            for step, predict in steps
-            if predict is not None and step.value is not None
-        }
-
     return Checker(
-        lambda homework: lesson(homework.lesson, homework.digest),
-        lambda homework: answers(homework.lesson, homework.digest),
+        lambda homework: edition(homework.lesson, homework.digest),
+        lambda lesson: {step.place: step.value for step in walked(lesson) if step.value is not None},
         poll,
     )
 
@@ -66,12 +54,14 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
         poll: called regularly.
     """
     draw_offscreen()
+    from app.export.files import write
+
     collected = Collected()
     for row in collect(Path(folder), checker(poll)):
         collected.rows.append(row)
         poll()
     if out:
-        write_table(Path(out), collected)
+        write(Path(out), collected.csv().encode(BYTE_ORDER_MARK))
     yield {
         "table": collected.table(),
         "tallies": [asdict(tally) for tally in collected.tallies()],
@@ -79,27 +69,18 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
     }
 
 
-def write_table(path: Path, collected: Collected) -> None:
-    """Write the table as CSV.
-
-    Raises:
-        GrpoError: the file cannot be written; the message says why.
-    """
-    from app.export.files import write
-
-    write(path, collected.csv().encode(BYTE_ORDER_MARK))
-
-
 def _collect(arguments: Sequence[str]) -> None:
     options = command_parser().parse_args(arguments)
     draw_offscreen()
+    from app.export.files import write
+
     refuse_existing([options.out], options.force)
     collected = Collected()
     for row in collect(options.folder, checker()):
         collected.rows.append(row)
         if row.flags:
             print(tr("{file}: {flags}").format(file=row.file, flags=" ".join(row.flags)), flush=True)
-    write_table(options.out, collected)
+    write(options.out, collected.csv().encode(BYTE_ORDER_MARK))
     for sentence in (*(tally.sentence for tally in collected.tallies()), *collected.wrong()):
         print(sentence)
     states = [verdict.state for row in collected.rows for verdict in row.verdicts]

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from app.display import draw_offscreen
 from app.teaching.export.lesson_file import lesson_called
 from app.teaching.export.lesson_walk import WalkedStep, walked
-from app.teaching.lessons.prediction import DIRECTIONS
 from app.teaching.lessons.readable import number_text, reads_as
-from grpo_core.teaching.lessons import Lesson, Prediction, as_told, direction, spoken
-from grpo_core.teaching.lessons import holds as in_range
+from grpo_core.teaching.lessons import Lesson, Prediction, as_told, spoken
 from grpo_core.text import plural, tr
 
 SEEDS = 5
@@ -92,9 +90,9 @@ def _place_answer(report: StepReport, predict: Prediction, value: float) -> None
     number = number_text(predict, value)
     if predict.number:
         number = tr("{name}: {value}").format(name=predict.number, value=number)
+    right = [option.text for option in predict.options.values() if value in option]
     match predict.kind:
         case "choice":
-            right = [choice.text for choice in predict.choices if in_range(choice, value)]
             if right:
                 report.said.append(
                     tr("Answer: “{choice}” ({number}).").format(choice=tr("” and “").join(right), number=number)
@@ -108,8 +106,7 @@ def _place_answer(report: StepReport, predict: Prediction, value: float) -> None
                     )
                 )
         case "direction":
-            way = DIRECTIONS[1 - direction(predict, value)]
-            report.said.append(tr("Answer: {way} ({number}).").format(way=way, number=number))
+            report.said.append(tr("Answer: {way} ({number}).").format(way=right[0], number=number))
         case "number" | "ghost":
             ends = tr("{low:g} to {high:g}").format(low=predict.low, high=predict.high)
             if predict.low <= value <= predict.high:
@@ -178,7 +175,7 @@ def agrees(predict: Prediction, value: float, other: float) -> bool:
     """Return whether what is said about ``value`` :func:`is_true_of` the answer ``other`` of another seed, and a number
     is as near as a right guess.
     """
-    near = predict.kind not in ("number", "ghost") or abs(value - other) <= predict.within
+    near = bool(predict.options) or abs(value - other) <= predict.within
     return near and is_true_of(predict, value, other)
 
 
@@ -186,15 +183,8 @@ def is_true_of(predict: Prediction, value: float, other: float) -> bool:
     """Return whether what is said about the answer ``value`` is also true of ``other``, that of another seed."""
     if math.isnan(other) or (predict.reveal and not as_told(predict, other)):
         return False
-    match predict.kind:
-        case "choice":
-            return any(in_range(choice, value) and in_range(choice, other) for choice in predict.choices)
-        case "direction":
-            return direction(predict, value) == direction(predict, other)
-        case "number" | "ghost":
-            return True
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
+    options = predict.options.values()
+    return not options or any(value in option and other in option for option in options)
 
 
 def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:

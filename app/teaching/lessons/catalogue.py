@@ -29,26 +29,9 @@ class Broken:
     sentence: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class LessonTitle:
-    """Identity and title of a lesson, read without parsing the rest of its file.
-
-    Attributes:
-        id: stable identifier.
-        number: number in the list of lessons.
-        title: the question that the lesson asks.
-        gist: one-sentence summary of its subject.
-    """
-
-    id: str
-    number: int
-    title: str
-    gist: str
-
-
 @cache
-def lesson_titles() -> tuple[LessonTitle, ...]:
-    """Return the titles of the shipped lessons in order, omitting files whose title cannot be read.
+def lesson_titles() -> tuple[Lesson, ...]:
+    """Return id, number, title and gist of the shipped lessons in order, omitting files that do not have them.
 
     Reading complete lessons takes 0.4 s, because that imports every picture that they can name.
     """
@@ -57,7 +40,7 @@ def lesson_titles() -> tuple[LessonTitle, ...]:
         try:
             head = tomllib.loads(path.read_text("utf-8").partition("\n[")[0])
             titles.append(
-                LessonTitle(
+                Lesson(
                     id=str(head["id"]),
                     number=int(head["number"]),
                     title=tr(str(head["title"])),

@@ -73,9 +73,9 @@ class Ending(QWidget):
         self.result.setText(result_of(lesson, placed))
         self.homework.setVisible(bool(placed))
         missed = [
-            spoken(step.predict.ask)
-            for place, step in enumerate(lesson.steps)
-            if step.predict is not None and place in placed and not placed[place].right
+            spoken(predict.ask)
+            for place, predict in lesson.questions.items()
+            if place in placed and not placed[place].right
         ]
         self.missed.setVisible(bool(missed))
         if missed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
 
@@ -33,7 +32,7 @@ def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", co
         answers=tuple(
             answer_to(lesson, place + 1, one.guess, one.value)
             for place, one in sorted(placed.items())
-            if lesson.steps[place].predict is not None
+            if place in lesson.questions
         ),
         conclusion=conclusion[:LONGEST_TEXT],
         language=language(),
@@ -44,11 +43,6 @@ def file_name(homework: Homework) -> str:
     """Return a file name made of the student's name and the lesson."""
     plain = re.sub(r"[^\w-]+", "-", homework.name).strip("-")[:60]
     return "-".join(part for part in (plain, homework.lesson) if part) + ENDING
-
-
-def suggested(homework: Homework) -> str:
-    """Return the suggested path of the homework file."""
-    return str(Path.home() / file_name(homework))
 
 
 class HomeworkDialog(QDialog):

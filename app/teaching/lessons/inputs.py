@@ -82,19 +82,17 @@ class Options(Input):
     Args:
         name: the question.
         texts: the options.
-        up, down: indices of the options that the Up and the Down key choose while none is chosen.
+        down: index of the option that the Down key chooses while none is chosen; the Up key chooses the first.
 
     Attributes:
         chosen: index of the chosen option; None until one is chosen.
         right: indices of the options that the run confirms; None until they are known.
     """
 
-    def __init__(
-        self, name: str, texts: Sequence[str], parent: QWidget | None = None, *, up: int = 0, down: int = 0
-    ) -> None:
+    def __init__(self, name: str, texts: Sequence[str], parent: QWidget | None = None, *, down: int = 0) -> None:
         super().__init__(name, parent)
         self.texts = tuple(texts)
-        self._up, self._down = up, down
+        self._down = down
         self.chosen: int | None = None
         self.right: frozenset[int] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -173,7 +171,7 @@ class Options(Input):
             if self.chosen is not None:
                 self.placed.emit()
         elif event.key() in (Key.Key_Up, Key.Key_Down):
-            first, step = (self._up, -1) if event.key() == Key.Key_Up else (self._down, 1)
+            first, step = (0, -1) if event.key() == Key.Key_Up else (self._down, 1)
             self.choose(first if self.chosen is None else self.chosen + step)
         elif int(event.text()) <= len(self.texts):
             self.choose(int(event.text()) - 1)

@@ -18,11 +18,10 @@ from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.progress import LessonProgress, PredictionEntry
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from app.teaching.lessons.runs import LessonRuns
-from app.teaching.lessons.saved_state import LessonDocks, SavedState
+from app.teaching.lessons.saved_state import LessonDocks
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
-from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -65,6 +64,7 @@ class LessonPlayer(QObject):
         phase: progress of the run and the picture towards the step shown.
         interactive: the lesson's own picture, set by the page that shows it.
         reveal: the animation of an answer.
+        runs: the runs of the lesson, and the state to which the user returns.
 
     Signals:
         changed: emitted when any of these attributes changes.
@@ -88,7 +88,7 @@ class LessonPlayer(QObject):
     ) -> None:
         super().__init__(parent)
         self._workspace, self._player = workspace, player
-        self._runs = LessonRuns(workspace, run_manager, controller, player, layout)
+        self.runs = LessonRuns(workspace, run_manager, controller, player, layout)
         self.progress = progress
         self.lesson: Lesson | None = None
         self.place = 0
@@ -151,21 +151,12 @@ class LessonPlayer(QObject):
         """Whether the run has not yet reached the update of the step shown."""
         return self.phase in (Phase.COMING, Phase.ANSWER_COMING)
 
-    @property
-    def saved(self) -> SavedState | None:
-        """Run, settings and cursor from before the lesson, restored when it ends. None if no lesson is open."""
-        return self._runs.saved
-
-    def owns(self, run: RunHandle) -> bool:
-        """Return whether ``run`` belongs to the lesson and is removed with it."""
-        return run in self._runs
-
     # -- commands ------------------------------------------------------------------------------------------------------
 
     def open(self, lesson: Lesson, place: int = 0) -> None:
         """Open ``lesson`` at a step, counted from 0. Any other open lesson is closed first."""
         if self.lesson is None:
-            self._runs.arrive()
+            self.runs.arrive()
         self._rest()
         self.lesson, self.placed = lesson, {}
         self._enter(min(max(place, 0), len(lesson.steps) - 1))
@@ -230,12 +221,12 @@ class LessonPlayer(QObject):
 
     def leave(self) -> None:
         """Leave the lesson and restore the user's run, settings, cursor and layout."""
-        self._part("", self._runs.give_back)
+        self._part("", self.runs.give_back)
 
     def keep(self) -> None:
         """Leave the lesson and continue its run in the full program. The user's previous run stays in the list."""
         sentence = tr("You continue with the lesson's run. The run that you came from is in the list of runs.")
-        self._part(sentence, partial(self._runs.go, keep=self._workspace.run))
+        self._part(sentence, partial(self.runs.go, keep=self._workspace.run))
 
     # -- moving to a step ----------------------------------------------------------------------------------------------
 
@@ -261,15 +252,15 @@ class LessonPlayer(QObject):
         self.problem = ""
         if self.section is Section.WARNING:
             self.section = Section.STEP
-        self._runs.layout.show(
+        self.runs.layout.show(
             self.seen.panels, self._workspace.scale, picture=bool(self.lesson.interactive), run=self.shows_run
         )
         try:
             settings = self.lesson.settings_of(self.seen, self.turned)
             name = tr("Lesson {number}").format(number=self.lesson.number)
-            run = self._runs.show(settings, name) if not self.seen.recorded else self._runs.play(self.seen.recorded)
+            run = self.runs.show(settings, name) if not self.seen.recorded else self.runs.play(self.seen.recorded)
             if run.head < self.seen.update:
-                self._runs.train(run, self.seen.update)
+                self.runs.train(run, self.seen.update)
         except GrpoError as error:
             self.problem, self.phase = str(error), Phase.SHOWN
         self._workspace.request_frame()
@@ -278,7 +269,7 @@ class LessonPlayer(QObject):
     @Slot()
     def _on_frame(self) -> None:
         run = self._workspace.run
-        if not self.busy or run is None or run not in self._runs or run.head < self.seen.update:
+        if not self.busy or run is None or run not in self.runs or run.head < self.seen.update:
             return
         target, answers = self.seen, self.phase is Phase.ANSWER_COMING
         self.phase = Phase.ANSWERED if answers else Phase.SHOWN
@@ -390,8 +381,8 @@ class LessonPlayer(QObject):
     def _on_activated(self) -> None:
         """End the lesson if a run that does not belong to it has become active. That run stays active."""
         run = self._workspace.run
-        if not self._runs.switching and run is not None and run not in self._runs:
-            self._part(tr("The lesson has ended, because another run is shown."), self._runs.go)
+        if not self.runs.switching and run is not None and run not in self.runs:
+            self._part(tr("The lesson has ended, because another run is shown."), self.runs.go)
 
     @Slot(object)
     def _on_failed(self, failure: object) -> None:

@@ -16,12 +16,9 @@ from app.teaching.lessons.value import Value
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
-from grpo_core.teaching.lessons import SIGNS, Prediction, as_told, direction, spoken
-from grpo_core.teaching.lessons import holds as in_range
+from grpo_core.teaching.lessons import Prediction, as_told, spoken
 from grpo_core.text import tr
 
-DIRECTIONS = (tr("▲ up"), tr("● the same"), tr("▼ down"))
-_SIGN_OF = (1, 0, -1)
 COUNTER, LARGEST = 28, 176
 """Font sizes in pixels: the role "counter" at 100 % scale, and the number of an answer on a screen of 1080 lines."""
 
@@ -31,7 +28,7 @@ class Placed:
     """A prediction that was placed or skipped in this session.
 
     Attributes:
-        guess: a number, a direction in ``SIGNS``, or the index of a choice; None if skipped.
+        guess: a number, or a key of the question's ``options``; None if skipped.
         value: the value computed by the run; None while it is being computed.
         right: whether the two agree.
         close: whether a wrong number is close.
@@ -45,17 +42,10 @@ class Placed:
 
 def _input_for(prediction: Prediction) -> Options | Value:
     """Return the input widget for the kind of prediction."""
-    match prediction.kind:
-        case "direction":
-            up, down = (_SIGN_OF.index(SIGNS[name]) for name in ("up", "down"))
-            return Options(prediction.ask, DIRECTIONS, up=up, down=down)
-        case "choice":
-            return Options(prediction.ask, [choice.text for choice in prediction.choices])
-        case "number" | "ghost":
-            bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
-            return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
+    if texts := [option.text for option in prediction.options.values()]:
+        return Options(prediction.ask, texts, down=len(texts) - 1 if prediction.kind == "direction" else 0)
+    bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
+    return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
 
 
 def result_text(prediction: Prediction, value: float) -> str:
@@ -63,7 +53,7 @@ def result_text(prediction: Prediction, value: float) -> str:
     number = number_text(prediction, value)
     if prediction.number:
         number = tr("{name}: {value}").format(name=prediction.number, value=number)
-    choice = next((choice.text for choice in prediction.choices if in_range(choice, value)), "")
+    choice = next((choice.text for choice in prediction.choices if value in choice), "")
     if choice and prediction.number:
         return tr("{choice} ({number})").format(choice=choice, number=number)
     return choice or number  # a choice whose number has no name is shown without it, because the number is only a code
@@ -96,11 +86,9 @@ def guess_text(prediction: Prediction, placed: Placed) -> str:
         return ""
     if placed.right:
         return tr("as predicted")
-    if prediction.kind in ("number", "ghost"):
-        return tr("predicted: {guess}").format(guess=readable(placed.guess, prediction.shown))
-    options = DIRECTIONS if prediction.kind == "direction" else tuple(c.text for c in prediction.choices)
-    place = _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
-    return tr("predicted: {guess}").format(guess=options[place])
+    option = prediction.options.get(round(placed.guess))
+    said = readable(placed.guess, prediction.shown) if option is None else option.text
+    return tr("predicted: {guess}").format(guess=said)
 
 
 def lesson_of(prediction: Prediction, placed: Placed) -> str:
@@ -212,11 +200,10 @@ class PredictionBox(QWidget):
         box = self.input
         if isinstance(box, Options):
             if placed.guess is not None:
-                box.chosen = (
-                    _SIGN_OF.index(round(placed.guess)) if prediction.kind == "direction" else round(placed.guess)
-                )
+                box.chosen = [*prediction.options].index(round(placed.guess))
             if placed.value is not None and box.right is None:
-                box.mark(_right(prediction, placed.value))
+                options = enumerate(prediction.options.values())
+                box.mark(frozenset(place for place, option in options if placed.value in option))
         elif isinstance(box, Value):
             if placed.guess is not None:
                 box.guess = placed.guess
@@ -286,12 +273,5 @@ class PredictionBox(QWidget):
     def _on_place(self) -> None:
         if self.input is None or self.input.guess is None or self._prediction is None:
             return
-        guess = self.input.guess
-        self.placed.emit(float(_SIGN_OF[round(guess)]) if self._prediction.kind == "direction" else guess)
-
-
-def _right(prediction: Prediction, value: float) -> frozenset[int]:
-    """Return the indices of the options that the run confirms."""
-    if prediction.kind == "direction":
-        return frozenset({_SIGN_OF.index(direction(prediction, value))}) if value == value else frozenset()
-    return frozenset(n for n, choice in enumerate(prediction.choices) if in_range(choice, value))
+        guess, options = self.input.guess, [*self._prediction.options]
+        self.placed.emit(float(options[round(guess)]) if options else guess)

@@ -7,7 +7,6 @@ import math
 from app.plotting.numbers import ABSENT, share, shown
 from grpo_core.evaluated_step import ROUNDING
 from grpo_core.teaching.lessons import Prediction
-from grpo_core.teaching.lessons import holds as in_range
 from grpo_core.text import tr
 
 ABOUT_ZERO = tr("about 0")
@@ -64,6 +63,6 @@ def reads_as(prediction: Prediction, value: float) -> str:
     here = number_text(prediction, value)
     for choice in prediction.choices:
         nearest = min(max(value, choice.low), choice.high)
-        if not in_range(choice, value) and number_text(prediction, nearest) == here:
+        if value not in choice and number_text(prediction, nearest) == here:
             return choice.text
     return ""

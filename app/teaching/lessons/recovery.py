@@ -78,7 +78,7 @@ class LessonRecovery(QObject):
                 with suppress(OSError):
                     self._file.unlink(missing_ok=True)
             return
-        own = tuple(run.path.name for run in self._workspace.runs if player.owns(run))
+        own = tuple(run.path.name for run in self._workspace.runs if run in player.runs)
         here = OpenLesson(lesson=player.lesson.id, step=player.place, runs=own)
         if here == self._written:
             return

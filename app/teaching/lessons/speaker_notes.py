@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from app.teaching.lessons.player import LessonPlayer
 from grpo_core.teaching.lessons import Lesson, LessonStep, spoken
 from grpo_core.text import tr
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpeakerNotes:
-    """Content about a lesson in the speaker's window.
-
-    Attributes:
-        now: the lesson, the step, and whether its question is open.
-        next: what the forward key will show.
-        notes: the step's own notes, the text shown to the class, the sentence about the answer, the minutes for the
-            step, the usual misconception, and what to do if a run disagrees; never empty.
+def speaker_notes(player: LessonPlayer) -> tuple[str, str, str]:
+    """Return what the speaker's window shows while a lesson is open: the current step, what the forward key will show,
+    and :func:`notes_of` the step.
     """
-
-    now: str
-    next: str
-    notes: str
-
-
-def speaker_notes(player: LessonPlayer) -> SpeakerNotes:
-    """Return the notes for the current step of ``player``, while a lesson is open."""
-    assert player.lesson is not None
-    return SpeakerNotes(
-        now=_now(player.lesson, player.place, open_=player.covered),
-        next=_next(player.lesson, player.place, open_=player.covered),
-        notes=notes_of(player.step, player.lesson, player.place),
-    )
+    lesson, place, open_ = player.lesson, player.place, player.covered
+    assert lesson is not None
+    return _now(lesson, place, open_=open_), _next(lesson, place, open_=open_), notes_of(player.step, lesson, place)
 
 
 def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:

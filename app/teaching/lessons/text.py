@@ -75,18 +75,16 @@ class LessonText(QWidget):
     def _show_more(self, term: str) -> None:
         assert self._said is not None
         word, entry = self._words.get(term.casefold()), lookup(term)
-        if word is None and entry is None:
+        if word is None and entry is not None:
+            word = Word(hover=entry.sentence, click=f"{entry.source}.", latex=entry.latex)
+        if word is None:
             return
         self._open = term
-        said = (
-            f"{word.hover} {word.click}" if word is not None else f"{entry.sentence} {entry.source}." if entry else ""
-        )
-        latex = word.latex if word is not None else entry.latex if entry is not None else ""
-        self.more.setText(said.strip())
+        self.more.setText(f"{word.hover} {word.click}".strip())
         self.more.show()
-        self.formula.setVisible(bool(latex))
-        if latex:
-            self.formula.show_latex(latex, self._said[1], self._said[2])
+        self.formula.setVisible(bool(word.latex))
+        if word.latex:
+            self.formula.show_latex(word.latex, self._said[1], self._said[2])
 
     @Slot(str)
     def _on_hovered(self, term: str) -> None:

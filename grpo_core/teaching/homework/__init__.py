@@ -1,6 +1,6 @@
 """Homework: one small file per student, which is parsed defensively and whose numbers are recomputed."""
 
-from grpo_core.teaching.homework.checking import Checker, Verdict, Walked, answer_to
+from grpo_core.teaching.homework.checking import Checker, Verdict, answer_to
 from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework
 from grpo_core.teaching.homework.table import NOT_KNOWN, Collected, Row, Tally, cell_of, collect
 
@@ -14,7 +14,6 @@ __all__ = [
     "Row",
     "Tally",
     "Verdict",
-    "Walked",
     "answer_to",
     "cell_of",
     "collect",

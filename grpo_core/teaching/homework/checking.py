@@ -13,7 +13,7 @@ from grpo_core.learners import learner, origin
 from grpo_core.record import Step
 from grpo_core.rounding import DOUBLE, SINGLE, tolerance
 from grpo_core.teaching.homework.file import LONGEST_NAME, Homework, HomeworkAnswer, HomeworkError
-from grpo_core.teaching.lessons import SIGNS, Lesson, answered, in_words, right
+from grpo_core.teaching.lessons import Lesson, answered, in_words, right
 from grpo_core.text import plural, tr
 
 AGREES, DIFFERS, UNCHECKED, REFUSED = "agrees", "differs", "not checked", "refused"
@@ -21,23 +21,8 @@ MOST_UPDATES, MOST_SAMPLES = 5000, 2_000_000
 """Limits on a run that is recomputed: number of updates, and total number of completions times inner passes."""
 Edition = Callable[[Homework], Lesson | None]
 """Function that returns the lesson of a homework. None if this program has no such edition of it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Walked:
-    """An answer computed by a lesson's picture.
-
-    Attributes:
-        value: the answer.
-        holds: the range in which the lesson says that it is for every seed; infinite if it names none.
-    """
-
-    value: float
-    holds: tuple[float, float] = (-math.inf, math.inf)
-
-
-Picture = Callable[[Homework], Mapping[int, Walked] | None]
-"""Function that plays a lesson and returns its answers by step. None if this program has no such edition of it."""
+Walk = Callable[[Lesson], Mapping[int, float]]
+"""Function that plays a lesson and returns its answers by step, counted from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +56,7 @@ def answer_to(lesson: Lesson, number: int, guess: float | None, value: float | N
     if step is None or step.predict is None:
         raise HomeworkError(tr("This step of the lesson has no question."))
     predict, value = step.predict, math.nan if value is None else value
-    listed = {"direction": SIGNS.values(), "choice": range(len(predict.choices))}.get(predict.kind)
-    if guess is not None and listed is not None and guess not in listed:
+    if guess is not None and predict.options and guess not in predict.options:
         raise HomeworkError(tr("{guess!r} is not one of the answers.").format(guess=guess))
     return HomeworkAnswer(
         step=number,
@@ -92,17 +76,18 @@ class Checker:
 
     Args:
         edition: function that returns the lesson of a homework.
-        picture: function that returns the answers that only the lesson's own picture can compute.
+        walk: function that returns the answers that only the lesson's own picture can compute.
         poll: called before each update; an exception raised by it ends the work.
     """
 
     def __init__(
         self,
         edition: Edition = lambda homework: None,
-        picture: Picture = lambda homework: None,
+        walk: Walk = lambda lesson: {},
         poll: Callable[[], None] = lambda: None,
     ) -> None:
-        self._edition, self._picture, self._poll = edition, picture, poll
+        self._edition, self._walk, self._poll = edition, walk, poll
+        self._walked: dict[str, Mapping[int, float]] = {}
         self._known: dict[tuple[str, object, int], float] = {}
 
     def judge(self, homework: Homework, answer: HomeworkAnswer) -> tuple[HomeworkAnswer, Verdict]:
@@ -127,13 +112,15 @@ class Checker:
     def check(self, homework: Homework, answer: HomeworkAnswer) -> Verdict:
         """Compare the number claimed in ``answer`` with a recomputed run, or say why that is not possible."""
         if answer.answer.check:
-            walked = self._picture(homework)
-            if walked is None or answer.step not in walked:
+            lesson, place = self._edition(homework), answer.step - 1
+            walked = {} if lesson is None else self._answers_of(lesson)
+            predict = lesson.steps[place].predict if lesson is not None and place in walked else None
+            if predict is None:
                 return Verdict(
                     state=UNCHECKED,
                     why=tr("It came from the lesson's picture, and this edition is not available here."),
                 )
-            return _compared_with_picture(answer.value, walked[answer.step])
+            return _compared_with_picture(answer.value, walked[place], predict.holds)
         if not answer.settings:
             return Verdict(state=UNCHECKED, why=tr("It belongs to a recorded run."))
         try:
@@ -152,6 +139,11 @@ class Checker:
             raise
         except (GrpoError, IndexError, KeyError, ValueError) as error:
             return Verdict(state=REFUSED, why=tr("It cannot be computed: {error}").format(error=error))
+
+    def _answers_of(self, lesson: Lesson) -> Mapping[int, float]:
+        if lesson.digest not in self._walked:
+            self._walked[lesson.digest] = self._walk(lesson)
+        return self._walked[lesson.digest]
 
     def _computed(self, settings: Settings, answer: HomeworkAnswer) -> float:
         key = settings.to_json(), answer.answer, answer.update
@@ -185,18 +177,18 @@ def too_large(settings: Settings, answer: HomeworkAnswer) -> str:
     return ""
 
 
-def _compared_with_picture(claimed: float | None, walked: Walked) -> Verdict:
+def _compared_with_picture(claimed: float | None, computed: float, holds: tuple[float, float]) -> Verdict:
     """Compare a number with that of a lesson's picture, whose records can be in float32 and whose training can amplify
-    the rounding of another kind of processor.
+    the rounding of another kind of processor. ``holds``: where the lesson says that the number is for every seed.
     """
-    verdict, (low, high) = _compared(claimed, walked.value, SINGLE), walked.holds
+    verdict, (low, high) = _compared(claimed, computed, SINGLE), holds
     if verdict.state != DIFFERS or claimed is None or not -math.inf < low <= claimed <= high < math.inf:
         return verdict
     sentence = tr(
         "The homework claims {claimed!r}, but the run gives {computed!r} here. The lesson allows both: another kind of "
         "processor rounds differently, and training can amplify that."
-    ).format(claimed=claimed, computed=walked.value)
-    return Verdict(state=UNCHECKED, why=sentence, value=walked.value)
+    ).format(claimed=claimed, computed=computed)
+    return Verdict(state=UNCHECKED, why=sentence, value=computed)
 
 
 def _compared(claimed: float | None, computed: float, precision: float) -> Verdict:

@@ -17,15 +17,15 @@ from grpo_core.teaching.lessons.lesson import (
 )
 from grpo_core.teaching.lessons.place import LessonError
 from grpo_core.teaching.lessons.reading import load_lesson, read_lesson
-from grpo_core.teaching.lessons.scoring import SIGNS, answered, as_told, close, direction, holds, in_words, right
+from grpo_core.teaching.lessons.scoring import answered, as_told, close, in_words, right
 from grpo_core.teaching.lessons.steps import Offer, Vocabulary, spoken, terms_in
 from grpo_core.teaching.lessons.table import nearest
 from grpo_core.text import tr
 
 __all__ = [
-    "KINDS", "PACKAGED", "SHOWN", "SIGNS", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep",
-    "Offer", "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "direction", "holds",
-    "in_words", "load_lesson", "nearest", "read_lesson", "right", "spoken", "terms_in",
+    "KINDS", "PACKAGED", "SHOWN", "STAGES", "Answer", "Choice", "Lesson", "LessonError", "LessonStep", "Offer",
+    "Prediction", "Teaching", "Vocabulary", "Word", "answered", "as_told", "close", "in_words", "load_lesson",
+    "nearest", "read_lesson", "right", "spoken", "terms_in",
 ]  # fmt: skip # names, several per line
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from grpo_core.config import Settings
 from grpo_core.explain import Quantity
+from grpo_core.text import tr
 
 KINDS = ("direction", "number", "choice", "ghost")
 """Kinds of predictions: up, down or the same; a number; one of several options; the height of a bar."""
@@ -82,6 +83,9 @@ class Choice:
     low: float = -math.inf
     high: float = math.inf
 
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
@@ -125,9 +129,24 @@ class Prediction:
     holds: tuple[float, float] = (-math.inf, math.inf)
 
     @property
-    def counts(self) -> bool:
-        """Whether the answer is an integer."""
-        return self.shown == "count"
+    def options(self) -> dict[int, Choice]:
+        """The answers to choose from, by the guess that stands for each: the index of a choice, or the sign of a
+        direction. Empty for a number.
+
+        Raises:
+            ValueError: the prediction is of an unknown kind.
+        """
+        match self.kind:
+            case "direction":
+                above = math.nextafter(self.within, math.inf)
+                up, down = Choice(text=tr("▲ up"), low=above), Choice(text=tr("▼ down"), high=-above)
+                return {1: up, 0: Choice(text=tr("● the same"), low=-self.within, high=self.within), -1: down}
+            case "choice":
+                return dict(enumerate(self.choices))
+            case "number" | "ghost":
+                return {}
+            case kind:
+                raise ValueError(f"{kind!r} is not a kind of prediction")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,9 +273,14 @@ class Lesson:
         return sum(step.minutes for step in self.steps)
 
     @property
+    def questions(self) -> dict[int, Prediction]:
+        """The predictions by the index of their step, in order."""
+        return {place: step.predict for place, step in enumerate(self.steps) if step.predict is not None}
+
+    @property
     def asked(self) -> int:
         """Number of predictions."""
-        return self.asked_before_text(len(self.steps) - 1)
+        return len(self.questions)
 
     def asked_before_text(self, place: int) -> int:
         """Return how many questions are answered before the text of the step at index ``place``, its terms and its

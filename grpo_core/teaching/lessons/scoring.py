@@ -8,10 +8,10 @@ from collections.abc import Callable
 from grpo_core.explain import Numbers, Quantity
 from grpo_core.metrics import at_start
 from grpo_core.record import Origin, Step
-from grpo_core.teaching.lessons.lesson import Answer, Choice, Prediction
+from grpo_core.teaching.lessons.lesson import Answer, Prediction
 
-SIGNS = {"down": -1, "same": 0, "up": 1}
-"""Name of a direction -> sign of the change."""
+SIGNS = {-1: "down", 0: "same", 1: "up"}
+"""Sign of a change -> name of the direction."""
 
 
 def answered(
@@ -51,36 +51,23 @@ def in_words(prediction: Prediction, guess: float | None) -> str:
     """Return a guess as text: a number, a direction, or the chosen option."""
     if guess is None:
         return ""
-    match prediction.kind:
-        case "direction":
-            return next(name for name, sign in SIGNS.items() if sign == round(guess))
-        case "choice":
-            return prediction.choices[round(guess)].text
-        case "number" | "ghost":
-            return repr(guess)
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
+    if not prediction.options:
+        return repr(guess)
+    return SIGNS[round(guess)] if prediction.kind == "direction" else prediction.options[round(guess)].text
 
 
 def right(prediction: Prediction, guess: float, value: float) -> bool:
     """Return whether ``guess`` is correct if the run's number is ``value``.
 
-    A guess is a number, a value of :data:`SIGNS`, or the index of a choice.
+    A guess is a number, or a key of ``prediction.options``.
 
     Raises:
         ValueError: the prediction is of an unknown kind.
     """
     if math.isnan(value):
         return False
-    match prediction.kind:
-        case "direction":
-            return round(guess) == direction(prediction, value)
-        case "choice":
-            return holds(prediction.choices[round(guess)], value)
-        case "number" | "ghost":
-            return abs(guess - value) <= prediction.within
-        case kind:
-            raise ValueError(f"{kind!r} is no kind of prediction")
+    options = prediction.options
+    return value in options[round(guess)] if options else abs(guess - value) <= prediction.within
 
 
 CLOSE = 3.0
@@ -92,19 +79,9 @@ def close(prediction: Prediction, guess: float, value: float) -> bool:
 
     Directions and choices are correct or wrong, never close.
     """
-    if prediction.kind not in ("number", "ghost") or math.isnan(value):
+    if prediction.options or math.isnan(value):
         return False
     return prediction.within < abs(guess - value) <= CLOSE * prediction.within
-
-
-def direction(prediction: Prediction, value: float) -> int:
-    """Return the direction of a change ``value``: −1, 0 or 1."""
-    return 0 if abs(value) <= prediction.within else (1 if value > 0 else -1)
-
-
-def holds(choice: Choice, value: float) -> bool:
-    """Return whether the range of a choice contains ``value``."""
-    return choice.low <= value <= choice.high
 
 
 def as_told(prediction: Prediction, value: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,13 +38,15 @@ class Offer:
     Attributes:
         shows: values allowed in a step's ``show``.
         checks: names of the numbers that it computes for predictions.
-        state: keys allowed in a step's ``state``, with their defaults. A key with None has no default, and any type.
+        state: keys allowed in a step's ``state``, with their defaults, whose types their values have.
+        words: texts allowed for some of these keys, alone or in a list.
         parts: names of the parts that a question can hide.
     """
 
     shows: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     state: Mapping[str, object] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
 
 
@@ -193,7 +195,7 @@ class Steps:
         return t.word("show", self._offer.shows) if "show" in t else default
 
     def _known_state(self, t: Table) -> dict[str, Any]:
-        state = t.table("state", {})
+        state, values = t.table("state", {}), {}
         for key in state:
             if key not in self._offer.state:
                 known = ", ".join(self._offer.state) or tr("no state")
@@ -203,7 +205,10 @@ class Steps:
                         known=known, nearest=nearest(key, self._offer.state)
                     ),
                 )
-        return state.plain()
+            value = values[key] = state.like(key, self._offer.state[key])
+            if key in self._offer.words:
+                state.check_words(key, (value,) if isinstance(value, str) else value, self._offer.words[key])
+        return values
 
     def _known_knobs(self, t: Table, settings: Settings) -> tuple[str, ...]:
         knobs = t.texts("knobs", ())

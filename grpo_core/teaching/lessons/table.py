@@ -86,14 +86,47 @@ class Table:
     def word(self, key: str, allowed: Sequence[str], default: Any = MISSING) -> str:
         """Read a string that must be one of ``allowed``."""
         value = self.text(key, default)
-        if value not in allowed:
-            raise self.error(
-                key,
-                tr("“{value}” is unknown here; there {known}{nearest}").format(
-                    value=value, known=_there_is(allowed), nearest=nearest(value, allowed)
-                ),
-            )
+        self.check_words(key, (value,), allowed)
         return value
+
+    def check_words(self, key: str, words: Sequence[str], allowed: Sequence[str]) -> None:
+        """Reject the value under ``key`` if one of its ``words`` is not ``allowed``."""
+        for word in words:
+            if word not in allowed:
+                raise self.error(
+                    key,
+                    tr("“{value}” is unknown here; there {known}{nearest}").format(
+                        value=word, known=_there_is(allowed), nearest=nearest(word, allowed)
+                    ),
+                )
+
+    def like(self, key: str, usual: object) -> Any:
+        """Read a value of the type of ``usual``: a switch, a number, a text, or a list of numbers or of texts.
+
+        Raises:
+            TypeError: there is no such type in lesson files.
+        """
+        match usual:
+            case bool():
+                value = self.any(key)
+                if not isinstance(value, bool):
+                    raise self.error(key, tr("true or false is expected, not {found}").format(found=_named(value)))
+                return value
+            case int():
+                return self.whole(key)
+            case float():
+                return self.number(key)
+            case str():
+                return self.text(key, "")
+            case (int() | float(), *_):
+                numbers = self.any(key)
+                if not isinstance(numbers, list) or not all(type(number) in (int, float) for number in numbers):
+                    sentence = tr("a list of numbers is expected, not {found}")
+                    raise self.error(key, sentence.format(found=_named(numbers)))
+                return tuple(map(float, numbers))
+            case tuple():
+                return self.texts(key)
+        raise TypeError(usual)
 
     def texts(self, key: str, default: Any = MISSING) -> tuple[str, ...]:
         """Read a list of strings."""

@@ -69,8 +69,8 @@ from tools.terms import terms
 
 PROPER = re.compile(
     "|".join(map(re.escape, PRESETS))
-    + r"|English|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam|TRPO|max π|π_ref|^min$|R bar"
-    r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|hat|exp|[∂∇]|Williams|^\w+_\w+$"
+    + r"|English|GRPO|REINFORCE|PPO|TRL|verl|arXiv|https?:|grpo|GAE|SGD|SNR|Adam|TRPO|max π|π_ref|^min$|dead_p"
+    r"|nats|PFLOP|[GM]iB|CPU|CUDA|MPS|float|min\(|clip\(|DeepSeekMath|exp|[∂∇]|Williams|^\w+_\w+$"
 )
 """Names of languages, algorithms, programs, settings and units, and formulas, which are the same in every language."""
 KEPT = re.compile(

@@ -23,7 +23,6 @@ from grpo_core.teaching.homework import (
     Homework,
     HomeworkAnswer,
     HomeworkError,
-    Walked,
     answer_to,
     collect,
     read_homework,
@@ -187,21 +186,34 @@ def test_a_claimed_number_is_held_against_the_run_of_its_settings_and_seed(
     assert said in verdict.why
 
 
-def test_a_number_of_a_picture_is_held_against_a_walk_through_the_lesson() -> None:
+@pytest.mark.parametrize(
+    ("walked", "holds", "state"),
+    [
+        ({1: TRUE}, None, "agrees"),
+        ({1: float(np.float32(TRUE))}, None, "agrees"),
+        ({1: 0.5}, None, "differs"),
+        ({1: 0.5}, (0.4, 0.6), "differs"),
+        ({1: 0.5}, (TRUE, 0.6), "not checked"),
+        ({2: 0.5}, None, "not checked"),
+        (None, None, "not checked"),
+    ],
+)
+def test_a_number_of_a_picture_is_held_against_a_walk_through_the_lesson(
+    walked: dict[int, float] | None, holds: tuple[float, float] | None, state: str
+) -> None:
     claimed = replace(ANSWER, answer=Answer(check="gap"))
-    single = float(np.float32(TRUE))
-    assert abs(single - TRUE) > 1e-9 * TRUE
-    for walked, state in (
-        ({2: Walked(value=TRUE)}, "agrees"),
-        ({2: Walked(value=single)}, "agrees"),
-        ({2: Walked(value=0.5)}, "differs"),
-        ({2: Walked(value=0.5, holds=(0.4, 0.6))}, "differs"),
-        ({2: Walked(value=0.5, holds=(TRUE, 0.6))}, "not checked"),
-        ({3: Walked(value=0.5)}, "not checked"),
-        (None, "not checked"),
-    ):
-        checker = Checker(picture=lambda homework, walked=walked: walked)  # type: ignore[misc]
-        assert checker.check(HOMEWORK, claimed).state == state
+    assert abs(float(np.float32(TRUE)) - TRUE) > 1e-9 * TRUE
+    asked = ASKED[0] if holds is None else replace(ASKED[0], holds=holds)
+    lesson = replace(LESSON, steps=(LessonStep(text="."), LessonStep(text=".", predict=asked)))
+    walks: list[Lesson] = []
+
+    def walk(of: Lesson) -> dict[int, float]:
+        walks.append(of)
+        return walked or {}
+
+    checker = Checker(lambda homework: None if walked is None else lesson, walk)
+    assert [checker.check(HOMEWORK, claimed).state for _ in range(2)] == [state] * 2
+    assert len(walks) == (walked is not None), "a lesson is played once"
 
 
 def test_the_table_flags_twins_other_versions_and_runs_no_formula(tmp_path: Path) -> None:

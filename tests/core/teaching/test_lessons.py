@@ -30,7 +30,9 @@ from grpo_core.teaching.lessons import (
 )
 from grpo_core.teaching.lessons.steps import to_read, to_touch
 
-OFFER = Offer(shows=("first", "second"), checks=("size",), state={"rewards": ()})
+STATE = {"rewards": (0.0,), "on": False, "size": 1, "gain": 0.5, "way": "up", "names": ()}
+WORDS = {"way": ("up", "down"), "names": ("one", "two")}
+OFFER = Offer(shows=("first", "second"), checks=("size",), state=STATE, words=WORDS)
 KNOWN = Vocabulary(panels=("policy_bars",), interactives={"toy": OFFER}, terms=frozenset({"ratio"}))
 WHOLE = """
 id = "toy_lesson"
@@ -169,6 +171,15 @@ def test_terms_in_brackets_are_found_and_spoken() -> None:
         ('text = "More."', 'text = ""', 22, "a text is expected"),
         ('"objective.beta" = 0.5', '"objective.beta" = "much"', 23, "objective.beta cannot be “much”"),
         ("rewards = [1", "prizes = [1", 24, "the interactive knows rewards"),
+        ("rewards = [1, 2]", "rewards = 1", 24, "a list of numbers is expected, not 1"),
+        ("rewards = [1, 2]", "rewards = [1, true]", 24, "a list of numbers is expected, not a list"),
+        ("rewards = [1, 2]", "on = 1", 24, "true or false is expected, not 1"),
+        ("rewards = [1, 2]", "size = 1.5", 24, "a whole number of at least 0 is expected, not 1.5"),
+        ("rewards = [1, 2]", 'gain = "much"', 24, "a number is expected, not “much”"),
+        ("rewards = [1, 2]", "way = 1", 24, "a text is expected, not 1"),
+        ("rewards = [1, 2]", 'way = "left"', 24, "“left” is unknown here; there are “up” and “down”"),
+        ("rewards = [1, 2]", "names = [1]", 24, "a list of texts is expected, not a list"),
+        ("rewards = [1, 2]", 'names = ["one", "three"]', 24, "“three” is unknown here; there are “one” and “two”"),
         ('kind = "choice"', 'kind = "guess"', 28, "there are “direction”"),
         ('kind = "choice"', 'kind = "number"', 32, "no other kind"),
         ("row = 3 }", 'row = 3, metric = "kl" }', 30, "this key is unknown"),
@@ -249,7 +260,7 @@ def predicted(kind: str, **rest: object) -> Prediction:
 
 
 def test_a_prediction_of_an_unknown_kind_is_an_error() -> None:
-    with pytest.raises(ValueError, match="'rank' is no kind"):
+    with pytest.raises(ValueError, match="'rank' is not a kind"):
         right(predicted("rank"), 1.0, 1.0)
 
 

@@ -69,7 +69,7 @@ def lesson_page(lesson: Lesson) -> bytes:
 
 def page_of(lesson: Lesson, walk: Walked) -> bytes:
     """Return the page of a lesson from the results of a walk through it."""
-    explained, asked = Explained(), _questions(lesson)
+    explained, asked = Explained(), lesson.questions
     updates = []
     for number, (place, origin, step, passed) in enumerate(walk.updates):
         label = tr("update {number:,} of step {place}").format(number=step.step, place=place + 1)
@@ -138,10 +138,6 @@ def in_words(picture: Interactive) -> str:
     """Return what a screen reader says about a picture as drawn: its own sentence, or those of its visible parts."""
     parts = (part.accessibleDescription() for part in picture.findChildren(QWidget) if part.isVisible())
     return picture.accessibleDescription() or " ".join(dict.fromkeys(filter(None, parts)))
-
-
-def _questions(lesson: Lesson) -> Mapping[int, Prediction]:
-    return {place: step.predict for place, step in enumerate(lesson.steps) if step.predict is not None}
 
 
 def _step(

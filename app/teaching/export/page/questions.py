@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from app.teaching.export.page.markup import Markup, element
-from app.teaching.lessons.prediction import DIRECTIONS, Placed, lesson_of, verdict
+from app.teaching.lessons.prediction import Placed, lesson_of, verdict
 from app.teaching.lessons.readable import readable
-from grpo_core.teaching.lessons import Prediction, close, right, spoken
+from grpo_core.teaching.lessons import Prediction, right, spoken
 from grpo_core.teaching.lessons.scoring import CLOSE
 from grpo_core.text import tr
 
@@ -18,32 +18,28 @@ STEPS = 200
 def question(predict: Prediction, place: int) -> Markup:
     """Return a form with the question. ``place`` is the index of its verdicts in the list of all questions."""
     name = f"question-{place}"
-    match predict.kind:
-        case "direction":
-            fields = _options(DIRECTIONS, name)
-        case "choice":
-            fields = _options([choice.text for choice in predict.choices], name)
-        case "number" | "ghost":
-            step = 1 if predict.counts else (predict.high - predict.low) / STEPS
-            middle = (predict.low + predict.high) / 2
-            fields = [
-                element("span", readable(predict.low, predict.shown)),
-                element(
-                    "input",
-                    type="range",
-                    min=predict.low,
-                    max=predict.high,
-                    step=step,
-                    value=round(middle) if predict.counts else middle,
-                    name=name,
-                    aria_label=spoken(predict.ask),
-                    data_form=predict.shown,
-                ),
-                element("span", readable(predict.high, predict.shown)),
-                element("output", ""),
-            ]
-        case kind:
-            raise ValueError(f"{kind!r} is not a kind of prediction")
+    fields = [
+        element("label", element("input", type="radio", name=name, value=at, required=True), " ", option.text)
+        for at, option in enumerate(predict.options.values())
+    ]
+    if not fields:
+        counts, middle = predict.shown == "count", (predict.low + predict.high) / 2
+        fields = [
+            element("span", readable(predict.low, predict.shown)),
+            element(
+                "input",
+                type="range",
+                min=predict.low,
+                max=predict.high,
+                step=1 if counts else (predict.high - predict.low) / STEPS,
+                value=round(middle) if counts else middle,
+                name=name,
+                aria_label=spoken(predict.ask),
+                data_form=predict.shown,
+            ),
+            element("span", readable(predict.high, predict.shown)),
+            element("output", ""),
+        ]
     return element(
         "form",
         element(
@@ -60,13 +56,6 @@ def question(predict: Prediction, place: int) -> Markup:
     )
 
 
-def _options(texts: tuple[str, ...] | list[str], name: str) -> list[Markup]:
-    return [
-        element("label", element("input", type="radio", name=name, value=place, required=True), " ", text)
-        for place, text in enumerate(texts)
-    ]
-
-
 def verdicts(predict: Prediction, value: float) -> dict[str, object]:
     """Return the message for each guess and for a skipped question, given that the run computed ``value``.
 
@@ -76,7 +65,7 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
         "skipped": verdict(predict, Placed(None, value)),
         "lesson": lesson_of(predict, Placed(None, value)),
     }
-    if predict.kind in ("number", "ghost"):
+    if not predict.options:
         known = not math.isnan(value)
         within, near = predict.within, CLOSE * predict.within
         return said | {
@@ -88,6 +77,5 @@ def verdicts(predict: Prediction, value: float) -> dict[str, object]:
                 verdict(predict, Placed(value, value)),
             ],
         }
-    guesses = (1, 0, -1) if predict.kind == "direction" else range(len(predict.choices))
-    placed = (Placed(guess, value, right(predict, guess, value), close(predict, guess, value)) for guess in guesses)
+    placed = (Placed(guess, value, right(predict, guess, value)) for guess in predict.options)
     return said | {"texts": [verdict(predict, one) for one in placed]}

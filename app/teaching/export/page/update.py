@@ -49,16 +49,9 @@ def _cards(update: ShownUpdate) -> Markup:
             text = metric_text(name, known[name], update.view.origin.vocabulary, update.numbers.rounding(name))
             text += f" {metric.unit}" if metric.unit else ""
             rows.append(
-                element(
-                    "div", element("dt", metric.title), element("dd", update.door(_card(update, name), text, "number"))
-                )
+                element("div", element("dt", metric.title), element("dd", update.door(Quantity(name), text, "number")))
             )
     return element("dl", *rows, class_="cards")
-
-
-def _card(update: ShownUpdate, name: str) -> Quantity:
-    """Return the number that a card shows. The loss is that of the first pass."""
-    return update.numbers.canonical(Quantity(name))
 
 
 def _stages(update: ShownUpdate) -> Markup:

@@ -15,11 +15,9 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import distribution, histogram, summary_of
 from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.teaching.lessons import Offer
@@ -50,17 +48,21 @@ class AdvantageHistogram(Interactive):
     """
 
     of_bandit = True
-    offer = Offer(shows=SHOWS, checks=BATCH_ANSWERS, state={"action": 5, "batches": BATCHES, "bar": ""})
+    offer = Offer(
+        shows=SHOWS,
+        checks=BATCH_ANSWERS,
+        state={"action": 5, "batches": BATCHES, "bar": ""},
+        words={"bar": ("", "lowest", "highest")},
+    )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.rewards = BarChart(tr("Reward"), walks=True)
         self.rewards.picked.connect(self._on_picked)
         self.histogram = BarChart(tr("Advantages that it got"), walks=True)
         self.histogram.setToolTip(tr("Click a bar to see the groups behind it; Up and Down go from bar to bar."))
         self.histogram.picked.connect(self._on_opened)
         self.bar: int | None = None
-        self.top = TwinStack(self.rewards, [AVERAGE.entry])
+        self.top = self.make_twin(self.rewards, [AVERAGE.entry])
         self.below = self.make_twin(self.histogram)
         self.groups = TableTwin(COLUMNS, title=tr("The groups behind the bar"))
         self._lower = QWidget()
@@ -112,8 +114,7 @@ class AdvantageHistogram(Interactive):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
-        for part in (self.top, self.groups):
-            part.set_look(view.theme, view.scale)
+        self.groups.set_look(view.theme, view.scale)
         found = self._compute(view)
         table = found.batches.action_rewards
         names = view.step.origin.vocabulary[: len(table)]
@@ -122,8 +123,7 @@ class AdvantageHistogram(Interactive):
         turn(self._parts, stacked=not low)
         average = AVERAGE.with_heights(np.full(len(table), found.batches.expected))
         self.rewards.show_picture(distribution(self.rewards, table, names, "reward", more=(average,), labelled=not low))
-        self.rewards.set_summary(summary_of(self.rewards))
-        self.top.refresh()
+        self.said[self.top] = summary_of(self.rewards)
         self._lower.setVisible(drawn)
         self.groups.setVisible(opened)
         self.top.setVisible(not (low and opened))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PySide6.QtCore import QSize, Signal, Slot
@@ -24,14 +24,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.boxes import down
-from app.jobs.runner import Poll
 from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.cover import LATER, NOW, Cover
-from app.teaching.lessons.interactives.experiment_results import Experiments
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -45,8 +43,6 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from app.plotting.line_chart import LineChart
 
-Key = TypeVar("Key", bound=Hashable)
-Result = TypeVar("Result")
 CONTROLS = (QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit)
 """Widgets that change a picture. Scroll bars, which Qt counts as sliders, do not."""
 
@@ -67,6 +63,7 @@ class Interactive(QWidget):
         parts: the widgets that belong to each name in ``offer.parts``. A part that is only data has none.
         ghosts: the charts on which a prediction can be dragged.
         invitations: the widgets that invite the user to operate the mouse or keyboard. They are hidden in films.
+        said: descriptions of charts, set by :meth:`_draw`. Other charts and tables are described by the summary.
         problem: message that says why the run cannot be drawn, or an empty string. There are then no answers.
         of_bandit: whether only the run of a bandit can be drawn.
         note_font: role of the note's font.
@@ -83,8 +80,8 @@ class Interactive(QWidget):
     of_bandit = False
     note_font = "strong"
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.workspace = workspace
         self.step, self.block = LessonStep(text=""), 0
         self.hidden: frozenset[str] = frozenset()
@@ -95,13 +92,18 @@ class Interactive(QWidget):
         self.parts: dict[str, Sequence[QWidget]] = {"words": (self.note,)}
         self.ghosts: Sequence[QWidget] = ()
         self.invitations: Sequence[QWidget] = ()
+        self.said: dict[QWidget, str] = {}
         self.problem = ""
         self._known: dict[str, list[np.ndarray]] = {}
-        self._charts: list[TwinStack | LineChart] = []
+        self._charts: list[TwinStack | LineChart | BarChart] = []
         self._tables: list[TableTwin] = []
-        self._experiments: list[Experiments[Any, Any]] = []
         self._covers: dict[QWidget, Cover] = {}
         self._held: dict[QWidget, str] = {}
+        self._build()
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Create the widgets and lay them out."""
 
     def show_step(self, step: LessonStep) -> None:
         """Apply the state defined by a lesson step. Later changes by dragging are kept until the next step."""
@@ -110,8 +112,8 @@ class Interactive(QWidget):
             self.take(step.state)
 
     def take(self, state: Mapping[str, Any]) -> None:
-        """Apply the state of a lesson step. A value that is missing or of another type is replaced by its default."""
-        self.state = {name: _like(default, state.get(name)) for name, default in self.offer.state.items()}
+        """Apply the state of a lesson step. A missing value is replaced by its default."""
+        self.state = {**self.offer.state, **state}
         self._take()
 
     def _take(self) -> None:
@@ -179,16 +181,8 @@ class Interactive(QWidget):
         """Stack the parts without margins. A number paired with a part is its stretch factor."""
         down(*parts, on=self, margins=0, spacing=spacing)
 
-    def experiments(
-        self, make: Callable[[Key, Poll], Iterator[Result]], *, waits: bool = True
-    ) -> Experiments[Key, Result]:
-        """Create experiments for this picture, which are cancelled when the lesson ends. See :class:`Experiments`."""
-        made = Experiments(self, make, self.touched, waits=waits)
-        self._experiments.append(made)
-        return made
-
     def make_twin(self, plot: LineChart | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
-        """Return ``plot`` with its table. :meth:`draw` sets its look, and :meth:`summary` describes it."""
+        """Return ``plot`` with its table. :meth:`draw` sets its look and its description."""
         twin = TwinStack(plot, legend)
         self._charts.append(twin)
         return twin
@@ -237,7 +231,7 @@ class Interactive(QWidget):
         for chart in self._charts:
             chart.set_look(view.theme, view.scale)
         self.note.setFont(view.theme.font(self.note_font, view.scale))
-        self.problem = ""
+        self.problem, self.said = "", {}
         try:
             if self.of_bandit and (view.wanted.is_language or view.run.origin.settings.is_language):
                 raise SettingsError("task", "language", tr("this picture draws from a bandit"))
@@ -247,7 +241,7 @@ class Interactive(QWidget):
             self.note.setText(self.problem)
         said = "" if "words" in self.hidden else self.summary(view)
         for part in (*self._charts, *self._tables):
-            part.set_summary(said)
+            part.set_summary(self.said.get(part, said))
         for chart in self._charts:
             chart.refresh()
 
@@ -285,24 +279,9 @@ class Interactive(QWidget):
 
     def dispose(self) -> None:
         """Cancel all computations when the lesson ends."""
-        for experiments in self._experiments:
-            experiments.close()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(round(240 * self.workspace.scale), round(120 * self.workspace.scale))
-
-
-def _like(default: Any, value: Any) -> Any:
-    """Return ``value`` if it has the type of ``default`` or that is None, otherwise ``default``.
-
-    An integer can stand for a float, and a list for a tuple.
-    """
-    if default is None:
-        return value
-    if isinstance(default, float) and type(value) is int:
-        return float(value)
-    value = tuple(value) if isinstance(value, list) else value
-    return value if type(value) is type(default) else default
 
 
 def pages(*widgets: QWidget) -> QStackedWidget:

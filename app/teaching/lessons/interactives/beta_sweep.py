@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.jobs.runner import Poll
@@ -22,7 +21,6 @@ from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.teaching.lessons import Offer
@@ -110,11 +108,11 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     of_bandit = True
     offer = Offer(
         state={"curves": ()},
+        words={"curves": tuple(CURVES)},
         checks=("gap", "rise_over_beta", "kl_at_half", "kl_at_one", "reward_at_half", "rise_from_half_to_one"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self._names: tuple[str, ...] = ()
         self.place = BETAS.index(ASKED)
         self.plots = {key: LineChart(title) for key, (title, _) in PICTURES.items()}
@@ -133,7 +131,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        self._names = tuple(name for name in self.state["curves"] if name in CURVES)[: len(MEANINGS)]
+        self._names = self.state["curves"][: len(MEANINGS)]
 
     @Slot(float)
     def _on_dragged(self, height: float) -> None:
@@ -143,7 +141,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         return [(settings, name) for name in self._names]
 
     def waiting(self) -> str:
-        done = sum(len(self.trained.results(key)) for key in self.keys(self.settings))
+        done = sum(len(self.results(key)) for key in self.keys(self.settings))
         return plural(
             "{done} of {count} place of β done, {seeds} runs each.",
             "{done} of {count} places of β done, {seeds} runs each.",
@@ -173,7 +171,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
         NaN if not computed yet.
         """
-        known = [means[key] for means in self.trained.results((self.settings, name))]
+        known = [means[key] for means in self.results((self.settings, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def _at_beta(self, theory: Mapping[str, float]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.plotting.bar_chart import BarChart
@@ -18,7 +17,6 @@ from app.teaching.lessons.interactives.bar_pictures import signed_bars
 from app.teaching.lessons.interactives.base import Interactive
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
@@ -59,8 +57,7 @@ class BuildGroup(Interactive):
         parts=("most",),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.rewards = np.zeros(8)
         self._taken = self._before = self.rewards
         self._objective = Objective()
@@ -68,6 +65,7 @@ class BuildGroup(Interactive):
         self.below = BarChart(tr("Advantages"), walks=True)
         self.below.dragged.connect(self.guess_bar)
         self.ghosts = (self.below,)
+        self._charts += [self.above, self.below]
         self.note = Label(name="muted", wraps=True)
         self.above.dragged.connect(self._on_dragged)
         self.above.picked.connect(self.touched)
@@ -90,8 +88,6 @@ class BuildGroup(Interactive):
 
     def _draw(self, view: View) -> str:
         self._objective = view.next_settings.objective
-        for plot in (self.above, self.below):
-            plot.set_look(view.theme, view.scale)
         low, high = _axis(self.rewards)
         self.above.show_picture(
             signed_bars(self.above, self.rewards, low, high, up="reward", down="reward", labelled=False)
@@ -113,7 +109,7 @@ class BuildGroup(Interactive):
             signed_bars(self.below, now, -reach, reach, up="push_up", down="push_down", levels=levels, more=more)
         )
         for plot in (self.above, self.below):
-            plot.set_summary(f"{plot.title}: {', '.join(plot.picture.lanes[0].notes)}.")
+            self.said[plot] = f"{plot.title}: {', '.join(plot.picture.lanes[0].notes)}."
         return self._words(now, most if tells else None)
 
     def _words(self, now: np.ndarray, most: float | None) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
 
 from app.panels.policy_chart import NOW, REWARD
 from app.plotting.axis import Scale
@@ -18,7 +17,6 @@ from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import tr
 
@@ -43,10 +41,13 @@ class Climb(Interactive):
     updates; ``lines`` are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
     """
 
-    offer = Offer(state={"action": 7, "until": 50, "lines": (ANSWER,), "name": ""}, parts=("bars", "lines", "words"))
+    offer = Offer(
+        state={"action": 7, "until": 50, "lines": (ANSWER,), "name": ""},
+        words={"lines": (ANSWER, PROXY)},
+        parts=("bars", "lines", "words"),
+    )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self._action = 0
         self.bars = BarChart(tr("Policy over answers"))
         self.bars.dragged.connect(self.guess_bar)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout
 
 from app.boxes import across
 from app.plotting.axis import Scale
@@ -21,7 +21,6 @@ from app.theme.labels import Label
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Objective
 from grpo_core.objective import Terms, evaluate
 from grpo_core.teaching.lessons import Offer
@@ -92,11 +91,11 @@ class Clip(Interactive):
         parts=("quadrants", "words", "pass"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.sides = {1: LineChart(tr("Praised, A > 0")), -1: LineChart(tr("Blamed, A < 0"))}
         self.slider = self.make_slider(tr("Inner pass"), 1, self._spoken_pass, first=1)
         self.name = Label(tr("Inner pass"), name="muted")
+        self._charts += self.sides.values()
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         for place, plot in enumerate(self.sides.values()):
@@ -116,8 +115,6 @@ class Clip(Interactive):
 
     def _draw(self, view: View) -> str:
         step, numbers, objective = view.step.step, view.step.numbers, view.step.objective
-        for plot in self.sides.values():
-            plot.set_look(view.theme, view.scale)
         if step is None or numbers is None:
             return tr("No update yet.")
         passed = view.step.passed
@@ -131,13 +128,9 @@ class Clip(Interactive):
             chosen = step.mask & (sign == of_sign)
             ratio, clipped = terms.ratio[chosen], terms.clipped[chosen]
             plot.show_picture(side(objective, of_sign, ratio, clipped, reach))
-            plot.set_summary(
-                plural(
-                    "{title}: {count} token, {clipped} clipped.",
-                    "{title}: {count} tokens, {clipped} clipped.",
-                    len(ratio),
-                ).format(title=plot.title, count=len(ratio), clipped=int(clipped.sum()))
-            )
+            self.said[plot] = plural(
+                "{title}: {count} token, {clipped} clipped.", "{title}: {count} tokens, {clipped} clipped.", len(ratio)
+            ).format(title=plot.title, count=len(ratio), clipped=int(clipped.sum()))
         ratio, clipped = terms.ratio[step.mask], terms.clipped[step.mask]
         return plural(
             "Pass {passed} of {passes}: {sum} of {count} token is clipped; ratios from {min} to {max}.",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
@@ -19,7 +18,6 @@ from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.step_view import StepView
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
@@ -47,9 +45,8 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         parts=("lengths",),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self.tokens = GroupTokens(workspace, "gradient")
+    def _build(self) -> None:
+        self.tokens = GroupTokens(self.workspace, "gradient")
         self.plot = LineChart(tr("Expected length"))
         twin = self.make_twin(self.plot)
         self._stack = pages(self.tokens, twin)
@@ -61,7 +58,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
     @property
     def lengths(self) -> Lengths | None:
         """Results of all seeds under the settings shown."""
-        return self.trained.latest((self.settings,))
+        return self.latest((self.settings,))
 
     def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:
         return [(settings,)]

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.plotting.axis import Scale
@@ -19,7 +18,6 @@ from app.teaching.lessons.interactives.tiles import Tiles
 from app.theme.labels import Label
 from app.widgets.calm import in_percent
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core import learners, recompute
 from grpo_core.advantages import equal_rewards
 from grpo_core.bandit.simulate import updates
@@ -81,8 +79,7 @@ class DeadGroups(Interactive):
         checks=("dead", "dead_change", "dead_change_from_eight", "expected"), parts=("curve", "tiles", "words")
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self._base = Settings()
         self._wanted: float | None = None
         self._before: Settings | None = None

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
 
 from app.experiments.race.looks import short
 from app.experiments.race.picture import race_picture
@@ -18,9 +17,8 @@ from app.plotting.numbers import shown
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.claims.claim import sentence
-from grpo_core.config import Settings
+from grpo_core.config import PRESETS, Settings
 from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import outcome, trained
@@ -45,11 +43,11 @@ class FairRace(ManyRuns[RacePlan, Digest]):
     shows_run = False
     offer = Offer(
         state={"names": (GRPO, GLOBAL), "fairness": "updates", "levels": (0.0,), "constant": 0.0, "updates": 50},
+        words={"names": tuple(PRESETS), "fairness": tuple(EQUAL)},
         checks=("grpo", "lead", "plain_change", "grpo_change", "behind_critic", "plain_stuck", "stuck_apart"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.plan: RacePlan | None = None
         self._before: RacePlan | None = None
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
@@ -64,8 +62,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         self._before = self.plan
 
     def keys(self, settings: Settings) -> Sequence[RacePlan]:
-        levels = tuple(float(level) for level in self.state["levels"])
-        return [RacePlan(base=base_of(settings), block=self.block, **{**self.state, "levels": levels})]
+        return [RacePlan(base=base_of(settings), block=self.block, **self.state)]
 
     def computed(self, key: RacePlan, poll: Poll) -> Iterator[Digest]:
         return key.digests(self.workspace.jobs, poll)
@@ -80,7 +77,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
     def results_of(self, plan: RacePlan) -> RaceResults:
         """Return the results so far of a race."""
         results = RaceResults(plan)
-        for digest in self.trained.results(plan):
+        for digest in self.results(plan):
             results.take(digest)
         return results
 
@@ -132,7 +129,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         }
 
     def _runs(self, name: str, plan: RacePlan | None) -> Ensemble | None:
-        return None if plan is None or not self.trained.complete(plan) else self.results_of(plan).lanes.get(name)
+        return None if plan is None or not self.complete(plan) else self.results_of(plan).lanes.get(name)
 
 
 def _best(runs: Ensemble) -> float:

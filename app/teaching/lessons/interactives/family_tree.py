@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down
 from app.plotting.axis import Scale
@@ -21,7 +20,6 @@ from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, described_at
 from grpo_core.config.value_names import worded
@@ -39,7 +37,7 @@ from grpo_core.teaching.lessons.experiments.family import (
 from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import listed, plural, tr
 
-FIRST = "GRPO"
+FIRST, NAMES = "GRPO", tuple(one.name for one in FAMILY)
 TREE, TABLE_OF_ALL = "tree", "table"
 MEMBERS = (
     Column("name", tr("Algorithm"), chars=11, kind="text"),
@@ -91,10 +89,10 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         shows=(TREE, TABLE_OF_ALL),
         checks=("alone", "change", "largest", "silent", "switches"),
         state={"member": FIRST, "all": False, "names": ()},
+        words={"member": NAMES, "names": NAMES},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.tree = FamilyList()
         self.tree.chosen.connect(self._on_chosen)
         self.plot = LineChart(tr("π(best action)"))
@@ -111,10 +109,9 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        every = [one.name for one in FAMILY]
-        self.member = member(self.state["member"] if self.state["member"] in every else FIRST)
+        self.member = member(self.state["member"])
         self.tree.show_only(None if self.state["all"] else {*FEW, self.member.name})
-        self._names = list(self.state["names"] or every)
+        self._names = list(self.state["names"] or NAMES)
 
     @Slot(int)
     def _on_row(self, row: int) -> None:
@@ -128,7 +125,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
     @property
     def result(self) -> Compared | None:
         """Results so far of the comparison shown."""
-        return self.trained.latest((self.member.name, self.settings))
+        return self.latest((self.member.name, self.settings))
 
     @property
     def _left(self) -> int:

@@ -65,9 +65,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
     of_bandit = True
     offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state={"right": 1})
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self.dials = Dials(workspace)
+    def _build(self) -> None:
+        self.dials = Dials(self.workspace)
         self.plot = BarChart(tr("Right answers at the end"))
         self.twin = self.make_twin(self.plot, [TREATED.entry, ILL.entry])
         self._stack = pages(self.dials, self.twin)
@@ -94,12 +93,12 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
         The array is empty if they have not been computed yet.
         """
-        return next((found for _, found in self.trained.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
+        return next((found for _, found in self.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
     def runs(self) -> dict[str, Ensemble]:
         """Runs so far by remedy. The key of the runs without a remedy is the empty string."""
-        return {name: found for name, found in self.trained.results(self._key) if isinstance(found, Ensemble)}
+        return {name: found for name, found in self.results(self._key) if isinstance(found, Ensemble)}
 
     @property
     def ready(self) -> bool:
@@ -125,10 +124,10 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
-        if self.trained.complete(self._key) and not len(self.audit):
+        if self.complete(self._key) and not len(self.audit):
             raise GrpoError(tr("The dials need a bandit whose actions include the right one."))
-        if self.trained.problem:
-            raise GrpoError(self.trained.problem)
+        if self.failure:
+            raise GrpoError(self.failure)
         if on_dials:
             self.dials.show_run(view, self.audit)
             return as_sentence(clauses(self.dials.summary_of(name) for name in self.dials.plots))
@@ -154,11 +153,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         axis = Scale(label=tr("π(right)"), low=0, high=1.05)
         self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
 
-    def _ends(self, name: str) -> np.ndarray:
-        return np.asarray(np.nan_to_num(right_at_end(self.runs[name], self._right)))
-
     def _mean(self, name: str) -> float:
-        return float(self._ends(name).mean())
+        return float(np.nan_to_num(right_at_end(self.runs[name], self._right)).mean())
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton
 
 from app.boxes import across
 from app.plotting.axis import Scale
@@ -25,7 +25,6 @@ from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import plain_tip
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, band
 from grpo_core.teaching.lessons import Offer
@@ -84,10 +83,10 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         shows=SHOWS,
         checks=("updates_gain", "samples_gain", "scaled_gain", "silent_2", "silent_64", "left_2", "left_4"),
         state={"kinds": (), "switch": ()},
+        words={"kinds": KINDS, "switch": KINDS},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.plots = {name: BarChart(title) for name, (title, _, _) in PICTURES.items()}
         self.twins = {
             name: self.make_twin(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
@@ -125,7 +124,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return dict(self.trained.results((self.settings, kind)))
+        return dict(self.results((self.settings, kind)))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, kind) for kind in self._kinds]
@@ -135,7 +134,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             "{count} run at each group size: {done} of {sizes} sizes done…",
             "{count} runs at each group size: {done} of {sizes} sizes done…",
             len(SEEDS),
-        ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), sizes=len(SIZES))
+        ).format(count=len(SEEDS), done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

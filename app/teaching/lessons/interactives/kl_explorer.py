@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down, turn
 from app.plotting.axis import Scale
@@ -16,14 +15,12 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
 from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.lessons.interactives.line_pictures import running_means
 from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError, ShapeError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
@@ -43,6 +40,7 @@ DOWN = BarSeries(name="−∇KL(π‖π_ref)", meaning="text", style="level")
 BACK = BarSeries(name="−∇KL(π_ref‖π)", meaning="reference", style="level")
 ESTIMATORS, STEPS_TAKEN = (K1, K2, K3), (K1, K2, K3, SCALED, DOWN, BACK)
 """Series compared in the two bar charts."""
+NAMES = tuple(part.name for part in STEPS_TAKEN)
 BESIDE = {
     "policy": BarSeries(name="π_ref", meaning="reference", style="outline", width=FRAME),
     "reference": BarSeries(name="π", meaning="policy", style="outline", width=FRAME),
@@ -66,12 +64,12 @@ class KlExplorer(Interactive):
             "samples": SAMPLES,
             "seed": 1,
             "spread": True,
-            "parts": tuple(part.name for part in STEPS_TAKEN),
+            "parts": NAMES,
         },
+        words={"parts": NAMES},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
         self.reference = BarChart(tr("Reference π_ref"), drag="bar", steps=STEPS, walks=True)
         self.policy.dragged.connect(self._on_policy)
@@ -81,11 +79,11 @@ class KlExplorer(Interactive):
         self.values, self.gradients = BarChart(tr("Sampled values")), BarChart(tr("Average step"))
         self.running = LineChart(tr("Mean of the samples so far"))
         self.twins = {
-            "values": TwinStack(self.values, [part.entry for part in ESTIMATORS]),
-            "running": TwinStack(self.running),
-            "gradients": TwinStack(self.gradients, [part.entry for part in STEPS_TAKEN]),
+            "values": self.make_twin(self.values, [part.entry for part in ESTIMATORS]),
+            "running": self.make_twin(self.running),
+            "gradients": self.make_twin(self.gradients, [part.entry for part in STEPS_TAKEN]),
         }
-        self.tops = [TwinStack(self.policy), TwinStack(self.reference)]
+        self.tops = [self.make_twin(self.policy), self.make_twin(self.reference)]
         self.numbers, self.note = Label(wraps=True), Label(name="muted", wraps=True)
         self._both = across(*((twin, 1) for twin in self.tops), spacing=12)
         self.below = pages(*self.twins.values())
@@ -97,12 +95,12 @@ class KlExplorer(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        self._hidden = frozenset(part.name for part in STEPS_TAKEN) - frozenset(map(str, self.state["parts"]))
+        self._hidden = frozenset(NAMES).difference(self.state["parts"])
         try:
             self.divergence = self._computed(
                 self.state["policy"], self.state["reference"], self.state["samples"], self.state["seed"] + self.block
             )
-        except (GrpoError, TypeError, ValueError):
+        except GrpoError:
             self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
 
     def _computed(self, policy: Any, reference: Any, samples: int, seed: int) -> Divergence:
@@ -129,24 +127,19 @@ class KlExplorer(Interactive):
         divergence, what = self.divergence, self.shows
         names = [str(n + 1) for n in range(len(divergence.logp))]
         prob, ref = np.exp(divergence.logp), np.exp(divergence.ref_logp)
-        for twin in (*self.tops, *self.twins.values()):
-            twin.set_look(view.theme, view.scale)
         low = self._fit(view.scale)
-        for chart, own, other, meaning in (
-            (self.policy, prob, ref, "policy"),
-            (self.reference, ref, prob, "reference"),
+        for twin, chart, own, other, meaning in (
+            (self.tops[0], self.policy, prob, ref, "policy"),
+            (self.tops[1], self.reference, ref, prob, "reference"),
         ):
             frame = BESIDE[meaning].with_heights(other)
             chart.show_picture(distribution(chart, own, names, meaning, frame, labelled=not low))
-            chart.set_summary(summary_of(chart))
+            self.said[twin] = summary_of(chart)
         self.below.setVisible(what in self.twins)
         if what in self.twins:
             self.below.setCurrentWidget(self.twins[what])
             self._draw_below(what, names)
-            self.twins[what].set_summary(self._of_below(what))
-            self.twins[what].refresh()
-        for twin in self.tops:
-            twin.refresh()
+            self.said[self.twins[what]] = self._of_below(what)
         self.numbers.setFont(view.theme.font("strong", view.scale * 1.15))
         self.numbers.setText(
             tr("KL(π‖π_ref) {both} nats · KL(π_ref‖π) {both2} nats").format(

@@ -20,13 +20,13 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
-from app.teaching.lessons.interactives.base import Interactive, pages
+from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
+from grpo_core.config import Settings
 from grpo_core.config.fields import about
 from grpo_core.errors import SettingsError
 from grpo_core.memory import WORDS, Block, Training, total
@@ -36,11 +36,13 @@ from grpo_core.text import plural, tr
 
 SHOWS = ("bill", "compute", "real")
 REAL = "real"
-"""Key of the only experiment in ``ledgers``, which counts the memory of a real model."""
+"""The view with the memory of a real model, and the only key of its results."""
 REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
 KNOBS = ("parameters", "weight_bytes", "optimizer", "trained_share", "helper_share", "generated", "length", "tokens")
+ROWS, PPO = (*SWITCHES, *KNOBS), Training(**FOUR)
+"""Names of all control rows, and the training setup with whose values the picture begins."""
 BILLION, PETA = 1e9, 1e15
 WORK = (
     BarSeries(name=tr("PPO, one completion"), meaning="reference", style="outline"),
@@ -67,7 +69,7 @@ class Counted:
 def rows() -> dict[str, Row]:
     """Return a control row for every adjustable field. Parameters are counted in billions."""
     made = {}
-    for name in (*SWITCHES, *KNOBS):
+    for name in ROWS:
         what, default = about(Training, name), getattr(Training(), name)
         if name == "parameters":
             what = replace(what, title=tr("Parameters, in billions"), low=1e-3, high=1000, usual=(0.1, 700))
@@ -75,33 +77,33 @@ def rows() -> dict[str, Row]:
     return made
 
 
-class MemoryBill(Interactive):
+class MemoryBill(ManyRuns[str, Counted]):
     """The memory as bars, or the work for one prompt, with the control rows that change both.
 
     The state has fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
     “model/part”).
     """
 
+    without_runs, waits = ("bill", "compute"), False
     shows_run = False
     offer = Offer(
         shows=SHOWS,
         checks=(*BILL_ANSWERS, *REAL_CHECKS),
-        state={**dict.fromkeys((*SWITCHES, *KNOBS)), "knobs": (), "block": ""},
+        state={**{name: getattr(PPO, name) for name in ROWS}, "knobs": (), "block": ""},
+        words={"knobs": ROWS},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self.bill = Bill(Training(**FOUR))
+    def _build(self) -> None:
+        self.bill = Bill(PPO)
         self.picture = BillPicture()
         self.picture.opened.connect(self.touched)
         self.work = BarChart(tr("Operations for one prompt, from sampling to the gradient"))
-        self.twin = TwinStack(self.work, [part.entry for part in WORK])
+        self.twin = self.make_twin(self.work, [part.entry for part in WORK])
         self.rows = rows()
         for row in self.rows.values():
             row.edited.connect(self._on_edited)
         self.total, self.formula = Label(wraps=True), Label(wraps=True)
         self._knobs: tuple[str, ...] = KNOBS[:2]
-        self.ledgers = self.experiments(self._counted, waits=False)
         self._drawn_ledger: Counted | None = None
         self._stack = pages(self.picture, self.twin)
         self._switches = QWidget()
@@ -115,13 +117,12 @@ class MemoryBill(Interactive):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        known = {name: self.state[name] for name in (*SWITCHES, *KNOBS) if self.state[name] is not None}
         try:
-            training = replace(Training(**FOUR), **known)
+            training = replace(PPO, **{name: self.state[name] for name in ROWS})
         except SettingsError:
-            training = Training(**FOUR)
+            training = PPO
         self._set(training)
-        self._knobs = tuple(name for name in self.state["knobs"] if name in self.rows)
+        self._knobs = self.state["knobs"]
         model, _, part = self.state["block"].partition("/")
         places = [n for n, b in enumerate(self.picture.blocks) if (b.model, b.part) == (model, part)]
         self.picture.chosen = places[0] if places else 0
@@ -136,25 +137,20 @@ class MemoryBill(Interactive):
         else:
             self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
 
-    @staticmethod
-    def _counted(key: str, poll: Poll) -> Iterator[Counted]:
+    def keys(self, settings: Settings) -> Sequence[str]:
+        return [REAL]
+
+    def computed(self, key: str, poll: Poll) -> Iterator[Counted]:
         """Yield the ledger of the shipped language model after its first update, which a process runs."""
         return (Counted(**found) for found in language_job("ledger", poll=poll))
 
     @property
     def real(self) -> Counted | None:
         """The ledger of the trained model, or None until it has been counted."""
-        return self.ledgers.latest(REAL)
+        return self.latest(REAL)
 
-    @property
-    def ready(self) -> bool:
-        return self.shows != "real" or self.real is not None or bool(self.ledgers.problem)
-
-    @property
-    def progress_text(self) -> str:
-        if self.shows != "real" or self.real is not None:
-            return ""
-        return self.ledgers.problem or tr("The language model makes one update, and its tensors are counted…")
+    def waiting(self) -> str:
+        return tr("The language model makes one update, and its tensors are counted…")
 
     @Slot(tuple, object, object)
     def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
@@ -173,12 +169,11 @@ class MemoryBill(Interactive):
     def _draw(self, view: View) -> str:
         what = self.shows
         if what == "real":
-            self.ledgers.want(REAL)
+            self.train(view.wanted)
         if self.real is not self._drawn_ledger:
             self._drawn_ledger = self.real
             self._draw_blocks()
         self.picture.set_look(view.theme, view.scale)
-        self.twin.set_look(view.theme, view.scale)
         self._stack.setCurrentWidget(self.twin if what == "compute" else self.picture)
         training = self.bill.training
         for name, row in self.rows.items():
@@ -207,8 +202,7 @@ class MemoryBill(Interactive):
         names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
         heights = {part.name: np.array(list(by.values())) / PETA for part, by in zip(WORK, work.values(), strict=True)}
         self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
-        self.work.set_summary(self._sentence("compute"))
-        self.twin.refresh()
+        self.said[self.twin] = self._sentence("compute")
 
     def _sentence(self, what: str) -> str:
         answers = self.bill.answers()

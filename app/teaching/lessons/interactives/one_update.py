@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down, turn
 from app.panels.policy_chart import policy_chart, show_policy
@@ -18,7 +17,6 @@ from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.explained import Explained
 from app.theme.labels import Label
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core import recompute
 from grpo_core.config import Objective
 from grpo_core.explain import Node, Numbers, Quantity, explain_from
@@ -81,8 +79,7 @@ class OneUpdate(Interactive):
     note_font = "body"
     offer = Offer(shows=SHOWS, checks=("punished", "token_loss", "token_loss_size", "constant_loss"))
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self._step: Step | None = None
         self.bars = policy_chart(drags=False)
         self.bars.picked.connect(self._on_action)

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.theory import pass_at
 from grpo_core.text import plural, tr
@@ -36,8 +34,7 @@ class PassAtK(Interactive):
         parts=("training", "attempts", "words"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.training = LineChart(tr("Prompts solved, over training"))
         self.attempts = LineChart(tr("Prompts solved, by attempts"))
         self.twins = [self.make_twin(self.training), self.make_twin(self.attempts)]

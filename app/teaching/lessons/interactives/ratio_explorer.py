@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import down, turn
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
 from app.plotting.numbers import shown
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import (
     FRAME,
     LEAST_POWERS,
@@ -27,7 +25,6 @@ from app.teaching.lessons.interactives.bar_pictures import (
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Objective
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.by_hand import RATIO_ANSWERS, Ratios, from_weights, with_probability
@@ -48,19 +45,16 @@ class RatioExplorer(Interactive):
 
     offer = Offer(shows=SHOWS, checks=RATIO_ANSWERS, state={"action": 0, "probability": math.nan, "gain": GAIN})
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.policy = BarChart(tr("Policy π"), drag="bar", steps=STEPS, walks=True)
         self.policy.dragged.connect(self._on_dragged)
         self.policy.picked.connect(self.touched)
         self.ratios = BarChart(tr("Ratio π / π_old"))
         self._powers = LEAST_POWERS
-        self.top = TwinStack(self.policy, [Entry(tr("π now"), "policy"), OLD.entry])
-        self.below = TwinStack(self.ratios, [Entry(tr("clip range"), "reference", "line")])
+        self.top = self.make_twin(self.policy, [Entry(tr("π now"), "policy"), OLD.entry])
+        self.below = self.make_twin(self.ratios, [Entry(tr("clip range"), "reference", "line")])
         self._parts = down((self.top, 1), (self.below, 1), spacing=4)
         self.lay_out((self._parts, 1), self.note)
-        self._old: np.ndarray | None = None
-        self._objective = Objective()
         self._moves: list[tuple[int, float]] = []
         self.ratios_now: Ratios | None = None
 
@@ -70,16 +64,14 @@ class RatioExplorer(Interactive):
         action, prob = self.state["action"], self.state["probability"]
         self._moves = [] if math.isnan(prob) else [(action - 1, prob)]
         self.policy.chosen = max(action - 1, 0)
-        self.ratios_now = None
 
-    def _compute(self) -> Ratios:
+    def _compute(self, objective: Objective, old_logp: np.ndarray) -> Ratios:
         """Return the ratios to the old policy after all drags."""
-        assert self._old is not None
-        logp, action = self._old, 0
+        logp, action = old_logp, 0
         for action, prob in self._moves:
             action = min(max(action, 0), len(logp) - 1)
             logp = with_probability(logp, action, prob)
-        return Ratios(self._objective, self._old, logp, action, self.state["gain"])
+        return Ratios(objective, old_logp, logp, action, self.state["gain"])
 
     @Slot(int, float)
     def _on_dragged(self, action: int, prob: float) -> None:
@@ -87,29 +79,23 @@ class RatioExplorer(Interactive):
             self._moves[-1] = action, prob
         else:
             self._moves.append((action, prob))
-        self.ratios_now = None
         self.touched.emit()
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
-        for twin in (self.top, self.below):
-            twin.set_look(view.theme, view.scale)
         now, what = view.step.now, self.shows
         if now is None:
             return self.note.text()
         old_logp = from_weights(np.maximum(now[0], 1e-8).tolist())
-        goal = view.next_settings.objective
-        if self._old is None or not np.array_equal(old_logp, self._old) or goal != self._objective:
-            self._old, self._objective, self.ratios_now = old_logp, goal, None
-        ratios_now = self.ratios_now = self._compute() if self.ratios_now is None else self.ratios_now
+        ratios_now = self.ratios_now = self._compute(view.next_settings.objective, old_logp)
         names = view.step.origin.vocabulary[: len(ratios_now.logp)]
         old = np.exp(ratios_now.old_logp)
         dragged = what != "alone"  # in that view, every action is changed in turn
         self.policy.set_drag("bar" if dragged else "")
         now = np.exp(ratios_now.logp) if dragged else old
         self.policy.show_picture(distribution(self.policy, now, names, "policy", OLD.with_heights(old), ringed=dragged))
-        self.policy.set_summary(summary_of(self.policy))
+        self.said[self.top] = summary_of(self.policy)
         self.below.setVisible(what != "policy")
         turn(self._parts, stacked=self.height() >= 330 * view.scale)
         if what != "policy":
@@ -122,11 +108,8 @@ class RatioExplorer(Interactive):
             self.below.title.setText(heading)
             self._powers = powers_reached(ratio, self._powers)
             self.ratios.show_picture(ratio_bars(ratio, names, ratios_now.bounds, self._powers))
-            self.ratios.set_summary(
-                f"{heading}: {', '.join(f'{n} {shown(float(r))}' for n, r in zip(names, ratio, strict=True))}."
-            )
-            self.below.refresh()
-        self.top.refresh()
+            listed = ", ".join(f"{name} {shown(float(one))}" for name, one in zip(names, ratio, strict=True))
+            self.said[self.below] = f"{heading}: {listed}."
         return (
             ""
             if what == "policy"
@@ -134,7 +117,7 @@ class RatioExplorer(Interactive):
         )
 
     def _summary(self, view: View) -> str:
-        return self.note.text() or self.policy.accessibleDescription()
+        return self.note.text() or self.said.get(self.top, "")
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {} if self.ratios_now is None else self.ratios_now.answers()

@@ -19,14 +19,12 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
-from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, pages
 from app.teaching.published_view import WHOSE, PublishedView
 from app.theme.labels import Label
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import plural, tr
@@ -52,15 +50,14 @@ class Reported(Interactive):
 
     offer = Offer(shows=(ANSWERS, EVOLUTION, *PARTS), checks=("right", "all_right_at", "relapses", "reported"))
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.answers = self.make_table(COLUMNS, tr("Answers at this update"))
-        self.evolution = EvolutionPanel(workspace, heading=False)
+        self.evolution = EvolutionPanel(self.workspace, heading=False)
         self.evolution.place = CHOSEN
         self.page, cited = PublishedView(), QWidget()
         self.page.refused.connect(self._on_refused)
         self.chart = BarChart(tr("Right answers in percent, before and after reinforcement learning"))
-        self.twin = TwinStack(self.chart, [BEFORE.entry, AFTER.entry])
+        self.twin = self.make_twin(self.chart, [BEFORE.entry, AFTER.entry])
         down((self.twin, 1), (self.page, 1), on=cited, margins=0, spacing=6)
         self.recorded = Label(name="muted", wraps=True)
         self._stack = pages(self.answers, self.evolution, cited)
@@ -80,17 +77,15 @@ class Reported(Interactive):
             self.evolution.on_frame()
         else:
             self.page.show_part(self.shows, view.theme, view.scale)
-            self._draw_results(view)
+            self._draw_results()
         return ""
 
-    def _draw_results(self, view: View) -> None:
+    def _draw_results(self) -> None:
         found = [row for entry in published() for row in zip(entry.bars, entry.before, entry.after, strict=True)]
         names, before, after = zip(*found, strict=True)
         heights = {BEFORE.name: np.array(before), AFTER.name: np.array(after)}
-        self.twin.set_look(view.theme, view.scale)
         self.chart.show_picture(compared((BEFORE, AFTER), heights, names, "", Scale(label="%", low=0, high=100)))
-        self.twin.set_summary("; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found))
-        self.twin.refresh()
+        self.said[self.twin] = "; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found)
 
     def rows(self, view: View) -> list[list[object]]:
         """Return one row per watched prompt at the current update."""

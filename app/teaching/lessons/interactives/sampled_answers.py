@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
 
 from app.examples import RECORDED
 from app.plotting.axis import Scale
@@ -17,7 +16,6 @@ from app.theme.labels import Label
 from app.workspace.answers import GLYPHS, right
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
@@ -38,8 +36,7 @@ class SampledAnswers(Interactive):
     columns: tuple[Column, ...]
     title: str
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.answers = self.make_table(self.columns, self.title)
         self.curve = LineChart(tr("Share of right answers"))
         self._stack = pages(self.answers, self.make_twin(self.curve))

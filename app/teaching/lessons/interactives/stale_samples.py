@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
@@ -17,7 +16,6 @@ from app.teaching.lessons.interactives.bar_pictures import FRAME, compared, dist
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import Offer
@@ -53,8 +51,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
         state={"ages": AGES, "weighted": False},
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.policies = BarChart(tr("Probability of each answer"))
         self.wrong = BarChart(tr("Runs that end wrong"))
         self.twins = {
@@ -76,7 +73,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
         """Return the runs computed so far, by age of the samples."""
-        return dict(self.trained.results((self.settings, weighted)))
+        return dict(self.results((self.settings, weighted)))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, weighted) for weighted in self._shown]
@@ -86,7 +83,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
             "{count} run at each age: {done} of {ages} ages done…",
             "{count} runs at each age: {done} of {ages} ages done…",
             len(SEEDS),
-        ).format(count=len(SEEDS), done=len(self.trained.results(self.trained.coming)), ages=len(AGES))
+        ).format(count=len(SEEDS), done=len(self.results(self.coming) if self.coming else ()), ages=len(AGES))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

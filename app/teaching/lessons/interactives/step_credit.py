@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
 
 from app.jobs.runner import Poll
 from app.plotting.axis import Scale
@@ -19,7 +18,6 @@ from app.teaching.lessons.interactives.group_tokens import GroupTokens
 from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
@@ -49,12 +47,12 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
     offer = Offer(
         shows=SHOWS,
         state={"lanes": CREDITS, "updates": 100},
+        words={"lanes": CREDITS},
         checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self.tokens = GroupTokens(workspace, "advantage")
+    def _build(self) -> None:
+        self.tokens = GroupTokens(self.workspace, "advantage")
         self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
         self.twins = {name: self.make_twin(plot) for name, plot in self.plots.items()}
         self._stack = pages(self.tokens, *self.twins.values())
@@ -78,7 +76,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def course(self, lane: str) -> ChainProgress | None:
         """Return the training progress computed so far for all seeds under one kind of credit, or None."""
-        return self.trained.latest((self.settings, lane, self._updates))
+        return self.latest((self.settings, lane, self._updates))
 
     def waiting(self) -> str:
         return plural(
@@ -114,7 +112,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
             plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
 
     def _sentence(self, what: str) -> str:
-        if not self.ready or self.trained.problem:
+        if not self.ready or self.failure:
             return self.progress_text
         if what == "race":
             ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]

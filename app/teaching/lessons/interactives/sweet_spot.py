@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.jobs.runner import Poll
@@ -16,12 +15,11 @@ from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import shown
-from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.widgets.calm import in_percent
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.metrics import metrics
@@ -52,18 +50,16 @@ def push(settings: Settings) -> float:
     return float(metrics(next(iter(learners.learner(settings))))["grad_norm"])
 
 
-class SweetSpot(Interactive):
+class SweetSpot(ManyRuns[Settings, float]):
     """The gradient norm over the chance of a right answer: a curve of measured batches with a draggable point."""
 
     of_bandit = True
     offer = Offer(checks=("norm", "of_half", "best_chance"), parts=("curve", "words"))
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self._base = Settings()
         self._wanted: float | None = None
         self._visited: dict[Settings, tuple[float, float]] = {}
-        self.measured = self.experiments(_measured)
         self.plot = LineChart(tr("Gradient norm over difficulty"))
         self.twin = self.make_twin(self.plot)
         self.slider = self.make_slider(tr("Chance of a right answer"), 100, in_percent)
@@ -76,18 +72,25 @@ class SweetSpot(Interactive):
     def _take(self) -> None:
         self._wanted = None
 
-    @property
-    def _key(self) -> Settings:
-        """Key of the curve: the settings apart from the difficulty."""
-        return self._base.replace({"task.bias": 0.0, "seed": self.block})
+    def keys(self, settings: Settings) -> Sequence[Settings]:
+        """Return the key of the curve: the settings apart from the difficulty."""
+        return [settings.replace({"task.bias": 0.0, "seed": self.block})]
+
+    def computed(self, key: Settings, poll: Poll) -> Iterator[float]:
+        """Yield the gradient norm at each chance of a right answer, averaged over the first batches of ``SEEDS``."""
+        seeds = block_of_seeds(key.seed, SEEDS)
+        for chance in CHANCES:
+            poll()
+            yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in seeds]))
 
     @property
     def ready(self) -> bool:
-        return "curve" in self.hidden or self.measured.settled([self._key])
+        return "curve" in self.hidden or super().ready
 
     @property
-    def progress_text(self) -> str:
-        return self.measured.problem
+    def _measured(self) -> list[float]:
+        """The points of the curve so far."""
+        return self.results(self.keys(self._base)[0])
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -96,7 +99,7 @@ class SweetSpot(Interactive):
             self._base = view.run.origin.settings
             self._wanted = None
         if "curve" not in self.hidden:
-            self.measured.want_all([self._key])
+            self.train(self._base)
         way = self._way(view)
         here = self._here(view)
         if len(way):
@@ -140,7 +143,7 @@ class SweetSpot(Interactive):
         return float(policies[0][:, RIGHT].mean()) if policies else math.nan, math.nan
 
     def _picture(self, way: np.ndarray, here: tuple[float, float]) -> LinePicture:
-        known = [] if "curve" in self.hidden else self.measured.results(self._key)
+        known = [] if "curve" in self.hidden else self._measured
         heights = np.array([*known, *[math.nan] * (len(CHANCES) - len(known))])
         curve = Line(name="curve", title=tr("gradient norm"), meaning="policy", x=np.array(CHANCES), y=heights)
         trail = Line(
@@ -168,7 +171,7 @@ class SweetSpot(Interactive):
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def best() -> float:
-            known = self.measured.results(self._key)
+            known = self._measured
             return CHANCES[int(np.argmax(known))] if len(known) == len(CHANCES) else math.nan
 
         def norm() -> float:
@@ -184,11 +187,3 @@ class SweetSpot(Interactive):
     def _on_slid(self, position: int) -> None:
         self._wanted = position / 100
         self.touched.emit()
-
-
-def _measured(key: Settings, poll: Poll) -> Iterator[float]:
-    """Yield the gradient norm at each chance of a right answer, averaged over the first batches of ``SEEDS``."""
-    seeds = block_of_seeds(key.seed, SEEDS)
-    for chance in CHANCES:
-        poll()
-        yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in seeds]))

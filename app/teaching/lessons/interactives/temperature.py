@@ -9,7 +9,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 from PySide6.QtWidgets import QBoxLayout, QWidget
@@ -23,9 +22,9 @@ from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import share, shown
 from app.plotting.table_model import Column, Rows
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.base import Interactive, pages
+from app.teaching.lessons.interactives.base import pages
+from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.temperatures import (
@@ -70,14 +69,16 @@ PLACES = np.log10(TEMPERATURES)
 """Positions of the grid's temperatures on a logarithmic axis, (n,)."""
 SPACING = float(PLACES[1] - PLACES[0])
 ENDS = (float(PLACES[0]), float(PLACES[-1]))
+Measure = Callable[[Settings, Sequence[float]], object]
 
 
-class Temperature(Interactive):
+class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
     """Three small plots over the sampling temperature, or two over the scoring temperature.
 
     In the state, ``scored_at`` is the scoring temperature in the prediction and the description.
     """
 
+    without_runs, waits = ("groups", "scoring"), False
     offer = Offer(
         shows=tuple(PLOTS),
         checks=(
@@ -91,8 +92,7 @@ class Temperature(Interactive):
         parts=("curves", "live", "reward", "words"),
     )
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
         self.plots = {
             name: {lines: LineChart(title) for lines, title in titles.items()} for name, titles in PLOTS.items()
         }
@@ -105,10 +105,16 @@ class Temperature(Interactive):
         self._stack = pages(*self.pages.values())
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
-        self.sampled = self.experiments(self._sampled, waits=False)
 
-    def _sampled(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-        return language_groups(self.block, poll)
+    def keys(self, settings: Settings) -> Sequence[str]:
+        return [LANGUAGE]
+
+    def computed(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+        """Yield (T, measures of its groups) for the shipped language model, sampled in a process."""
+        points = tuple(language_at(temperature, seed=self.block) for temperature in LANGUAGE_TEMPERATURES)
+        updates = language_job("first_updates", points, poll=poll)
+        for temperature, step in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
+            yield temperature, groups_of(step)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [] if self.shows == "scoring" or "curves" in self.hidden else self.twins[self.shows]
@@ -124,31 +130,16 @@ class Temperature(Interactive):
     def language(self) -> dict[str, np.ndarray]:
         """Value of each measure for the language model at every temperature of the grid (n,), NaN if unknown."""
         known = np.full((3, len(TEMPERATURES)), np.nan)
-        for temperature, values in self.sampled.results(LANGUAGE):
+        for temperature, values in self.results(LANGUAGE):
             known[:, TEMPERATURES.index(temperature)] = values
         return {line.name: values for (line,), values in zip(GROUPS, known, strict=True)}
 
-    @property
-    def _done(self) -> int:
-        """Number of temperatures at which the language model has been sampled."""
-        return len(self.sampled.results(LANGUAGE))
-
-    @property
-    def ready(self) -> bool:
-        done = self._done == len(LANGUAGE_TEMPERATURES) or bool(self.sampled.problem)
-        return self.shows != "language" or done
-
-    @property
-    def progress_text(self) -> str:
-        if self.shows != "language":
-            return ""
-        if self.ready:
-            return self.sampled.problem
+    def waiting(self) -> str:
         return plural(
             "The language model is sampled: {done} of {count} temperature done…",
             "The language model is sampled: {done} of {count} temperatures done…",
             len(LANGUAGE_TEMPERATURES),
-        ).format(done=self._done, count=len(LANGUAGE_TEMPERATURES))
+        ).format(done=len(self.results(LANGUAGE)), count=len(LANGUAGE_TEMPERATURES))
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
@@ -163,14 +154,14 @@ class Temperature(Interactive):
             twin.button.setVisible(not low)  # the title needs the space there, and the T key still switches the plot
         here: dict[str, float] = {}
         if self.shows == "language":
-            self.sampled.want(LANGUAGE)
+            self.train(settings)
             values, size, temperature = self.language, LANGUAGE_SIZE, 1.0
         elif self.shows == "scoring":
-            values, here = scored(settings), scored_here(settings, self._scored_at)
-            size, temperature = 0, self._scored_at
+            values, size, temperature = _measured(first_pass, settings, TEMPERATURES), 0, self._scored_at
+            here = at(first_pass, settings, temperature)
         else:
-            values, here = grid(settings), at(settings)
-            size, temperature = settings.learner.group_size, settings.learner.temperature
+            values, size, temperature = grid(settings), settings.learner.group_size, settings.learner.temperature
+            here = at(groups_at, settings, temperature)
         for lines, plot in self.plots[self.shows].items():
             plot.show_picture(
                 over_temperature(
@@ -185,29 +176,25 @@ class Temperature(Interactive):
                     labelled=low or plot is twins[-1].plot,
                 )
             )
-        return self._sentence()
+        if self.shows == "language":
+            return sentence_of_model(values) if self.complete(LANGUAGE) else self.progress_text
+        if self.shows == "scoring":
+            return sentence_of_scoring(settings, temperature, here)
+        return sentence_of_groups(settings, here)
 
     # -- words and answers ---------------------------------------------------------------------------------------------
-
-    def _sentence(self) -> str:
-        """Return a description of the picture."""
-        if self.shows == "language":
-            return sentence_of_model(self.language) if self.ready and not self.sampled.problem else self.progress_text
-        if self.shows == "scoring":
-            return sentence_of_scoring(self._settings, self._scored_at)
-        return sentence_of_groups(self._settings)
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         settings, score = self._settings, self._scored_at
 
         def of_groups(name: str) -> float:
-            return at(settings)[name]
+            return at(groups_at, settings, settings.learner.temperature)[name]
 
         def of_pass(name: str) -> float:
-            return scored_here(settings, score)[name]
+            return at(first_pass, settings, score)[name]
 
         def reward_over(place: int) -> float:
-            return at(settings)["reward"] - float(grid(settings)["reward"][place])
+            return of_groups("reward") - float(grid(settings)["reward"][place])
 
         if self.shows != "language":
             return {
@@ -216,7 +203,7 @@ class Temperature(Interactive):
                 "reward_over_cold": partial(reward_over, COLD),
                 "reward_over_one": partial(reward_over, ONE),
             }
-        if not self.ready or self.sampled.problem:
+        if not self.complete(LANGUAGE):
             return {}
         live, reward = self.language["live"], self.language["reward"]
         return {
@@ -226,9 +213,7 @@ class Temperature(Interactive):
 
 
 @lru_cache(maxsize=256)
-def _measured(
-    measure: Callable[..., Any], settings: Settings, temperatures: tuple[float, ...]
-) -> dict[str, np.ndarray]:
+def _measured(measure: Measure, settings: Settings, temperatures: tuple[float, ...]) -> dict[str, np.ndarray]:
     """Return what ``groups_at`` or ``first_pass`` measures, (n,) each, by name."""
     found: dict[str, np.ndarray] = vars(measure(settings, temperatures))
     return found
@@ -239,20 +224,9 @@ def grid(settings: Settings) -> dict[str, np.ndarray]:
     return _measured(groups_at, settings.replace({"learner.temperature": 1.0}), TEMPERATURES)
 
 
-def at(settings: Settings) -> dict[str, float]:
-    """Return the measures of groups at the temperature in ``settings``."""
-    found = _measured(groups_at, settings, (settings.learner.temperature,))
-    return {name: float(value) for name, (value,) in found.items()}
-
-
-def scored(settings: Settings) -> dict[str, np.ndarray]:
-    """Return the measures of the first pass for answers scored at every temperature of the grid."""
-    return _measured(first_pass, settings, TEMPERATURES)
-
-
-def scored_here(settings: Settings, temperature: float) -> dict[str, float]:
-    """Return the measures of the first pass for answers scored at ``temperature``."""
-    return {name: float(value) for name, (value,) in _measured(first_pass, settings, (temperature,)).items()}
+def at(measure: Measure, settings: Settings, temperature: float) -> dict[str, float]:
+    """Return what ``groups_at`` or ``first_pass`` measures at one temperature, by name."""
+    return {name: float(value) for name, (value,) in _measured(measure, settings, (temperature,)).items()}
 
 
 def _place(temperature: float) -> float:
@@ -315,22 +289,8 @@ def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
     return columns, [row for row in rows if not all(math.isnan(value) for value in row[1:])]
 
 
-def language_groups(seed: int, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
-    """Yield (T, measures of its groups) for the shipped language model, sampled in a process, for each temperature.
-
-    Raises:
-        GrpoError: the process has ended.
-        Cancelled: raised by ``poll``.
-    """
-    points = tuple(language_at(temperature, seed=seed) for temperature in LANGUAGE_TEMPERATURES)
-    updates = language_job("first_updates", points, poll=poll)
-    for temperature, step in zip(LANGUAGE_TEMPERATURES, updates, strict=True):
-        yield temperature, groups_of(step)
-
-
-def sentence_of_groups(settings: Settings) -> str:
+def sentence_of_groups(settings: Settings, here: Mapping[str, float]) -> str:
     """Return a sentence about the bandit's groups at the temperature in ``settings``."""
-    here = at(settings)
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
         "mean reward {reward}."
@@ -343,9 +303,8 @@ def sentence_of_groups(settings: Settings) -> str:
     )
 
 
-def sentence_of_scoring(settings: Settings, scored_at: float) -> str:
+def sentence_of_scoring(settings: Settings, scored_at: float, here: Mapping[str, float]) -> str:
     """Return a sentence about the first pass for answers scored at another temperature."""
-    here = scored_here(settings, scored_at)
     return tr(
         "Sampled at T = {sampled}, scored at {scored}: the first ratio is {up} for praised answers and {down} for "
         "punished ones; {clipped} of them are clipped."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import takewhile
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down
 from app.plotting.numbers import shown
@@ -14,7 +13,6 @@ from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.explained import Explained
 from app.teaching.lessons.interactives.group_tokens import GroupTokens, of_token
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.explain import Numbers, explain_from
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import clauses, tr
@@ -48,9 +46,8 @@ class TokenLoss(Interactive):
 
     offer = Offer(shows=SHOWS)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
-        self.tokens = GroupTokens(workspace)
+    def _build(self) -> None:
+        self.tokens = GroupTokens(self.workspace)
         self.table = self.make_table(COLUMNS, tr("One token's loss, line by line"))
         self.table.activated_cell.connect(self._on_cell)
         self.formula = Explained()

@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
 
 from app.plotting.line_data import Line
 from app.plotting.table_model import Column
 from app.teaching.lessons.interactives.sampled_answers import SampledAnswers, shares
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.lm.calculator import exchanges, written
 from grpo_core.lm.vocabulary import decode
@@ -48,8 +46,8 @@ class WhoseWords(SampledAnswers):
     columns = COLUMNS
     title = tr("Completions of this update")
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def _build(self) -> None:
+        super()._build()
         self._shares: dict[Settings, np.ndarray] = {}
 
     # -- drawing -------------------------------------------------------------------------------------------------------

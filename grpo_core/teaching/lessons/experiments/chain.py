@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +47,8 @@ class ChainProgress:
 
 def tried(
     settings: Settings, updates: int, *, seeds: Sequence[int] = (), poll: Callable[[], None] = never
-) -> ChainProgress:
-    """Train on the chain of decisions with every seed.
+) -> Iterator[ChainProgress]:
+    """Yield the progress of training on the chain of decisions with every seed.
 
     Args:
         settings: settings of the chain; their seed is that of a block of seeds.
@@ -71,7 +71,7 @@ def tried(
         return prob[:, :, right[0], right[1]].mean(axis=(1, 2, 3)), (prob * pays).sum(-1).mean(axis=(1, 2))
 
     shares, pay = courses(settings, seeds, updates, read, poll)
-    return ChainProgress(right=shares, paid=pay)
+    yield ChainProgress(right=shares, paid=pay)
 
 
 def paid_for(work: Task) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +49,8 @@ def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
 
 def tried(
     settings: Settings, *, seeds: Sequence[int] = (), updates: int = UPDATES, poll: Callable[[], None] = never
-) -> Lengths:
-    """Train with every seed.
+) -> Iterator[Lengths]:
+    """Yield the lengths of all answers after training with every seed.
 
     Args:
         settings: settings of the length toy; their seed is that of a block of seeds.
@@ -71,4 +71,4 @@ def tried(
         return lengths[:, RIGHT], lengths[:, WRONG], state[..., ANSWER].mean(axis=1)
 
     right, wrong, chance = courses(settings, seeds, updates, read, poll)
-    return Lengths(right=right, wrong=wrong, chance=chance)
+    yield Lengths(right=right, wrong=wrong, chance=chance)

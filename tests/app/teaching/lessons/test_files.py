@@ -125,6 +125,18 @@ def test_a_broken_file_and_a_second_of_the_same_id_are_listed_beside_the_good_on
     assert lessons(lesson_panels(), tmp_path / "nowhere") == ([], [])
 
 
+def test_what_a_picture_shows_at_first_is_among_the_words_that_it_knows(tmp_path: Path) -> None:
+    for name, interactive in INTERACTIVES.items():
+        for key, words in interactive.offer.words.items():
+            usual = interactive.offer.state[key]
+            assert isinstance(usual, str | tuple)
+            assert {*((usual,) if isinstance(usual, str) else usual)} <= {*words}, f"{name}: {key}"
+    race = next(path for path in FILES if "fair-race" in path.name).read_text("utf-8")
+    (tmp_path / "race.toml").write_text(race.replace('fairness = "samples"', 'fairness = "luck"'), "utf-8")
+    (bad,) = lessons(lesson_panels(), tmp_path)[1]
+    assert "“luck” is unknown here; there are “updates”, “samples” and “step_length”" in bad.sentence
+
+
 def test_every_shipped_lesson_is_under_one_subject_and_the_first_begins_with_bars_to_drag() -> None:
     shipped = lessons(lesson_panels())[0]
     filed = [id for _, ids in SUBJECTS for id in ids]

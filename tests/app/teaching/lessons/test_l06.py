@@ -76,7 +76,7 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.2})
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
-    assert not picture.trained.busy
+    assert not picture.computing
 
 
 def test_the_budget_is_switched_by_keyboard(pupil: Pupil) -> None:
@@ -105,7 +105,7 @@ def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:
     workspace.editing.edit({"task.landscape": "chain"}, "Another task")
     pupil.driver.settle()
     for show in SHOWS:
-        picture.show_step(LessonStep(text="", show=show, state={"kinds": 3}))
+        picture.show_step(LessonStep(text="", show=show, state={"kinds": ("scaled",)}))
         picture.draw(workspace.view)
     pupil.driver.qtbot.waitUntil(lambda: picture.ready)
     assert "one decision" in picture.progress_text

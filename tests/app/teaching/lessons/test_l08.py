@@ -152,7 +152,7 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     assert math.isnan(picture.answer("language_best"))
     pupil.lesson_player.leave()
     pupil.driver.settle()
-    assert not picture.sampled.busy
+    assert not picture.computing
     assert pupil.lesson_player.lesson is None
     threads = [thread for thread in threading.enumerate() if thread.name == "experiment"]
     pupil.driver.qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in threads))
@@ -175,7 +175,7 @@ def test_odd_states_and_tasks_are_survived(pupil: Pupil) -> None:
     for task_, changes in (("single_peak", {}), ("chain", {}), ("linear", {"learner.group_size": 1})):
         workspace.editing.edit({"task.landscape": task_, **changes}, "Another task")
         pupil.driver.settle()
-        for state in ({"scored_at": "x"}, {"scored_at": 0}, {"scored_at": 5}):
+        for state in ({"scored_at": 0.0}, {"scored_at": 5.0}):
             for show in set(PLOTS) - {"language"}:
                 picture.show_step(LessonStep(text="", show=show, state=state))
                 picture.draw(workspace.view)

@@ -58,7 +58,6 @@ def test_a_bar_is_dragged_by_mouse(pupil: Pupil) -> None:
 STATES: tuple[dict[str, object], ...] = (
     {},
     {"policy": (0.0, 1.0)},
-    {"policy": "much"},
     {"policy": (0.5, 0.5), "reference": (0.2, 0.3, 0.5)},
     {"policy": ()},
     {"samples": 10**12, "seed": -4},

@@ -28,7 +28,7 @@ RUNS = 64
 
 def growth(settings: Settings, which: str, first: int) -> tuple[float, float]:
     """Return the mean growth of an expected length over seeds starting at ``first``, and its standard error."""
-    found = getattr(tried(settings, seeds=range(first, first + RUNS)), which)
+    found = getattr(next(tried(settings, seeds=range(first, first + RUNS))), which)
     change = found[-1] - found[0]
     return float(change.mean()), float(change.std(ddof=1) / np.sqrt(RUNS))
 
@@ -84,12 +84,12 @@ def test_a_constant_pulls_nowhere(first: int) -> None:
     spread.
     """
     settings = settings_of("credit", 5)
-    found = tried(settings, seeds=range(first, first + RUNS))
+    found = next(tried(settings, seeds=range(first, first + RUNS)))
     assert abs(found.growth("wrong")) < 0.4
     assert abs(found.growth("right")) < 0.15
     wrong, error = growth(settings, "wrong", first)
     assert abs(wrong) < 4 * error + 0.15  # the length is convex in the chance: its own spread adds a tenth of a token
-    alike = tried(settings_of("credit", 4), seeds=range(first, first + RUNS))
+    alike = next(tried(settings_of("credit", 4), seeds=range(first, first + RUNS)))
     assert np.median(found.chance[-1]) == pytest.approx(np.median(alike.chance[-1]), abs=0.02)
 
 
@@ -145,13 +145,13 @@ def test_correct_steps_of_a_wrong_completion_are_blamed(seed: int) -> None:
 
 def test_lengths_are_of_the_toy_only_and_can_be_cancelled() -> None:
     with pytest.raises(SettingsError, match="variable length"):
-        tried(Settings())
+        next(tried(Settings()))
 
     def stop() -> None:
         raise Cancelled("enough")
 
     with pytest.raises(Cancelled):
-        tried(settings_of("credit"), poll=stop)
+        next(tried(settings_of("credit"), poll=stop))
 
 
 def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
@@ -168,7 +168,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
     assert "variable length" in picture.progress_text
     assert np.isnan(picture.answer("wrong_growth"))
     picture.dispose()
-    assert not picture.trained.busy
+    assert not picture.computing
 
 
 def test_answers_are_walked_and_explained_and_the_reduction_is_turned(pupil: Pupil) -> None:

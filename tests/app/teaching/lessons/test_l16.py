@@ -32,7 +32,8 @@ def both(step: int, count: int, first: int) -> tuple[ChainProgress, ChainProgres
     """Return outcome and process with the settings of a step, for the same seeds, starting at ``first``."""
     settings, seeds = settings_of("process_reward", step), range(first, first + RUNS)
     outcome, process = (
-        tried(settings.replace({"objective.credit": credit}), count, seeds=seeds) for credit in ("outcome", "process")
+        next(tried(settings.replace({"objective.credit": credit}), count, seeds=seeds))
+        for credit in ("outcome", "process")
     )
     return outcome, process
 
@@ -103,7 +104,7 @@ def test_expected_shares_are_those_of_what_is_drawn() -> None:
     settings = settings_of("process_reward", FAULTY).replace(
         {"learner.group_size": 256, "optimizer.learning_rate": 0.0}
     )
-    batch, found = next(updates(settings, range(8))).batch, tried(settings, 0, seeds=range(2))
+    batch, found = next(updates(settings, range(8))).batch, next(tried(settings, 0, seeds=range(2)))
     assert batch.step_rewards is not None
     for drawn, expected in ((batch.rewards, found.right), (batch.step_rewards, found.paid)):
         error = drawn.std(ddof=1) / np.sqrt(drawn.size)
@@ -116,14 +117,14 @@ def test_expected_shares_are_those_of_what_is_drawn() -> None:
 
 def test_only_the_chain_and_never_is_infinite() -> None:
     with pytest.raises(SettingsError, match="only the chain"):
-        tried(Settings(), 1)
-    assert np.isinf(tried(settings_of("process_reward"), 2, seeds=[1, 2]).median_needed())
+        next(tried(Settings(), 1))
+    assert np.isinf(next(tried(settings_of("process_reward"), 2, seeds=[1, 2])).median_needed())
 
     def stop() -> None:
         raise Cancelled("enough")
 
     with pytest.raises(Cancelled):
-        tried(settings_of("process_reward"), 5, poll=stop)
+        next(tried(settings_of("process_reward"), 5, poll=stop))
 
 
 def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) -> None:
@@ -134,13 +135,13 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
     picture.show_step(replace(first, show="tokens"))
     picture.draw(workspace.view)  # before there is an update
     for show in ("race", "faulty"):
-        picture.show_step(replace(first, show=show, state={"lanes": 3, "updates": -1}))
+        picture.show_step(replace(first, show=show, state={"lanes": (), "updates": 0}))
         picture.draw(workspace.view)
         pupil.driver.qtbot.waitUntil(lambda: picture.ready)
         assert "chain" in picture.progress_text
         assert np.isnan(picture.answer("needed_ratio"))
     picture.dispose()
-    assert not picture.trained.busy
+    assert not picture.computing
 
 
 @pytest.mark.long

@@ -114,7 +114,7 @@ def test_leaving_gives_the_users_run_back_and_the_file_stays(pupil: Pupil) -> No
     pupil.open("reported")
     assert program.workspace.run is not None
     assert program.workspace.run.path == example()
-    assert pupil.lesson_player.owns(program.workspace.run)
+    assert program.workspace.run in pupil.lesson_player.runs
     pupil.press(Key.Key_Escape)
     assert program.workspace.run is before
     assert all(run.path != example() for run in program.workspace.runs)

@@ -62,7 +62,7 @@ def test_a_lesson_that_asks_how_many_names_whole_numbers() -> None:
     predictions = [step.predict for step in lesson_of("pretrained").steps if step.predict is not None]
     counted = next(prediction for prediction in predictions if prediction.answer.check == "bare")
     share = next(prediction for prediction in predictions if prediction.answer.check == "lowest_after")
-    assert (counted.counts, share.counts) == (True, False)
+    assert (counted.shown, share.shown) == ("count", "percent")
     assert result_text(counted, 0.0).endswith(": 0")
     assert guess_text(counted, Placed(0.0)) == "predicted: 0"
     assert result_text(share, 0.0).endswith(": 0%")
