@@ -15897,6 +15897,14 @@ To choose another one: Run, Python with torch…</source>
         <translation>这里不认识“{value}”；那里{known}{nearest}</translation>
     </message>
     <message>
+        <source>true or false is expected, not {found}</source>
+        <translation>应为 true 或 false，而不是 {found}</translation>
+    </message>
+    <message>
+        <source>a list of numbers is expected, not {found}</source>
+        <translation>应为数的列表，而不是 {found}</translation>
+    </message>
+    <message>
         <source>a list of texts is expected, not {found}</source>
         <translation>应为文本的列表，而不是 {found}</translation>
     </message>
@@ -26072,6 +26080,21 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>Part of this picture is hidden until a question is answered.</source>
         <translation>回答一个问题之前，这张图有一部分是隐藏的。</translation>
+    </message>
+    <message>
+        <source>bar</source>
+        <comment>accent</comment>
+        <translation>横线</translation>
+    </message>
+    <message>
+        <source>hat</source>
+        <comment>accent</comment>
+        <translation>尖帽</translation>
+    </message>
+    <message>
+        <source>tilde</source>
+        <comment>accent</comment>
+        <translation>波浪线</translation>
     </message>
 </context>
 </TS>
