@@ -12,7 +12,7 @@ from array_api_compat import device, is_torch_array
 
 __all__ = [
     "Array", "Recorded", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
-    "inner_product", "is_zero", "numeric", "ones", "stop_gradient", "to_numpy",
+    "is_zero", "numeric", "ones", "stop_gradient", "to_numpy",
 ]  # fmt: skip # names, several per line
 
 Array = Any
@@ -127,13 +127,6 @@ def at_least_one(count: Any) -> Any:
         return np.fmax(count, 1.0)  # which takes the 1 next to a NaN, as below
     xp = array_namespace(count)
     return xp.where(count > 1, count, 1.0)
-
-
-def inner_product(x: Array, y: Array) -> Array:
-    """Return the sum of the products over the two middle axes, (N, C, A, R) -> (N, R)."""
-    if type(x) is np.ndarray:
-        return np.einsum("ncar,ncar->nr", x, y)
-    return array_namespace(x, y).sum(x * y, axis=(1, 2))
 
 
 def constant(value: Any) -> bool:

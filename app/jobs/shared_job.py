@@ -87,7 +87,7 @@ def shared_results(
         Thread(target=compute, kwargs={"first": number == 0}, name="part of a sweep", daemon=True).start()
     came: dict[int, list[Ensemble]] = {}
     try:
-        for awaited in range(len(parts)):  # noqa: B007 # the threads read it
+        for awaited in range(len(parts)):  # the threads read it
             while awaited not in came:
                 arrival = arrivals.get()
                 if isinstance(arrival, Exception):
