@@ -76,16 +76,12 @@ def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | N
         label=name(sweep.rows[row]) if named and only is None else "",
         title=name(sweep.rows[row]) if named else TITLES[measure],
         label_meaning="" if front else "muted",
-        x=np.arange(len(spread.middle), dtype=float),
-        y=spread.middle,
-        low=spread.low,
-        high=spread.high,
         marker=marker,
         filled=marker == "o",
         strength=1.0 if front else BEHIND,
         z=12 if front else 8,
         listed=only in (None, row),
-    )
+    ).over(np.arange(len(spread.middle), dtype=float), *spread)
 
 
 def _setting_tags(state: SweepState, own: OwnRun, measure: str) -> tuple[Tag, ...]:
